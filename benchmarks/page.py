@@ -30,6 +30,8 @@ value of a simulation. A time such as *5 ms* in the name of a server is the mean
 goal has a condition after the word "with", this condition must also hold. The table of a part lists
 missed goals first. If a part has more than {most} goals, its table has the missed goals, and the
 lowest, median and highest value of each metric. Rows without a goal are in the CSV files only.
+*Before the rounds at saturation*, in the column *date*, marks results of an earlier build, which
+computed the sharing ratio from the searched peaks only.
 """
 
 ABOUT = {
@@ -107,16 +109,16 @@ share of 95 % is 2.5 %. If the ratio of widths or errors is above 1, the rule im
 
 **Question:** Do intervals from two to five repeats contain the true value? **Method:** Each case
 has 2,000 simulated studies. Each repeat measures its own limit with an error of 2 %, and the limits
-of repeats differ by the percentage in the column *case*. On real hosts, limits vary by 5 to 20 %
-([repeats](../explanation/repeats.md)).
+of repeats differ by the percentage in the column *case*. On a real host, the limit of the same
+server varies by 5 to 20 % between repeats ([repeats](../explanation/repeats.md)).
 """,
     "repeatability": """## Repeatability
 
 **Question:** Does a study give the same result again? **Method:** The default study with one mix
 runs several times with the same seeds on restarted servers: on the unchanged host, and beside a
 process that uses the core of the server in bursts. *Deviation* is the standard deviation of the
-logarithm. The deviation that an interval states is the width of the interval of the logarithm,
-divided by 3.92.
+logarithm of an estimate over the runs. The table compares it with the standard deviation that a
+95 % interval implies: ln(upper end / lower end) / 3.92.
 """,
     "noise": """## The noise of this host
 

@@ -8,7 +8,7 @@ from perseus.host.nothing_to_do import NothingToDo
 
 
 def is_of_study():
-    """Return whether a job of this run belongs to the study, and not to a comparison."""
+    """Return whether this run has a job of the study, and not only jobs of a comparison."""
     return any(job.rule.name not in ("compare", "compare_gate") for job in workflow.dag.jobs)
 
 
@@ -37,6 +37,7 @@ def print_failed_cells():
         print(line)
 
 
-# Snakemake calls no hook if there is nothing to do: a filter of its log then prints the messages.
+# If there is nothing to do, Snakemake calls no hook such as `onsuccess`. A filter of Snakemake's
+# log then prints the messages.
 if workflow.is_main_process:
     logger.addFilter(NothingToDo(lambda: print_failed_cells() if is_of_study() else None))

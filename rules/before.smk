@@ -1,4 +1,4 @@
-"""Check files that earlier runs left, this machine, and the files of the user before a run."""
+"""Before a run, check the files of earlier runs, this machine, and the files of the user."""
 
 import atexit
 import shlex
@@ -55,15 +55,17 @@ if workflow.is_main_process and workflow_lock.remove_dead(Path.cwd()):
     print("The Snakemake that locked this folder was killed: its lock is removed.", file=sys.stderr)
     if not IS_ON_THIS_MACHINE:
         print(
-            "Cancel its jobs in the queue of the cluster: this run submits them again.",
+            "Cancel the jobs of that Snakemake on the cluster: this run submits these jobs again.",
             file=sys.stderr,
         )
 
-# The message about a full disk comes at exit: Snakemake calls no hook if it cannot lock a folder.
+# If Snakemake cannot lock a folder, it calls no hook, so the message about a full disk comes at
+# exit.
 if workflow.is_main_process:
     atexit.register(disk_space.report_if_full, Path.cwd())
 
-# If Snakemake ends, even if it is killed, its jobs end, and the lock of the working directory ends.
+# If Snakemake ends or is killed, its jobs end, and the kernel releases the lock of the working
+# directory.
 starter.announce()
 INTERRUPTION = Interruption()
 logger.addFilter(INTERRUPTION)
@@ -71,8 +73,8 @@ workflow_lock.hold(Path.cwd())
 
 
 def make_again(paths):
-    """Mark these files, or the output folders with these files, as unfinished, so that Snakemake
-    makes the outputs again."""
+    """For each of these files, mark the output that contains the file as unfinished, so that
+    Snakemake makes the output again."""
     if paths:
         outputs = dict.fromkeys(files.output_with(STUDY, path) for path in paths)
         made = SimpleNamespace(output=[IOFile(path) for path in outputs])
@@ -80,10 +82,10 @@ def make_again(paths):
 
 
 def make_truncated_files_again(places):
-    """Mark the truncated files among these files and in these folders, as `make_again` does."""
+    """Find truncated files in `places` (files and folders), and let Snakemake make them again."""
     cut = truncated_files.find(places) if workflow.is_main_process else []
-    # Earlier versions wrote records of files inside an output folder; this function ignores such
-    # records.
+    # Earlier versions of Perseus recorded single files of an output folder. This function ignores
+    # such records.
     of_cut_records = [
         path
         for path in (truncated_files.with_truncated_record(Path.cwd(), places) if IS_ALONE else [])
@@ -103,9 +105,9 @@ def make_again_what_is_lost():
     """Mark incomplete outputs, so that Snakemake makes them again.
 
     An incomplete output is a folder of raw results that lacks a file, a folder that lacks the time
-    stamp of a finished job, or a list of measured cells that lacks a cell. (Only a new list makes
-    Snakemake measure this cell again.) A running or interrupted job marks its own folder, so this
-    function leaves out marked folders.
+    stamp of a finished job, or a list of measured cells that names a cell without results (only a
+    new list makes Snakemake measure this cell again). A running or interrupted job has marked its
+    own folder, so this function leaves out marked folders.
     """
     marked = folder_outputs.unfinished(Path.cwd())
     raw, repositories = (
@@ -135,8 +137,8 @@ for server in STUDY.servers.values() if IS_ON_THIS_MACHINE else ():
         moved = measured_with_another(server, files.records(STUDY, of_server))
         for path in moved:
             print(
-                f"{server.image} now names another image than for {path}: Snakemake measures this"
-                " cell again.",
+                f"{server.image} names another image than in the measurement {path}: Snakemake"
+                " measures this cell again.",
                 file=sys.stderr,
             )
         make_again(moved)
@@ -154,7 +156,7 @@ def require_cacheable(names):
     if refused := [name for name in names if name in measured]:
         raise WorkflowError(
             f"--cache {' '.join(refused)}: measurements depend on the host and the time, so they cannot"
-            " come from a cache. Only exports can: use --cache without the names of rules"
+            " come from a cache. For exports, use --cache without the names of rules"
         )
 
 

@@ -19,10 +19,10 @@ sys.path.insert(0, str(HERE / "scripts"))
 # Jobs and their child processes read and write text as UTF-8, independent of the locale.
 os.environ.update(PYTHONUTF8="1")
 
-# With line buffering, the lines of the workflow and of its jobs are in a log in the order of time.
+# With line buffering, a log has the lines of the workflow and of its jobs in the order of time.
 sys.stdout.reconfigure(line_buffering=True)
 
-# Snakemake and torch need the name of the user, which a user id in a container may lack.
+# Snakemake and torch need the name of the user. In a container, a user id may have no name.
 os.environ.setdefault("USER", str(os.getuid()))
 
 from perseus.host import cores, orphans, snakemake_cache
@@ -35,8 +35,8 @@ from perseus.study.measure_tasks import MeasureTasks
 from perseus.study.problems import ConfigError
 from perseus.study.read import read_study
 
-# The solver by which Snakemake selects jobs splits the path of its temporary files at spaces. The solver
-# prefers TMP to TMPDIR.
+# Snakemake selects jobs with a solver that fails if the path of its temporary files has a space.
+# The solver prefers TMP to TMPDIR.
 os.environ.update(TMP=str(orphans.place()))
 
 
@@ -56,7 +56,8 @@ snakemake_cache.cache_functions(sys.modules)
 # study.
 gc.set_threshold(100_000)
 
-# The keys of the target `compare` are no part of the study, so no job of the study depends on them.
+# These keys belong to the target `compare` and not to the study, so no job of the study depends on
+# them.
 ASKED = {key: value for key, value in config.items() if key in ("base", "new", "out")}
 
 DEFAULTS = HERE / "config" / "config.yaml"
@@ -64,7 +65,7 @@ CONFIGURATION = config_files.merged(
     load_configfile(str(DEFAULTS)), {key: config[key] for key in config if key not in ASKED}
 )
 
-# False on a cluster and in the process of a job: the cores of this machine are then no limit.
+# False on a cluster and in the process of a job, where the cores of this machine are no limit.
 IS_ON_THIS_MACHINE = workflow.is_main_process and workflow.resource_settings.nodes is None
 
 try:
@@ -100,15 +101,17 @@ TRACKED = [f"{RESULTS}/tracked.json"] if TRACK_TASK else []
 # An export is the same on every machine, so it may come from the cache of Snakemake (--cache).
 IS_CACHED = workflow.enable_cache
 
-# One measurement at a time. An option such as `--resources local_server=2` takes precedence.
+# Allow one measurement at a time, unless an option such as `--resources local_server=2` allows
+# more.
 for slot in slots.slots(STUDY):
     if slot not in workflow.global_resources:
         workflow.register_resource(slot, 1)
 
 
 def of_cells(value):
-    """Return a parameter for the jobs of cells: a function of the wildcards, or a constant if all
-    cells have the same value. A constant saves the time of a function call for each job."""
+    """Return the value of a keyword in a rule, such as `threads`, for the jobs of cells: a function
+    of the wildcards, or a constant if all cells have the same value. A constant saves the time of a
+    function call for each job."""
     values = set(map(value, CELLS))
     return values.pop() if len(values) == 1 else lambda w: value(STUDY.cells[w.cell])
 
@@ -126,8 +129,8 @@ def urgency(model):
 
 
 def of_models(value):
-    """Return a parameter for the jobs of models: a function of the wildcards, or a constant if all
-    models have the same value."""
+    """Return the value of a keyword in a rule, such as `priority`, for the jobs of models: a
+    function of the wildcards, or a constant if all models have the same value."""
     values = set(map(value, STUDY.models))
     return values.pop() if len(values) == 1 else lambda w: value(w.model)
 

@@ -25,7 +25,7 @@ MISSING = "name what to compare: --config base=results/default new=default.tar.g
 
 
 rule compare:
-    """Compare two results. A value is better, worse, or does not differ by more than the noise."""
+    """Compare two results: each value is better, worse, or differs by no more than the noise."""
     input:
         [] if COMPARED else MISSING,
     output:

@@ -106,7 +106,7 @@ rule convert:
     """Convert an exported ONNX file to fp16 or int8, and compare it with torch.
 
     Inputs and outputs stay fp32. If the conversion fails, the output files contain the reason. A
-    grid then leaves out the setting, and the run continues.
+    grid then leaves out this precision, and the run continues.
     """
     input:
         model=f"{RESULTS}/models/{{model}}/model.onnx",
@@ -159,7 +159,7 @@ rule export_program:
 
 
 rule pictures:
-    """Write encoded images for a model, its preprocessing, and the responses of torch."""
+    """Write PNG or JPEG images for a model, its preprocessing, and the responses of torch."""
     input:
         weights=lambda w: files.weights(STUDY, w.model),
         images=lambda w: STUDY.images[w.model],

@@ -16,7 +16,7 @@ rule measure:
     input:
         unpack(lambda w: files.cell_inputs(STUDY, STUDY.cells[w.cell])),
     output:
-        # One folder as the only output: each output file would slow down the plan of a large study.
+        # The only output is a folder: more outputs would slow down the planning of a large study.
         directory(f"{RESULTS}/raw/{{cell}}"),
     log:
         f"{LOGS}/measure/{{cell}}.log",
@@ -60,8 +60,8 @@ rule repeats:
 rule measured:
     """Write the list of measured cells of one kind, with the hashes of their records.
 
-    Outputs that depend on all cells have these lists as inputs, which makes the plan of a large
-    study faster.
+    Jobs that depend on all cells read these lists, which makes the planning of a large study
+    faster.
     """
     input:
         lambda w: files.raw_of_kind(STUDY, w.kind),

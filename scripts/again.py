@@ -1,4 +1,4 @@
-"""Measure all cells with a temporary failure again, and the cells that depend on these cells.
+"""Measure again all cells with a temporary failure, and all cells that depend on these cells.
 
 python scripts/again.py [--cores 4] [--configfile config/studies/paper.yaml]
 """

@@ -1,4 +1,4 @@
-"""Exit with an error if a comparison of two studies found that a result got worse."""
+"""Exit with an error if a comparison of two studies found a worse result."""
 
 from pathlib import Path
 

@@ -1,5 +1,5 @@
-"""Convert the ONNX file of a CNN to another numeric precision, and measure how much its responses
-change."""
+"""Convert the ONNX file of a CNN to another numeric precision, and measure how much the responses
+of the CNN change."""
 
 from pathlib import Path
 from typing import Any

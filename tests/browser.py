@@ -1,4 +1,4 @@
-"""A headless Chromium, of Debian's packages, that opens pages of the report."""
+"""A headless Chromium from Debian's packages, which opens pages of the report."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from typing import Any
 import pytest
 
 MAX_S = 100.0
-"""A page has so long to tell what it finds."""
+"""The time that a page has to report what it finds."""
 
 CHROMIUM = shutil.which("chromium")
 needs_chromium = pytest.mark.skipif(
@@ -55,12 +55,13 @@ addEventListener("load", () =>
 
 
 def look(page: str, widths: tuple[int, ...], ask: str = "null") -> dict[str, Any]:
-    """What a browser finds in a page at these widths in pixels, and of the JavaScript `ask`.
+    """Return what a browser finds in a page at these widths in pixels.
 
-    By width as text: `width` that the document takes, `cut` the names of tables that do not fit,
-    the number of `images` and of `broken` ones. `ask` is an expression, or statements that return
-    something and may await, of `page`, the document of the first width. `console` has what the
-    browser said.
+    For each width, as text, the result contains: `width`, the width of the document; `cut`, the
+    names of tables that do not fit; `images`, the number of images; and `broken`, the number of
+    images that do not load. The result also contains `asked`, the value of the JavaScript `ask`,
+    and `console`, the console messages. `ask` is an expression, or statements with a `return`.
+    `ask` may use `await` and `page`, the document at the first width.
     """
     views = "".join(
         f'<iframe width="{width}" height="900" srcdoc="{html.escape(page)}"></iframe>'
@@ -73,12 +74,12 @@ def look(page: str, widths: tuple[int, ...], ask: str = "null") -> dict[str, Any
 
 @cache
 def shared() -> Browser:
-    """The browser of this process, which looks at one page after the other."""
+    """Return the one browser of this process, which opens one page after the other."""
     return Browser()
 
 
 class Browser:
-    """A browser that asks for a page, tells what it finds there, and asks for the next."""
+    """A browser that fetches a page, posts what it finds there, and fetches the next page."""
 
     def __init__(self) -> None:
         self.pages: Queue[str] = Queue()
@@ -108,14 +109,14 @@ class Browser:
 
 
 class Asked(BaseHTTPRequestHandler):
-    """A request of a Browser: for the next page, or with what it found in one."""
+    """A request of a Browser: a GET fetches the next page, a POST brings the findings."""
 
     def __init__(self, browser: Browser, *arguments: Any) -> None:
         self.browser = browser
         super().__init__(*arguments)
 
     def do_GET(self) -> None:
-        if self.path != "/":  # an icon
+        if self.path != "/":  # the browser asks for an icon
             self.send_error(404)
             return
         self.answer(self.browser.pages.get())
@@ -134,7 +135,7 @@ class Asked(BaseHTTPRequestHandler):
         self.wfile.write(content)
 
     def log_message(self, format: str, *args: Any) -> None:
-        """Tests print nothing."""
+        """Keep the output of the tests free of access logs."""
 
 
 def command(*arguments: str) -> list[str]:
@@ -144,7 +145,7 @@ def command(*arguments: str) -> list[str]:
 
 
 def pdf(page: Path, file: Path) -> None:
-    """Print a page."""
+    """Print a page into a PDF file."""
     run("--no-pdf-header-footer", f"--print-to-pdf={file}", page.as_uri())
 
 

@@ -1,4 +1,4 @@
-"""A certificate for a server of a test."""
+"""A TLS certificate for the server of a test."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 
 
 def make_certificate(folder: Path) -> tuple[Path, Path]:
-    """(key, certificate) of 127.0.0.1, which is its own authority."""
+    """Return the paths (key, certificate) of a new self-signed certificate for 127.0.0.1."""
     if not shutil.which("openssl"):
         pytest.skip("needs openssl")
     key, pem = folder / "key.pem", folder / "certificate.pem"

@@ -1,4 +1,4 @@
-"""Cells that are measured, and an exporter that tells of them."""
+"""Cells that are being measured, and an exporter of their metrics."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ BEGUN = MEASURED.model_copy(
 
 @contextmanager
 def exporter(logs: Path, *cells: Progress) -> Iterator[str]:
-    """Yields the address of an exporter while these cells are measured."""
+    """Run an exporter while these cells are measured; yield its address."""
     with ExitStack() as stack:
         for cell in cells:
             log = logs / cell.study / "measure" / f"{cell.cell}.log"

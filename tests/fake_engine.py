@@ -1,12 +1,13 @@
-"""A stand-in for docker, podman and apptainer: it records its arguments and runs the real server.
+"""A stand-in for docker, podman and apptainer: it records its arguments and runs a real server.
 
-What a container would run is the tritonserver of the wheel, with the mounts, CPUs and arguments of
-the command line. As with docker, the server is no child of the program: killing the program leaves
-it running. Under the folder $FAKE_ENGINE lie `calls` (one JSON list a line), `images` (one a line),
-and `containers/<name>`, each with the id of its first process.
+Instead of a container, it runs the tritonserver of the wheel with the mounts, CPUs and arguments of
+the command line. As with docker, the server is no child process of the program: if the program is
+killed, the server continues. The folder $FAKE_ENGINE contains `calls` (one JSON list per line),
+`images` (one image per line), and `containers/<name>`, the id of the first process of each
+container.
 
-$FAKE_ENGINE_FAULT: "daemon" is down, "pull" fails, "gpus" are not supported, cores are "unpinned",
-"pid" is not told, a "stuck" container is not removed.
+$FAKE_ENGINE_FAULT selects a fault: the "daemon" is down, a "pull" fails, "gpus" are not supported,
+cores are "unpinned", the engine tells no "pid", or a "stuck" container is not removed.
 """
 
 import hashlib
@@ -25,7 +26,7 @@ FAULT = os.environ.get("FAKE_ENGINE_FAULT", "")
 
 
 def install(folder: Path, program: str) -> None:
-    """Put a `program` that is this stand-in into a folder."""
+    """Install this stand-in as `program` in a folder."""
     script = folder / program
     paths = [str(Path(__file__).parent), str(Path(__file__).parents[1] / "scripts")]
     script.write_text(
@@ -79,7 +80,7 @@ def _fail(message: str, code: int = 1) -> int:
 
 
 def image_id(image: str) -> str:
-    """Of the same name always the same."""
+    """Return an id that depends only on the name of the image."""
     return f"sha256:{hashlib.sha256(image.encode()).hexdigest()}"
 
 
@@ -98,7 +99,7 @@ def _pull(state: Path, image: str) -> int:
 
 
 def _run(state: Path, program: str, rest: list[str]) -> int:
-    # Imported here: the other commands then take a tenth of the time.
+    # Imported here, because this import would make the other commands ten times slower.
     from perseus.serving.triton_wheel import environment, find_installation
 
     at = rest.index("tritonserver")
@@ -133,7 +134,7 @@ def _run(state: Path, program: str, rest: list[str]) -> int:
 
 
 def _server(root: Path, mounts: list[dict[str, str]], arguments: list[str]) -> list[str]:
-    """The command of the wheel's server, whose root has the mounts."""
+    """Return the command of the wheel's server, in a root folder with these mounts."""
     from perseus.serving.triton_wheel import fill_folder, find_installation
 
     installation = find_installation()
@@ -152,15 +153,18 @@ def _server(root: Path, mounts: list[dict[str, str]], arguments: list[str]) -> l
 
 
 def _end(name: str) -> None:
-    """With a container go all of its processes and its own /dev/shm, not only the first process."""
+    """Remove a container with all its processes and its /dev/shm, not only its first process."""
     from perseus.host.orphans import remove
 
     remove(Path(tempfile.gettempdir()) / name)
 
 
 def _stop(state: Path, name: str, limit_s: float) -> int:
-    """SIGTERM, and after the limit SIGKILL; at once where nobody waits for an answer any more, for
-    Triton then takes seconds more to unload its models."""
+    """Send SIGTERM, and SIGKILL after the limit.
+
+    If no client is connected any more, it sends SIGKILL at once: Triton would take some more
+    seconds to unload its models.
+    """
     path = state / "containers" / name
     if not path.exists():
         return _fail(f"Error: No such container: {name}")
@@ -178,7 +182,7 @@ def _stop(state: Path, name: str, limit_s: float) -> int:
 
 
 def _is_asked(pid: int) -> bool:
-    """Whether a client is connected to the server."""
+    """Return whether a client is connected to the server."""
     try:
         connections = psutil.Process(pid).net_connections("tcp")
     except psutil.NoSuchProcess:

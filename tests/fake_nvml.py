@@ -1,4 +1,4 @@
-"""Two GPUs that exist in the tests alone, in the place of NVIDIA's management library."""
+"""A stand-in for NVIDIA's management library with two GPUs that exist only in tests."""
 
 from __future__ import annotations
 
@@ -10,8 +10,11 @@ import pytest
 
 
 class FakeNvml:
-    """`values` answers NVML's questions by name, with a dict from a GPU to its answer or one for
-    all; a question that is not there is one that this GPU does not support."""
+    """A stand-in whose `values` are the answers of NVML by function name.
+
+    An answer is a value for all GPUs, or a dict with one value per GPU. If `values` has no answer,
+    the GPU does not support the function.
+    """
 
     def __init__(self, count: int = 2) -> None:
         self.opened = 0
@@ -58,13 +61,13 @@ class FakeNvml:
 
 
 def process_sample(pid: int, sm_percent: int, in_s: float = 60.0) -> SimpleNamespace:
-    """What NVML tells of a process, so many seconds from now."""
+    """Return NVML's sample of a process, with a time stamp `in_s` seconds from now."""
     at_us = round((time.time() + in_s) * 1e6)
     return SimpleNamespace(pid=pid, timeStamp=at_us, smUtil=sm_percent)
 
 
 def install(monkeypatch: pytest.MonkeyPatch, nvml: FakeNvml) -> FakeNvml:
-    """Let `nvml` answer in place of every function of NVML."""
+    """Replace every function of NVML by an answer of `nvml`."""
     for name in dir(pynvml):
         if name.startswith("nvml") and callable(getattr(pynvml, name)):
             monkeypatch.setattr(pynvml, name, lambda *a, name=name: nvml.answer(name, *a))

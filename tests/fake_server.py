@@ -1,4 +1,4 @@
-"""A small inference server in the test's own process, with a known service time."""
+"""A small inference server with a known service time in the process of the test."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ HTTP_ERRORS = {"error": 500, "refused": 503}
 
 
 class FakeServer:
-    """Answers inference after `service_s`, one request at a time; or with errors.
+    """A server that answers one request at a time after `service_s`, or with errors.
 
-    `fail` is "", "error" or, as of a server whose queue is full, "refused".
+    `fail` is "", "error" or "refused"; "refused" is the error of a server with a full queue.
     """
 
     protocol: str
@@ -30,11 +30,10 @@ class FakeServer:
     def __init__(self) -> None:
         self.at_once = 0
         self._counting = threading.Lock()
-        self._worker = futures.ThreadPoolExecutor(1)  # as Triton, first come, first served
+        self._worker = futures.ThreadPoolExecutor(1)  # first come, first served, as in Triton
         self.reset()
 
     def reset(self) -> None:
-        """As it was at first."""
         self.service_s = 0.005
         self.fail = ""
         self.served = 0
@@ -42,7 +41,7 @@ class FakeServer:
         self.received: list[bytes] = []
 
     def serve(self, request: bytes) -> None:
-        """As Triton, also for a client that has given up."""
+        """Work on each request, even if its client has given up, as Triton does."""
         with self._counting:
             self.received.append(request)
             self.at_once += 1
@@ -120,7 +119,7 @@ class FakeHttpServer(FakeServer):
                 self.wfile.write(body)
 
             def log_message(self, *args: object) -> None:
-                """Say nothing."""
+                """Keep the output of the tests free of access logs."""
 
         self._server = _Listener(("127.0.0.1", 0), Handler)
         self.address = f"127.0.0.1:{self._server.server_port}"

@@ -1,4 +1,4 @@
-"""The metrics endpoint of a Triton with a GPU that serves two models, in the words of 2.51."""
+"""The metrics endpoint of Triton 2.51 with one GPU and two models."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Thread
 
 MODELS = {"a": 20.0, "b": 5.0}
-"""Requests/s of each."""
+"""The request rate of each model, in requests/s."""
 
 PER_REQUEST = {
     "nv_inference_request_success": 1,
@@ -21,7 +21,7 @@ PER_REQUEST = {
     "nv_inference_compute_infer_duration_us": 6_000,
     "nv_inference_compute_output_duration_us": 500,
 }
-"""By how much a request raises each counter."""
+"""The increase of each counter per request."""
 
 FAILED = "nv_inference_request_failure"
 PENDING = "nv_inference_pending_request_count"
@@ -41,7 +41,7 @@ NAMES = {*PER_REQUEST, FAILED, PENDING, *GPU, *HOST}
 
 
 def text(seconds: float) -> str:
-    """What it says so long after its start."""
+    """Return the metrics at this time after the start."""
 
     def lines() -> Iterator[str]:
         for name, step in PER_REQUEST.items():
@@ -63,7 +63,7 @@ def text(seconds: float) -> str:
 
 @contextmanager
 def serving() -> Iterator[str]:
-    """Yields the URL."""
+    """Serve the metrics; yield the URL."""
     start_s = time.monotonic()
 
     class Handler(BaseHTTPRequestHandler):
@@ -78,7 +78,7 @@ def serving() -> Iterator[str]:
             self.wfile.write(body)
 
         def log_message(self, *args: object) -> None:
-            """Say nothing."""
+            """Keep the output of the tests free of access logs."""
 
     with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
         server.daemon_threads = True

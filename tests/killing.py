@@ -1,7 +1,7 @@
-"""Runs a workflow to its end while something kills its processes at random times.
+"""Run a workflow to its end while processes of the workflow are killed at random times.
 
-What is killed stands in a story, and its seed: SEED=… KILLS=… make test-kills does the same again,
-as far as time allows.
+A story records the seed and the kills. SEED=… KILLS=… make test-kills repeats them, as far as the
+timing allows.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from pathlib import Path
 
 MARK = "PERSEUS_KILLED"
 ENDS_S = 30
-"""How long what is left of a run that was killed may take to end."""
+"""The time limit for the remaining processes of a killed run."""
 
 WHOLE_S = 1800
-"""How long a whole run may take."""
+"""The time limit for a complete run."""
 
 PLACES = ("results", "model_repository", "logs", ".snakemake/metadata", ".snakemake/incomplete")
 KINDS = {
@@ -33,11 +33,11 @@ KINDS = {
     "stub": "triton_python_backend_stub",
     "sender": "sender.main",
 }
-"""By words of its command line, what a process is that is not a job."""
+"""Words in the command lines of processes that are not jobs, by kind of process."""
 
 
 def kills(few: int) -> int:
-    """How often to kill: so often, unless KILLS says otherwise."""
+    """Return the number of kills: the environment variable KILLS, or this number."""
     return int(os.environ.get("KILLS", few))
 
 
@@ -46,7 +46,7 @@ def seed() -> int:
 
 
 class Run:
-    """A command on a terminal of its own, with all that it starts."""
+    """A command on its own terminal, with all processes that it starts."""
 
     def __init__(self, root: Path, command: Sequence[str], output: Path) -> None:
         self._mark = f"{MARK}={secrets.token_hex(8)}"
@@ -65,14 +65,14 @@ class Run:
         with (
             self._output.open("ab") as file,
             contextlib.suppress(OSError),
-        ):  # none writes any more
+        ):  # no process writes any more
             while not self._closed.is_set():
                 if select.select([self._terminal], [], [], 0.1)[0]:
                     file.write(os.read(self._terminal, 65536))
         os.close(self._terminal)
 
     def close_terminal(self) -> None:
-        """The kernel sends SIGHUP to what runs on it."""
+        """Close the terminal: the kernel sends SIGHUP to its processes."""
         self._closed.set()
         self._listener.join()
 
@@ -82,14 +82,14 @@ class Run:
         return self.status is None
 
     def wait(self, seconds: float) -> bool:
-        """Whether it still lives after so long."""
+        """Return whether the command still runs after this time."""
         deadline = time.monotonic() + seconds
         while self.lives() and time.monotonic() < deadline:
             time.sleep(0.02)
         return self.lives()
 
     def processes(self) -> dict[int, str]:
-        """All that it has started, and itself, with what they are; not those that have ended."""
+        """Return the command and its descendants that still run: their kinds, by id."""
         found = {}
         for folder in Path("/proc").glob("[0-9]*"):
             with contextlib.suppress(OSError):
@@ -104,7 +104,7 @@ class Run:
         return {pid: "snakemake" if pid == self.pid else name for pid, name in named.items()}
 
     def ends(self, within_s: float = ENDS_S) -> None:
-        """Wait until nothing is left of it."""
+        """Wait until no process of the command is left."""
         deadline = time.monotonic() + within_s
         while self.lives() or self.processes():
             assert time.monotonic() < deadline, f"still there: {self.processes()}"
@@ -114,7 +114,7 @@ class Run:
 
 @dataclass
 class Story:
-    """What happened, to be told where it went wrong."""
+    """The events of a test, for the message of a failure."""
 
     seed: int
     events: list[str] = field(default_factory=list)
@@ -125,9 +125,10 @@ class Story:
 
 @dataclass
 class Killer:
-    """Kills the runs of a command in a folder, each after `longest_s` at most, until `is_whole`.
+    """Runs a command in a folder again and again, and kills its processes at random times.
 
-    `is_whole` raises AssertionError where a run that has ended left something amiss.
+    The time between two kills is at most `longest_s`. `is_whole` raises AssertionError if a run
+    that ended by itself has left an error.
     """
 
     root: Path
@@ -142,7 +143,7 @@ class Killer:
         self.output_path = self.root / "output.txt"
 
     def kill_and_finish(self, kills: int) -> None:
-        """At last the command runs to its end, as any run does of which nothing was killed."""
+        """Kill this often. At last the command runs undisturbed and must succeed."""
         self._left = kills
         while self._left:
             self._one_run()
@@ -170,7 +171,7 @@ class Killer:
         assert run.status == 0 or self._left < before, self.explained()
 
     def _kill(self, run: Run) -> bool:
-        """Whether the machine has gone down."""
+        """Kill something in a random way, and return whether this was a crash of the machine."""
         ways = (self._kill_snakemake, self._kill_another, self._close, self._go_down)
         way = self._random.choice(ways)
         way(run)
@@ -196,10 +197,10 @@ class Killer:
         while left := run.processes():
             for pid in left:
                 _kill(pid)
-            run.lives()  # so that it is no zombie
+            run.lives()  # reap a killed process, so that it does not stay as a zombie
 
     def _cut(self) -> None:
-        """Of the newest files the end has not reached the disk; their times are as they were."""
+        """Truncate the newest files, as if a crash had lost their ends. Their times stay."""
         files = [path for place in PLACES for path in (self.root / place).rglob("*")]
         plain = sorted(
             (path for path in files if path.is_file() and path.stat().st_size),
@@ -213,7 +214,7 @@ class Killer:
             self._tell(f"{path.relative_to(self.root)} keeps {keep} of {seen.st_size} bytes")
 
     def _begin_anew(self) -> None:
-        """All is there: results go, which is the end of it all, and at times what leads there."""
+        """Delete the results of a complete run, and at times also the model repositories."""
         places = self._random.choice((("results",), ("results", "model_repository")))
         self._tell(f"all is there; {' and '.join(places)} go")
         for place in places:
@@ -230,7 +231,7 @@ class Killer:
 
 @contextlib.contextmanager
 def told(seed: int) -> Iterator[Story]:
-    """The story of the kills; what goes wrong in the block has it as a note."""
+    """Yield a story. An exception in the block receives the story as a note."""
     story = Story(seed)
     print(f"SEED={seed}", flush=True)
     try:

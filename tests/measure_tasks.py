@@ -22,7 +22,7 @@ def client(protocol: str = "grpc", shared_memory: bool = False) -> MeasuredClien
 
 
 def tenant(name: str, **changes: Any) -> MeasuredTenant:
-    """One that asks for single images."""
+    """Return a tenant whose requests have one image."""
     settled: dict[str, Any] = {
         "model": name,
         "max_batch_size": 1,
@@ -37,7 +37,7 @@ def tenant(name: str, **changes: Any) -> MeasuredTenant:
 
 
 def server(**changes: Any) -> MeasuredServer:
-    """One core of this host, without a container."""
+    """Return a server with one core of this host and without a container."""
     settled: dict[str, Any] = {
         "name": "cpu1",
         "device": "cpu",
@@ -54,7 +54,7 @@ def server(**changes: Any) -> MeasuredServer:
 def measure_task(
     *tenants: MeasuredTenant, run: ExperimentRun = DEDICATED, **changes: Any
 ) -> MeasureTask:
-    """A cell of these tenants by the preset `smoke`."""
+    """Return the task of a cell with these tenants and the preset `smoke`."""
     scenario = "-".join(each.name for each in tenants)
     settled: dict[str, Any] = {
         "study": "test",

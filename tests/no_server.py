@@ -1,4 +1,4 @@
-"""Cells that are measured without a server."""
+"""Measurements of cells without a server."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from perseus.serving.running_server import RunningServer
 def launched_by(
     launch: Callable[..., AbstractContextManager[RunningServer]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What stands in for servers; this process is not pinned, either."""
+    """Replace the launch of servers by `launch`. The process is not pinned to cores."""
 
     @contextmanager
     def cores_of(*arguments: object) -> Iterator[tuple[list[int], list[int]]]:

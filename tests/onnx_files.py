@@ -1,4 +1,4 @@
-"""ONNX files as users bring them, of a network that is small."""
+"""ONNX files of small networks, as users provide them."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ def network(
     ones=0,
     declared=(CLASSES,),
 ):
-    """A pooling, a flattening and a matrix.
+    """Return a network of a pooling, a flattening and a matrix product.
 
-    `by` is the constant batch that it is reshaped to; answers end in so many `ones`, and are of the
-    sizes that are `declared` beside the batch, None for no shape at all.
+    `by` is the constant batch size of its reshape. The output shape ends with this number of
+    `ones`. The output declares the sizes `declared` beside the batch, or no shape for None.
     """
     rng = np.random.default_rng(0)
     weights = [
@@ -35,7 +35,7 @@ def network(
         *dtype[kind],
         helper.make_node("GlobalMaxPool", ["x" if kind == FLOAT else "x32"], ["pooled"]),
         helper.make_node("Reshape", ["pooled", "shape"], ["flat"]),
-        helper.make_node("MatMul", ["flat", "w"], ["input"]),  # a name that is ours otherwise
+        helper.make_node("MatMul", ["flat", "w"], ["input"]),  # Perseus uses this name itself
         helper.make_node("Unsqueeze", ["input", "ends"], ["scores"]),
         *(helper.make_node("Identity", ["input"], [name]) for name in more_outputs),
     ]
@@ -50,14 +50,14 @@ def network(
 
 
 def with_nodes(model, *nodes):
-    """The network with these nodes in place of its last."""
+    """Return the network with these nodes instead of its last node."""
     model.graph.node.pop()
     model.graph.node.extend(nodes)
     return model
 
 
 def time_first():
-    """A recogniser: batch in the second axis of its answers, and a wrong shape declared."""
+    """Return a text recogniser: the output has the batch in axis 2 and declares a wrong shape."""
     model = with_nodes(
         network(1, ones=1),
         helper.make_node("Unsqueeze", ["input", "ends"], ["columns"]),
@@ -70,7 +70,10 @@ def time_first():
 
 
 def of_all_types():
-    """Two inputs and five outputs of other types and ranks, under names as public files have."""
+    """Return a network with inputs and outputs of several types and ranks.
+
+    The names are like those in public files.
+    """
     numbers = {"gpu_0/data_0": TensorProto.INT64, "mask:0": TensorProto.BOOL}
     given = [helper.make_tensor_value_info(name, kind, ["n", 4]) for name, kind in numbers.items()]
     half, double, byte = TensorProto.FLOAT16, TensorProto.DOUBLE, TensorProto.UINT8
@@ -89,14 +92,14 @@ def of_all_types():
 
 
 def of_scalar():
-    """An image, and a number without dimensions that it is multiplied by."""
+    """Return a network that multiplies an image by a scalar input."""
     model = with_nodes(network(1), helper.make_node("Mul", ["input", "times"], ["scores"]))
     model.graph.input.append(helper.make_tensor_value_info("times", TensorProto.FLOAT, []))
     return model
 
 
 def detector():
-    """It finds nothing in noise: boxes above a threshold that no number reaches."""
+    """Return a detector with a threshold above all scores, which finds no boxes."""
     model = with_nodes(
         network(1),
         helper.make_node("Greater", ["input", "high"], ["found"]),
@@ -111,10 +114,11 @@ def detector():
 
 
 def recurrent(first="n", state=1, squeezed=False):
-    """A sum of rows of `x` and of a `state`, whose first sizes differ or are open.
+    """Return a network that adds the sum of the rows of `state` to the rows of `x`.
 
-    With `squeezed` it has a branch, which no request takes, that ONNX Runtime refuses where it
-    infers that the rows have no batch.
+    The first sizes of `x` and `state` differ or are open. With `squeezed`, the network has a branch
+    that no request takes. ONNX Runtime refuses this branch if it infers that the rows have no
+    batch.
     """
     nodes = [
         helper.make_node("ReduceSum", ["state"], ["sum"], keepdims=0),

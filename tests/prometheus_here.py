@@ -1,4 +1,4 @@
-"""Debian's Prometheus on the loopback, with the configuration of monitoring/."""
+"""Debian's Prometheus on the loopback interface, with the configuration of monitoring/."""
 
 from __future__ import annotations
 
@@ -30,12 +30,10 @@ needs_prometheus = pytest.mark.skipif(
 
 @dataclass(frozen=True)
 class Prometheus:
-    """One that runs."""
-
     address: str
 
     def query(self, expression: str) -> list[dict[str, Any]]:
-        """The series that an expression returns now: their labels, and `value`."""
+        """Return the series of an expression now: their labels and `value`."""
         asked = urllib.parse.urlencode({"query": expression})
         found = self.get(f"/api/v1/query?{asked}")["result"]
         return [{**each["metric"], "value": float(each["value"][1])} for each in found]
@@ -45,7 +43,7 @@ class Prometheus:
             return json.load(answer)["data"]
 
     def until(self, found: Callable[[], Any], timeout_s: float = 60.0) -> Any:
-        """What `found` returns, once that is something."""
+        """Return the first non-empty value of `found`."""
         deadline_s = time.monotonic() + timeout_s
         while not (value := found()):
             assert time.monotonic() < deadline_s, self.get("/api/v1/targets")
@@ -55,7 +53,7 @@ class Prometheus:
 
 @contextmanager
 def prometheus(folder: Path, exporter: str) -> Iterator[Prometheus]:
-    """One with what is shipped, which asks that exporter, and everything once a second."""
+    """Run Prometheus with the shipped configuration for this exporter, at intervals of 1 s."""
     shutil.copytree(SHIPPED, folder / "etc")
     path = folder / "etc" / "prometheus.yml"
     config = yaml.safe_load(path.read_text().replace(f"127.0.0.1:{PORT}", exporter))

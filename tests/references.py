@@ -1,4 +1,4 @@
-"""reference.npz of classifiers of images, as tests read and write it."""
+"""Functions that read and write reference.npz of image classifiers."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from perseus.models.reference import Reference
 
 
 def images_and_scores(path: Path):
-    """(n, 3, height, width) and (n, classes)."""
+    """Return images (n, 3, height, width) and scores (n, classes)."""
     reference = Reference.read(path)
     return reference.inputs["input"], np.stack(reference.all_answers("output"))
 

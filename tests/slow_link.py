@@ -1,7 +1,7 @@
-"""A link between this host and a network namespace that delays packets and loses some; for tests.
+"""A link from this host to a network namespace that delays packets and loses some of them.
 
-As a program it carries packets between two TUN devices until its input ends. The kernel's own netem
-would do the same; few kernels of virtual machines have it.
+As a program, it passes packets between two TUN devices until its input ends. Few kernels of virtual
+machines have netem, which would do the same.
 """
 
 from __future__ import annotations
@@ -20,16 +20,17 @@ from contextlib import contextmanager
 
 import pytest
 
-HERE, THERE = "198.18.77.1", "198.18.77.2"  # of the range that is kept for tests of networks
+HERE, THERE = "198.18.77.1", "198.18.77.2"  # reserved for tests of networks
 MAX_S = 120.0
 TUNSETIFF, IFF_TUN, IFF_NO_PI = 0x400454CA, 0x0001, 0x1000
 
 
 @contextmanager
 def far_host(delay_ms: int, loss_percent: float) -> Iterator[tuple[str, list[str]]]:
-    """(address, command prefix) of a network namespace behind a slow link; skips where none is.
+    """Return (address, command prefix) of a network namespace behind a slow link.
 
-    `delay_ms` is that of a packet, so half of a round trip.
+    `delay_ms` is the delay of a packet, half of a round trip. If the host has no network namespaces
+    or TUN devices, the test is skipped.
     """
     name = f"perseus-{os.getpid()}"
     link = None
@@ -63,7 +64,7 @@ def _ip(arguments: str) -> None:
 
 
 def _tun(name: str) -> int:
-    """The file descriptor of a new device, which is there as long as it is open."""
+    """Return the file descriptor of a new device, which exists until the descriptor is closed."""
     descriptor = os.open("/dev/net/tun", os.O_RDWR | os.O_NONBLOCK)
     fcntl.ioctl(descriptor, TUNSETIFF, struct.pack("16sH", name.encode(), IFF_TUN | IFF_NO_PI))
     return descriptor
@@ -85,7 +86,7 @@ def _connect(namespace: str) -> tuple[int, int]:
 
 
 def carry(ends: tuple[int, int], delay_s: float, loss: float) -> None:
-    """Pass packets on until standard input ends, or for MAX_S."""
+    """Pass packets on until standard input ends, at most for MAX_S."""
     chance, waiting = random.Random(1), list[tuple[float, int, int, bytes]]()
     other, count = {ends[0]: ends[1], ends[1]: ends[0]}, 0
     end_s = time.monotonic() + MAX_S

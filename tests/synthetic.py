@@ -1,10 +1,10 @@
-"""Records of studies with a known truth.
+"""Records of studies whose true results are known.
 
-Tenant i alone reaches `capacities[i]`; a shared server on any line reaches the point where
-sum(r_i / C_i) = gain. Estimates scatter around that by `between` (from repeat to repeat) and
-`within` (from batch to batch), both as standard deviations of the logarithm. So does the speed of
-the host from cell to cell, by `host`, and with it all that is seen in the cell: what the busy
-server answers, SPARE times the capacity, and by the power SPARE of it the limit, as of a queue.
+Tenant i reaches the dedicated peak `capacities[i]`. On each load line, a shared server reaches the
+point where sum(r_i / C_i) = gain. The estimates scatter from repeat to repeat (`between`) and from
+batch to batch (`within`). The speed of the host scatters from cell to cell (`host`). All three are
+standard deviations of the logarithm. In each cell, the throughput of the busy server is SPARE *
+capacity * speed. The limit is proportional to speed ** SPARE, as in a queue.
 """
 
 from __future__ import annotations
@@ -46,21 +46,21 @@ from perseus.study.tasks.tables import (
 )
 
 Plain = dict[str, Any]
-"""What record.json or a file of ceilings holds."""
+"""The content of record.json or of a file of client ceilings."""
 
 SLA_MS = {"resnet18": 120.0, "mobilenet_v3_large": 60.0}
 SLOWDOWN = 1.25
-"""Latency beside the other tenants / alone, at equal rates."""
+"""Latency beside other tenants, divided by the latency alone at the same rate."""
 MIXES = ((3, 1), (1, 1), (1, 3))
 
 
 SPARE = 1.1
-"""What the busy server answers, over the capacity."""
+"""Throughput of the busy server, divided by the capacity."""
 
 
 @dataclass(frozen=True)
 class Truth:
-    """What the records scatter around."""
+    """The true values, and how the records scatter around them."""
 
     capacities: Mapping[str, float]
     gain: float = 1.25
@@ -90,8 +90,10 @@ def records(
     holds: Sequence[tuple[str, int]] = (("resnet18", 50), ("mobilenet_v3_large", 50)),
     rate_shares: Sequence[float] = (),
 ) -> list[Plain]:
-    """The records of a whole study, dedicated cells first; with `rate_shares` also of the mix of a
-    demand."""
+    """Return the records of a complete study, dedicated cells first.
+
+    With `rate_shares`, the study also measures the mix of a demand.
+    """
     rng, names = np.random.default_rng(seed), list(truth.capacities)
     made, peaks = [], {}
     for name in names:
@@ -125,7 +127,10 @@ def background_records(
     percents: Sequence[int] = (25, 50, 75),
     rates_rps: Sequence[tuple[float, ...]] = (),
 ) -> list[Plain]:
-    """Each tenant searched beside the others, which stay; without those of the dedicated cells."""
+    """Return records that search each tenant beside a constant load of the others.
+
+    The records of dedicated cells are not part of the result.
+    """
     rng, peaks, everyone = np.random.default_rng(1), truth.capacities, tuple(truth.capacities)
     made = []
     for searched in everyone:
@@ -192,16 +197,16 @@ def _repeats(
 
 
 def demand(rps: Mapping[str, float], **settings: Any) -> FleetDemand:
-    """The same at all times, of servers cpu1 on demand."""
+    """Return a demand that is constant in time, for on-demand servers cpu1."""
     level = DemandLevel(name="demand", rps=dict(rps))
     fixed: Plain = {"headroom": 0.0, "min_servers": 1, "servers": ("cpu1",), "spot": None}
     return FleetDemand(levels=(level,), **{**fixed, **settings})
 
 
 def with_two_presets(**truth: Any) -> list[Plain]:
-    """A study by the preset quick, with a scenario `sure` of the preset standard.
+    """Return a study with the preset quick and a scenario `sure` with the preset standard.
 
-    When this one and its dedicated peaks were measured, the server was twice as fast.
+    During the measurement of `sure` and its dedicated peaks, the server was twice as fast.
     """
     faster = {name: 2 * rate for name, rate in TRUTH.capacities.items()}
     sure = records(Truth(faster, preset="standard", **truth), seed=1, holds=())
@@ -209,7 +214,7 @@ def with_two_presets(**truth: Any) -> list[Plain]:
 
 
 def _sure(record: Plain) -> Plain:
-    """The record as that of the scenario `sure`, or of a dedicated peak that it has."""
+    """Return the record for the scenario `sure`, or for a dedicated peak of this scenario."""
     task = MeasureTask.model_validate(record["cell"])
     run = Run.model_validate(task.run)
     named = {"scenario": "cpu1.sure"}
@@ -241,12 +246,12 @@ def _task(
 
 
 def loaded(made: Sequence[Plain]) -> list[PeakRecord]:
-    """The records of searches as they are read, without files."""
+    """Return the records of searches as the results read them, but without files."""
     return [PeakRecord.model_validate({**record, "folder": Path()}) for record in made]
 
 
 def with_outcome(record: Plain, outcome: str, reason: str) -> Plain:
-    """The record as the search leaves it with that outcome; what failed has not even started."""
+    """Return the record with this outcome. A cell that failed has not even started its server."""
     nothing: Plain = {}
     if outcome != "uncertified":
         nothing |= {"estimate_scale": None, "posterior_scales": [], "first_failing_scale": None}
@@ -259,7 +264,7 @@ def with_outcome(record: Plain, outcome: str, reason: str) -> Plain:
 
 
 def predicted(record: Plain) -> Plain:
-    """The record of a mix that was not measured, since others predict it."""
+    """Return the record of a mix that is not measured, because other mixes predict its peak."""
     nothing: Plain = {"certified_scale": None, "certified_window": -1, "first_failing_scale": None}
     return (
         record
@@ -277,7 +282,7 @@ def predicted(record: Plain) -> Plain:
 
 
 def by_server(record: Plain) -> Plain:
-    """The record of a dedicated cell, as of a tenant whose server preprocesses."""
+    """Return the record of a dedicated cell for a tenant whose images the server preprocesses."""
     (told,) = record["cell"]["tenants"]
     costs = {"request_bytes": {told["name"]: 50000.0}, "client_preprocess_ms": {told["name"]: 4.5}}
     cell = record["cell"] | {"tenants": [told | {"preprocessing": "server"}]}
@@ -285,7 +290,7 @@ def by_server(record: Plain) -> Plain:
 
 
 def with_lost(made: Sequence[Plain], line: str, outcome: str) -> list[Plain]:
-    """The records, of which the second repeat of a line found no limit."""
+    """Return the records, in which the second repeat of a load line found no limit."""
     return [
         with_outcome(record, outcome, "it was lost")
         if record["cell"]["run"]["name"] == line and record["cell"]["repeat"] == 2
@@ -295,11 +300,11 @@ def with_lost(made: Sequence[Plain], line: str, outcome: str) -> list[Plain]:
 
 
 def with_failures(made: Sequence[Plain]) -> list[Plain]:
-    """Every way not to be ok, each on a line of its own."""
+    """Return the records with each outcome except `ok` on a load line of its own."""
     outcomes = {
         "mix-3-1": (
             "infeasible",
-            "the SLA fails at every rate tested (7.1% of the requests exceed 120 ms)",
+            "the SLA fails at every rate tested (7.1% of the requests take longer than 120 ms)",
         ),
         "mix-1-3": ("client_limited", "the client used 91% of its core"),
         "hold-resnet18-50": ("uncertified", "no rate was certified (1.0% to 6.2%)"),
@@ -318,12 +323,12 @@ LEVELS = (1, 4, 16)
 def _of_kind(
     run: ExperimentRun, names: Sequence[str] = tuple(TRUTH.capacities), **found: Any
 ) -> Plain:
-    """The record of a cell that ran with these tenants, and what it found."""
+    """Return the record of a cell with these tenants and this result."""
     return record_of(_task(tuple(names), "shared", run, 1)) | found
 
 
 def sweep_record() -> Plain:
-    """A closed loop of both tenants on a server that carries 100 requests/s of each."""
+    """Return the record of a closed loop on a server that carries 100 requests/s of each tenant."""
     levels = [
         {
             "concurrency": level,
@@ -342,7 +347,7 @@ STARTS = 8
 
 
 def startup_record() -> Plain:
-    """Starts of both tenants' server, which takes a second more with a cold page cache."""
+    """Return the record of server starts. With a cold page cache, a start takes 1 s longer."""
     run = StartupRun(starts=STARTS, page_cache=("warm", "cold"))
     starts = [
         {
@@ -363,7 +368,7 @@ AA_RPS = ((98.0, 100.0, 102.0), (104.0, 106.0, 108.0), (92.0, 94.0, 96.0), (99.0
 
 
 def aa_record() -> Plain:
-    """Four servers that carry 100 requests/s on average, but for the noise of their host."""
+    """Return the record of four equal servers, which carry 100 requests/s except for noise."""
     run = AaRun(restarts=len(AA_RPS), windows=len(AA_RPS[0]), concurrency=4)
     return _of_kind(run, capacities_rps=[list(rates) for rates in AA_RPS])
 
@@ -371,8 +376,10 @@ def aa_record() -> Plain:
 def catalogue_record(
     name: str = "resnet18", full_rps: float = 33.0, in_process_ms: float = 27.0, **settings: Any
 ) -> Plain:
-    """A tenant alone that carries less within an SLA than a full server answers; `settings` are of
-    the tenant."""
+    """Return the record of a tenant in a catalogue: the SLA limits it below saturation.
+
+    `settings` belong to the tenant.
+    """
     run = CatalogueRun(times_unloaded=3.0, in_process_s=2.0)
     record = record_of(_task((name,), name, run, 1))
     tenants = [each | settings for each in record["cell"]["tenants"]]
@@ -401,9 +408,9 @@ PAIR_SLOWDOWN, ROUNDS = 1.6, 3
 
 
 def slowdown_record(names: Sequence[str] = tuple(TRUTH.capacities)) -> Plain:
-    """Every tenant beside every other, which makes each slower by PAIR_SLOWDOWN, at 9 requests/s.
+    """Return the record of slowdowns at 9 requests/s: PAIR_SLOWDOWN for each tenant of a pair.
 
-    Alone, it has a mean latency of 10 ms.
+    Alone, the mean latency of each tenant is 10 ms.
     """
     rng = np.random.default_rng(0)
     run = SlowdownRun(name="slowdown-30", percent_of_peak=30, rate_rps=None, rounds=ROUNDS)
@@ -423,7 +430,7 @@ def slowdown_record(names: Sequence[str] = tuple(TRUTH.capacities)) -> Plain:
 
 
 def _latency(rng: np.random.Generator, usual_ms: float) -> Plain:
-    """What is seen of a tenant in one window; the p95 is not bounded from above."""
+    """Return the latencies of a tenant in one window. The p95 has no upper bound."""
     mean_ms = usual_ms * np.exp(rng.normal(0, 0.02))
     return {
         "requests": 150,
@@ -435,12 +442,15 @@ def _latency(rng: np.random.Generator, usual_ms: float) -> Plain:
 
 
 REPLAYED_S, BURST_S, BURST_AT = 150, 4, (20, 90)
-"""Length of a replay, and of its bursts, which begin at these seconds."""
+"""The length of a replay and of its bursts, and the seconds in which the bursts start."""
 
 
 def replay_record(names: tuple[str, ...] = tuple(TRUTH.capacities)) -> Plain:
-    """Ten requests/s and fifty in bursts: of these a fifth is late alone, and half of them shared,
-    when those of the second after a burst are late, too."""
+    """Return the record of a replay with 10 requests/s, and 50 requests/s in bursts.
+
+    In bursts, one fifth of the requests are late on dedicated servers and one half on the shared
+    server. On the shared server, all requests in the second after a burst are late, too.
+    """
     run = ReplayRun(
         name="replay-mmpp",
         process="mmpp",
@@ -503,7 +513,10 @@ LEAK_MB_PER_HOUR, LEAK_FILES_PER_HOUR = 12.0, 30.0
 
 
 def soak_record() -> Plain:
-    """An hour on a server that leaks memory and file descriptors, and has 500 MB and 60 of them."""
+    """Return the record of one hour on a server that leaks memory and files.
+
+    The server starts with 500 MB and 60 open files.
+    """
     rng = np.random.default_rng(0)
     run = SoakRun(name="soak-40-40", duration_s=3600, window_s=58.0, percents_of_peak=(40, 40))
     readings = []
@@ -522,13 +535,13 @@ def soak_record() -> Plain:
 
 
 RUNTIMES = {"onnxruntime": 1.0, "openvino": 1.5, "pytorch": 0.7}
-"""What is carried with each runtime of a grid, as multiples of the truth."""
+"""The peaks with each runtime of a grid, as multiples of the true peaks."""
 
 
 def grid_records(
     factors: Mapping[str, float] = RUNTIMES, truth: Truth = TRUTH, seed: int = 0
 ) -> list[Plain]:
-    """The records of a mix and its dedicated peaks with each runtime; the first is the server's."""
+    """Return records of a mix and its dedicated peaks with each runtime, the server's own first."""
     made = []
     for i, (runtime, factor) in enumerate(factors.items()):
         capacities = {name: factor * rps for name, rps in truth.capacities.items()}
@@ -541,7 +554,7 @@ def grid_records(
 def grid_task(
     factors: Mapping[str, float] = RUNTIMES, at_most: Mapping[str, float] | None = None
 ) -> TablesTask:
-    """That of `grid_records`, and of a runtime that was left out."""
+    """Return the task of `grid_records`, which also has a runtime that the study omits."""
     names = [server_with(runtime, factors) for runtime in factors]
     lines = [((name,), name, "peak") for name in TRUTH.capacities]
     lines.append((tuple(TRUTH.capacities), "shared", "mix-1-1"))
@@ -571,12 +584,12 @@ def grid_task(
 
 
 def server_with(runtime: str, factors: Mapping[str, float]) -> str:
-    """The server's name in a grid of these runtimes, the first of which is that configured."""
+    """Return the name of the server with a runtime. The server's own runtime is the first."""
     return "cpu1" if runtime == next(iter(factors)) else f"cpu1~runtime-{runtime}"
 
 
 def on_server(record: Plain, name: str, runtime: str) -> Plain:
-    """The record as another server of a grid leaves it."""
+    """Return the record as for another server of a grid."""
     cell = record["cell"]
     moved = {key: cell[key].replace("cpu1.", f"{name}.", 1) for key in ("cell", "scenario")}
     server = cell["server"] | {"name": name, "runtime": runtime}
@@ -584,7 +597,7 @@ def on_server(record: Plain, name: str, runtime: str) -> Plain:
 
 
 def ceiling(names: Sequence[str] = tuple(TRUTH.capacities)) -> Plain:
-    """What a client that can offer 900 requests/s leaves in ceilings/cpu1.json."""
+    """Return the content of ceilings/cpu1.json for a client that can send 900 requests/s."""
     return {
         "server": "cpu1",
         "client": {"protocol": "grpc", "shared_memory": False, "processes": None},

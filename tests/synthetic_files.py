@@ -1,4 +1,4 @@
-"""The raw files of synthetic studies, and the tables that are made of them."""
+"""The raw files of synthetic studies, and the tables of these files."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ from perseus.study.tasks.tables import TablesTask
 from perseus.traffic.requests import MS, Requests, Status
 
 IN_TABLES = ("certify", "alone")
-"""The phases that tables read of a search."""
+"""The phases of a search that the tables read."""
 
 
 def window_rows(record: Plain, only: tuple[str, ...] = ()) -> list[tuple[dict[str, Any], Requests]]:
-    """Eight windows around the limit and each tenant alone, with their requests; or those `only`
-    of some phases, the same.
+    """Return the rows and requests of eight windows around the limit and of each tenant alone.
 
-    They are judged by the real rules. Alone, a tenant is faster by the factor synthetic.SLOWDOWN.
+    With `only`, return the same windows of these phases. The rules of Perseus judge the windows. A
+    tenant alone is faster by the factor synthetic.SLOWDOWN.
     """
     limit = record["estimate_scale"] or record["certified_scale"] or 0.5
     seen = record["cell"]["tenants"], record["line"]
@@ -45,7 +45,7 @@ def window_rows(record: Plain, only: tuple[str, ...] = ()) -> list[tuple[dict[st
     return [(dict(row), requests) for row, requests in rows]
 
 
-@lru_cache(maxsize=256)  # some 200 kB each
+@lru_cache(maxsize=256)  # an entry has 200 kB
 def _window_rows(
     limit: float, certified_scale: float | None, seen: str, only: tuple[str, ...]
 ) -> list[tuple[dict[str, Any], Requests]]:
@@ -129,7 +129,7 @@ def _window_rows(
 
 
 def write(results: Path, made: Sequence[Plain]) -> list[Path]:
-    """All raw files of the cells; returns their folders."""
+    """Write all raw files of the cells; return their folders."""
     folders = []
     for record in made:
         rows = window_rows(record)
@@ -144,7 +144,7 @@ def write(results: Path, made: Sequence[Plain]) -> list[Path]:
 
 
 def _write_cell(results: Path, record: Plain, windows: Sequence[Plain]) -> Path:
-    """Its record and its windows; returns the folder."""
+    """Write the record and the windows of a cell; return its folder."""
     folder = results / "raw" / record["cell"]["cell"]
     write_json(folder / "record.json", record)
     raw_results.write_windows(folder / "windows.parquet", windows)
@@ -152,7 +152,7 @@ def _write_cell(results: Path, record: Plain, windows: Sequence[Plain]) -> Path:
 
 
 def _certified() -> list[Plain]:
-    """The rows of a window that certified both tenants together."""
+    """Return the rows of a window that certified both tenants together."""
     searched = next(r for r in synthetic.records() if r["cell"]["run"]["name"] == "mix-1-1")
     return [row for row, _ in window_rows(searched) if row["phase"] == "certify"]
 
@@ -177,12 +177,15 @@ def _write_monitor(path: Path, windows: int) -> None:
 
 
 def write_sweep(results: Path) -> Path:
-    """Its files; the level 16 is invalid. Returns the folder."""
+    """Write a cell of closed loops, whose level 16 is invalid; return its folder."""
     return _write_levels(results, synthetic.sweep_record(), invalid={16})
 
 
 def write_scaling(results: Path, answered_rps: Mapping[int, float]) -> Path:
-    """The same with these levels, at which each tenant answers so much; all are valid."""
+    """Write a cell of closed loops with this throughput of each tenant per level.
+
+    All windows are valid. Return the folder of the cell.
+    """
     record = synthetic.sweep_record()
     record["levels"] = [
         {"concurrency": level, "tenant": tenant, "answered_rps": rate}
@@ -205,33 +208,33 @@ def _write_levels(results: Path, record: Plain, invalid: Collection[int] = ()) -
 
 
 def write_startup(results: Path) -> Path:
-    """Its files; no window is part of it. Returns the folder."""
+    """Write a cell of server starts, which has no windows; return its folder."""
     return _write_cell(results, synthetic.startup_record(), [])
 
 
 def write_aa(results: Path) -> Path:
-    """Its files; the table needs no window. Returns the folder."""
+    """Write an A/A cell; return its folder. Its table needs no window."""
     return _write_cell(results, synthetic.aa_record(), [])
 
 
 def write_catalogue(results: Path) -> Path:
-    """Its files; the table needs no window. Returns the folder."""
+    """Write a cell of a catalogue; return its folder. Its table needs no window."""
     return _write_cell(results, synthetic.catalogue_record(), [])
 
 
 def write_slowdown(results: Path) -> Path:
-    """Its files; the table needs no window. Returns the folder."""
+    """Write a cell of slowdowns; return its folder. Its table needs no window."""
     return _write_cell(results, synthetic.slowdown_record(), [])
 
 
 def write_background(results: Path) -> Path:
-    """The files of one cell of a search beside a tenant that stays. Returns its folder."""
+    """Write one cell of a search beside background load; return its folder."""
     (folder,) = write(results, synthetic.background_records(percents=(50,))[:1])
     return folder
 
 
 def write_replay(results: Path, record: Plain | None = None) -> Path:
-    """Its files, by default those of synthetic.replay_record. Returns the folder."""
+    """Write a cell of a replay, by default of synthetic.replay_record; return its folder."""
     record = record or synthetic.replay_record()
     rows, like = [], _certified()[0]
     for each in record["offered"]:
@@ -241,8 +244,10 @@ def write_replay(results: Path, record: Plain | None = None) -> Path:
 
 
 def write_soak(results: Path) -> Path:
-    """Its files: latencies that scatter by 3 %, and a first window that is invalid, far too slow.
-    Returns the folder."""
+    """Write a soak whose latencies scatter by 3 %; return its folder.
+
+    The first window is invalid, because it is far too slow.
+    """
     rows, like = [], _certified()
     rng, seconds = np.random.default_rng(0), synthetic.SOAK_WINDOW_S
     for window in range(synthetic.SOAK_WINDOWS):
@@ -257,8 +262,7 @@ def write_soak(results: Path) -> Path:
 
 
 def fail_requests(folder: Path, share: float, first: int = 0, last: int | None = None) -> None:
-    """Rewrite the windows of a soak, so that from `first` to before `last` this share of each
-    one's requests failed with an error."""
+    """Let this share of the requests of a soak fail from window `first` to before `last`."""
     rows = pq.read_table(folder / "windows.parquet").to_pylist()
     for row in rows:
         if first <= row["window"] and (last is None or row["window"] < last):
@@ -281,14 +285,14 @@ OF_KIND = {
     "soak": write_soak,
     "catalogue": write_catalogue,
 }
-"""What writes the files of a cell of each kind that searches no peak."""
+"""The function that writes a cell, for each kind that searches no peak."""
 
 EVERY_KIND = OF_KIND | {"background": write_background}
-"""Of each kind but the peak."""
+"""The function that writes a cell, for each kind but `peak`."""
 
 
 def write_kind(kind: str, results: Path) -> Path:
-    """The files of a cell of any kind but the peak. Returns their folder."""
+    """Write a cell of any kind but `peak`; return its folder."""
     assert kind in EVERY_KIND, f"tests/synthetic_files.py: {kind!r} is not in EVERY_KIND"
     return EVERY_KIND[kind](results)
 
@@ -296,7 +300,7 @@ def write_kind(kind: str, results: Path) -> Path:
 def results_of(
     folder: Path, made: Sequence[Plain], task: TablesTask = synthetic.TASK
 ) -> StudyResults:
-    """The results of a study, with the windows that the tables read, but not its requests."""
+    """Return the results of a study with the windows that the tables read, but without requests."""
     cells = [
         _write_cell(folder, record, [row for row, _ in window_rows(record, IN_TABLES)])
         for record in made
@@ -306,14 +310,13 @@ def results_of(
 
 
 def all_tables(results: StudyResults) -> dict[str, pa.Table]:
-    """Those of both jobs that make tables; of the models nothing is known."""
+    """Return the tables of both jobs that make tables. The costs of the models are unknown."""
     task = PredictionsTask(study=results.task.study, seed=results.task.seed)
     predictions = Predictions.read(task, [record.folder for record in results.searches], [])
     return tables.make(results) | tables.make_predictions(predictions)
 
 
 def tables_of(made: Sequence[Plain], task: TablesTask = synthetic.TASK) -> dict[str, pa.Table]:
-    """The tables of a study."""
     with TemporaryDirectory() as folder:
         return all_tables(results_of(Path(folder), made, task))
 
@@ -321,8 +324,10 @@ def tables_of(made: Sequence[Plain], task: TablesTask = synthetic.TASK) -> dict[
 def write_study(
     folder: Path, made: Sequence[Plain], task: TablesTask = synthetic.TASK, weights: str = "random"
 ) -> Path:
-    """The results of a study, as far as they are compared and packed: records, tables and what the
-    exports said. Returns the folder."""
+    """Write the results that comparisons and archives read; return the folder.
+
+    The files are the records, the tables and the records of the exports.
+    """
     tables.write(all_tables(results_of(folder, made, task)), folder / "tables")
     for model in {tenant["model"] for record in made for tenant in record["cell"]["tenants"]}:
         told = {"architecture": model, "weights": weights, "seed": 1, "images": []}

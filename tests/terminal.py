@@ -1,4 +1,4 @@
-"""A terminal for programs under test: a pseudo-terminal, and what stands on its screen."""
+"""A pseudo-terminal for programs under test, and the text on its screen."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ COLOUR = re.compile(r"\x1b\[(?:\d+;)*(?:3\d|9\d)(?:;\d+)*m")
 
 
 class Terminal:
-    """A program on a terminal of its own, whose size is in characters; a context manager.
+    """A context manager that runs a program on its own terminal. The size is in characters.
 
-    `output` is all that has come so far, with its control sequences.
+    `output` is all output so far, including control sequences.
     """
 
     def __init__(
@@ -60,7 +60,7 @@ class Terminal:
         os.close(self._side)
 
     def until(self, text: str, timeout_s: float = 120.0) -> None:
-        """Read until that has been said."""
+        """Read until the output contains the text."""
         deadline_s = time.monotonic() + timeout_s
         while text not in self.output:
             assert time.monotonic() < deadline_s, self.output
@@ -71,7 +71,7 @@ class Terminal:
         os.write(self._side, b"\x03")
 
     def end(self) -> list[str]:
-        """Read until the program has ended; the lines that stand on the screen."""
+        """Read until the program has ended; return the lines on the screen."""
         while self._read():
             pass
         self.process.wait(30)
@@ -80,14 +80,14 @@ class Terminal:
     def _read(self) -> bool:
         try:
             new = os.read(self._side, 65536)
-        except OSError:  # nobody has it open any more
+        except OSError:  # no process has the terminal open any more
             return False
         self.output += new.decode()
         return bool(new)
 
 
 def screen(output: str) -> list[str]:
-    """The lines that stand on a screen that never scrolls; colours are left out."""
+    """Return the lines on a screen that never scrolls, without colours."""
     lines, row, column, done = [""], 0, 0, 0
     for found in CONTROL.finditer(output):
         text = output[done : found.start()]
@@ -105,7 +105,7 @@ def screen(output: str) -> list[str]:
             lines[row + 1 :] = []
             lines[row] = lines[row][:column]
         else:
-            assert command in "mlh", found.group(0)  # colours, and whether there is a cursor
+            assert command in "mlh", found.group(0)  # colours, or the visibility of the cursor
     lines[row] = lines[row][:column] + output[done:]
     while lines and not lines[-1].strip():
         lines.pop()

@@ -1,4 +1,4 @@
-"""Files of weights that fit a network, without its numbers."""
+"""Files of weights that have the shapes of a network, but no values."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from perseus.models.networks import import_torchvision
 
 
 def write_shapes(path: Path, architecture: str) -> None:
-    """A state_dict of an architecture of torchvision, of tensors that have no values."""
+    """Write a state_dict for an architecture of torchvision, with tensors without values."""
     torch, torchvision = import_torchvision()
     options = {"init_weights": False} if architecture == "inception_v3" else {}
     with torch.device("meta"):

@@ -1,4 +1,4 @@
-"""The files of the workflow, without what its runs make."""
+"""The files of the workflow, without results."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ PARTS = ("Snakefile", "rules", "scripts", "config", "profiles", "envs", "report"
 
 
 def copy_workflow(root: Path) -> Path:
-    """Copies them to a folder; returns that."""
+    """Copy the workflow to a folder and return the folder."""
     for part in PARTS:
         if (ROOT / part).is_dir():
             ignore = shutil.ignore_patterns("__pycache__")

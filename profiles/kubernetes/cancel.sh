@@ -1,3 +1,3 @@
 #!/bin/sh
-# cancel.sh ID...: end jobs with their pods, without waiting for them.
+# cancel.sh ID...: end jobs and their pods, and do not wait until they have ended.
 exec kubectl delete job --ignore-not-found --wait=false "$@"

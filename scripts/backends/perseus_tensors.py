@@ -1,9 +1,9 @@
-"""Convert between Triton's requests and responses and NumPy arrays, for backends in Triton's Python
-stub.
+"""Convert Triton's requests into NumPy arrays, and NumPy arrays into responses, for Python
+backends.
 
-The stub finds this module beside `triton_python_backend_utils`. The stub was built against NumPy 1.
-With NumPy 2, `Tensor(name, array)` and `as_numpy()` of the stub lose the values, so this module
-exchanges tensors by DLPack.
+Triton's Python stub, the process that runs a Python backend, finds this module beside
+`triton_python_backend_utils`. The stub was built against NumPy 1. With NumPy 2, `Tensor(name,
+array)` and `as_numpy()` of the stub lose the values, so this module exchanges tensors by DLPack.
 """
 
 import ctypes
@@ -45,16 +45,15 @@ def inputs_of(request: Any, names: list[str]) -> dict[str, np.ndarray]:
 
 
 def joined(given: list[dict[str, np.ndarray]]) -> dict[str, np.ndarray]:
-    """Return the inputs of all requests as one batch; the inputs of a single request stay
-    unchanged."""
+    """Return the inputs of all requests as one batch, by input name. The inputs of a single request
+    are not copied."""
     if len(given) == 1:
         return given[0]
     return {name: np.concatenate([each[name] for each in given]) for name in given[0]}
 
 
 def responses(given: list[dict[str, np.ndarray]], answers: dict[str, np.ndarray]) -> list[Any]:
-    """Return the response to each request: the rows of the request in the outputs, or the whole
-    outputs for a single request."""
+    """Split the outputs of a batch into one response for each request."""
     if len(given) == 1:
         return [_response(answers)]
     made, start = [], 0

@@ -1,4 +1,4 @@
-"""The workflow once with all results, once without; made in seconds by fake steps."""
+"""The workflow, once with all results and once without. Fake steps make the results in seconds."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -27,7 +27,7 @@ figures: {width_mm: 160}
 
 @pytest.fixture(scope="session")
 def finished(made_once: Callable[..., Path], tmp_path_factory: pytest.TempPathFactory) -> Workflow:
-    """All results of STUDY are there. To read only: tests edit a copy."""
+    """Return a read-only workflow with all results of STUDY. Tests edit a copy."""
     made = Workflow(made_once("finished", finish))
     return made.copy(tmp_path_factory.mktemp("finished") / "workflow")
 
@@ -41,37 +41,37 @@ def finish(root: Path) -> None:
     (root / "photos").mkdir()
     for number in range(1, 9):
         (root / "photos" / f"{number}.jpg").write_bytes(b"photo %d" % number)
-    large = b"photo 1" * 200_000  # beyond what Snakemake compares unless it is told to
+    large = b"photo 1" * 200_000  # larger than the files that Snakemake compares by default
     (root / "photos" / "1.jpg").write_bytes(large)
     workflow.run("--cores", "2", "all")
 
 
 @pytest.fixture(scope="session")
 def figures(finished: Workflow) -> set[Job]:
-    """Of STUDY, and the page that shows them."""
+    """Return the jobs that draw the figures of STUDY, and the job of the report."""
     return {job for job in finished.jobs() if job[0] == "figure"} | {("report",)}
 
 
 @pytest.fixture(scope="session")
 def priced_jobs(figures: set[Job]) -> set[Job]:
-    """Everything that prices have a part in."""
+    """Return all jobs that depend on prices."""
     return {("tables",), ("check_tables",), *figures}
 
 
 @pytest.fixture(scope="session")
 def downstream(priced_jobs: set[Job]) -> set[Job]:
-    """Everything after the measurements of peaks."""
+    """Return all jobs after the measurements of peaks."""
     return {("predictions",), *priced_jobs}
 
 
 @pytest.fixture
 def edited(finished: Workflow, tmp_path: Path) -> Workflow:
-    """All results of STUDY are there, for one test to edit."""
+    """Return a copy of the workflow with all results of STUDY, which the test may edit."""
     return finished.copy(tmp_path / "workflow")
 
 
 @pytest.fixture(scope="session")
 def empty(made_once: Callable[..., Path], tmp_path_factory: pytest.TempPathFactory) -> Workflow:
-    """The workflow with the default configuration and no results. To read only."""
+    """Return a read-only workflow with the default configuration and no results."""
     made = Workflow(made_once("empty", Workflow.copied_to))
     return made.copy(tmp_path_factory.mktemp("empty") / "workflow")

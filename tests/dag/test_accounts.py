@@ -1,4 +1,4 @@
-"""Accounts of containers: a user id without a name, a home that is missing or cannot be written."""
+"""Accounts in containers: a user id without a name, or a missing or read-only home folder."""
 
 import os
 import subprocess
@@ -7,7 +7,7 @@ import sys
 import pytest
 from workflow_files import ROOT
 
-# Of a user id that the system has no name for: pwd.getpwuid raises KeyError.
+# Run Snakemake under a user id without a name: pwd.getpwuid raises KeyError.
 WITHOUT_NAME = """
 import pwd
 

@@ -1,4 +1,4 @@
-"""What a run says of cells without an answer, and what `make again` measures."""
+"""The messages of a run about cells without a result, and the cells that `make again` measures."""
 
 import json
 
@@ -12,14 +12,14 @@ def record_of(workflow, cell):
 
 
 def ends(workflow, cell, outcome, reason):
-    """As if the cell had been measured with that outcome."""
+    """Write the record of a cell as if its measurement had ended with this outcome."""
     record_of(workflow, cell).write_text(json.dumps({"outcome": outcome, "reason": reason}))
-    (record_of(workflow, cell).parent / ".snakemake_timestamp").touch()  # which Snakemake does
+    (record_of(workflow, cell).parent / ".snakemake_timestamp").touch()  # as Snakemake does
 
 
 @pytest.fixture(scope="module")
 def blocked(finished, tmp_path_factory):
-    """(workflow, output): one dedicated peak was not found, so that the mix is blocked."""
+    """Return (workflow, output) of a study in which a missing dedicated peak blocks the mix."""
     workflow = finished.copy(tmp_path_factory.mktemp("blocked") / "workflow")
     ends(workflow, RESNET, "unsteady", "it changed its speed")
     assert ("measure", f"cpu1.{MIX}.r1") in workflow.stale()
@@ -73,7 +73,7 @@ def test_a_ceiling_that_others_disturbed_and_a_record_that_is_cut_are_measured_a
     assert last == [
         "1 of 3 cells have no result:",
         "  cpu1.resnet18.peak.r1: failed: its file cannot be read",
-        "The measurement of the client ceiling beside cpu1 was disturbed: so much else",
+        "The measurement of the client ceiling for cpu1 was disturbed: so much else",
         "To measure these cells and ceilings again, and all cells that depend on them, run: make"
         " again, or your command with",
         "  --forcerun results/edits/raw/cpu1.resnet18.peak.r1 results/edits/ceilings/cpu1.json",

@@ -1,5 +1,8 @@
-"""The workflow from other folders and in other workflows: code, defaults and prices are found
-beside its Snakefile, results lie in the working directory."""
+"""The workflow in other folders and in other workflows.
+
+Perseus finds code, defaults and prices beside its Snakefile, and writes results into the working
+directory.
+"""
 
 import os
 import subprocess
@@ -10,7 +13,7 @@ import pytest
 import yaml
 from workflow_copy import Workflow
 
-# A study whose defaults are all beside the Snakefile, and its servers' prices too.
+# A study that needs the defaults and the prices beside the Snakefile.
 CHANGE = {"study": "elsewhere", "seed": 7}
 MODEL = "results/default/models/squeezenet1_1/model.onnx"
 MODULE = """\
@@ -36,19 +39,19 @@ WHOLE = {
 
 
 def counts(jobs, prefix=""):
-    """How many jobs each rule has."""
+    """Return the number of jobs per rule."""
     names = [job[0].removeprefix(prefix) for job in jobs]
     return {name: names.count(name) for name in names}
 
 
 def files(workflow):
-    """All that lie in its folder, but for compiled code."""
+    """Return all paths in the folder of the workflow, except compiled code."""
     return {path for path in workflow.root.rglob("*") if "__pycache__" not in path.parts}
 
 
 @pytest.fixture
 def elsewhere(tmp_path):
-    """A folder that has nothing of Perseus."""
+    """Return a workflow in an empty folder, without files of Perseus."""
     root = tmp_path / "elsewhere"
     root.mkdir()
     return Workflow(root)
@@ -56,7 +59,7 @@ def elsewhere(tmp_path):
 
 @pytest.fixture
 def module(empty, elsewhere):
-    """A function that makes `elsewhere` a workflow that uses Perseus as a module."""
+    """Return a function that makes `elsewhere` a workflow that uses Perseus as a module."""
 
     def write(head="", config="config: config", renamed=""):
         snakefile = empty.root / "Snakefile"
@@ -69,14 +72,14 @@ def module(empty, elsewhere):
 
 @pytest.mark.parametrize("option", ["--directory", "-d"])
 def test_from_a_third_folder_into_another(empty, elsewhere, tmp_path, option):
-    """Where the command is given does not matter."""
+    """The folder in which the user runs the command does not matter."""
     third = Workflow(tmp_path)
     snakefile = str(empty.root / "Snakefile")
     assert counts(third.jobs("-s", snakefile, option, str(elsewhere.root), "all")) == WHOLE
 
 
 def test_python_and_temporary_files_in_folders_with_spaces(empty, tmp_path):
-    """As in a checkout that a person named, whose .venv lies in it."""
+    """A checkout may lie in a folder with spaces and accents, and its .venv too."""
     folder = tmp_path / "my été"
     workflow = empty.copy(folder / "checkout")
     venv.create(folder / "venv")
@@ -97,7 +100,7 @@ def test_python_and_temporary_files_in_folders_with_spaces(empty, tmp_path):
 
 
 def test_a_folder_that_accepts_no_files_is_named(empty, tmp_path):
-    """As a checkout on a read-only medium; here /proc, into which root too cannot write."""
+    """A checkout may lie on a read-only medium, here /proc, where root cannot write either."""
     where = ["-s", str(empty.root / "Snakefile"), "-d", "/proc"]
     code, output, errors = Workflow(tmp_path)._snakemake("--cores", "2", "all", *where)
     assert code == 1
@@ -110,7 +113,7 @@ def test_from_the_folder_of_the_results(empty, elsewhere):
 
 
 def test_a_configuration_is_merged_over_that_beside_the_snakefile(empty, elsewhere, tmp_path):
-    """Also by a path from where the command is given."""
+    """The path of the configuration file may be relative to the folder of the command."""
     (tmp_path / "mine.yaml").write_text(yaml.safe_dump({**CHANGE, "measurement": {"repeats": 2}}))
     jobs = Workflow(tmp_path).jobs(
         *("-s", str(empty.root / "Snakefile")),
@@ -143,12 +146,12 @@ def test_a_run_elsewhere_leaves_the_folder_of_the_snakefile_alone(empty, elsewhe
 
 
 def test_a_module(module):
-    """Its first target is that of the other workflow, which has no rules of its own."""
+    """The other workflow has no rules of its own, so its default target is that of Perseus."""
     assert counts(module().jobs()) == WHOLE
 
 
 def test_a_module_with_a_configuration_of_its_own(module):
-    """The dictionaries of the other workflow merge, as those of a --configfile do."""
+    """Perseus merges the dictionaries of the other workflow like those of a --configfile."""
     jobs = module(
         config="config: config['inference']",
         head="config['inference'] = {'study': 'elsewhere', 'measurement': {'repeats': 2}}",
@@ -161,7 +164,7 @@ def test_a_module_without_a_configuration(module):
 
 
 def test_a_module_whose_rules_are_renamed(module):
-    """So that both workflows may have a rule `all`; that of the other is the default."""
+    """With renamed rules, both workflows may have a rule `all`. The other one is the default."""
     head = 'rule all:\n    input: "results/default/tables/peaks.csv"\n'
     jobs = module(head=head, renamed=" as perseus_*").jobs()
     assert counts(jobs, "perseus_") == {

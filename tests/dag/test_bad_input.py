@@ -1,4 +1,4 @@
-"""A configuration with mistakes ends `snakemake -n` with all of them, and without a traceback."""
+"""`snakemake -n` reports all mistakes of a configuration at once and without a traceback."""
 
 import os
 import subprocess
@@ -14,7 +14,7 @@ SNAKEMAKE = (sys.executable, "-m", "snakemake")
 
 
 def refusal(empty, tmp_path, text):
-    """What Snakemake prints about the default study with `text` merged over it."""
+    """Return what Snakemake prints about the default study with `text` merged over it."""
     (tmp_path / "bad.yaml").write_text(text)
     code, output, errors = empty.plan("--configfile", str(tmp_path / "bad.yaml"))
     assert code == 1
@@ -193,9 +193,7 @@ def test_a_server_larger_than_this_machine_stops_before_any_job(empty, tmp_path)
     )
     text = done.stdout + done.stderr
     assert done.returncode == 1 and "Traceback" not in text
-    assert (
-        text.count(f"Server 'cpu1': the server asks for {cores} cores, this process may use") == 1
-    )
+    assert text.count(f"Server 'cpu1': the server asks for {cores} cores, and the client") == 1
     assert not (workflow.root / "results").exists()
 
 
@@ -223,5 +221,5 @@ def test_no_folder_for_a_server_stops_before_any_job(empty, tmp_path):
     )
     text = done.stdout + done.stderr
     assert done.returncode == 1 and "Traceback" not in text
-    assert text.count(f"unlike {folder}. Set TMPDIR to another folder.") == 1
+    assert text.count(f"but the folder is {folder}. Set TMPDIR to another folder.") == 1
     assert not (workflow.root / "results").exists()

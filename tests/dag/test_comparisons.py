@@ -1,4 +1,4 @@
-"""Comparing plans no cell, whatever the study; packing needs the whole study."""
+"""A comparison measures no cell, whatever the study. Packing needs the complete study."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ SLOWER = {name: rps / 2 for name, rps in TRUTH.capacities.items()}
 
 @pytest.fixture(scope="module")
 def studies(tmp_path_factory):
-    """Folders of results that are no part of any workflow."""
+    """Return folders of results that belong to no workflow."""
     root = tmp_path_factory.mktemp("elsewhere")
     mixes = {"mixes": [(1, 1)], "holds": ()}
     slower = synthetic.Truth(SLOWER, repeats=2)
@@ -38,7 +38,7 @@ def asked(studies, base="base", new="same"):
 
 
 def counts(output):
-    """Of a dry run, its jobs by rule."""
+    """Return the number of jobs per rule of a dry run."""
     found = {
         rule: int(count) for rule, count in re.findall(r"^(\w+) +(\d+)$", output, re.MULTILINE)
     }
@@ -140,7 +140,7 @@ def test_packing_needs_the_whole_study_but_no_requests(edited):
 
 
 def real(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    """The workflow itself, with results in another folder."""
+    """Run the real workflow, with results in another folder."""
     command = [sys.executable, "-m", "snakemake", "-s", str(ROOT / "Snakefile"), "--cores", "1"]
     environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1"}
     return subprocess.run(
@@ -171,7 +171,7 @@ def test_a_gate_that_holds(studies, tmp_path):
 
 
 def test_the_script_packs_what_compare_reads(edited):
-    """The real steps, of files that fake steps made."""
+    """The real scripts list and pack the files that fake steps have made."""
     for name in ("measured.py", "pack_results.py"):
         (edited.root / "scripts" / name).write_text((ROOT / "scripts" / name).read_text())
     edited.run("--cores", "1", "pack")

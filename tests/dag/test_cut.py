@@ -1,4 +1,4 @@
-"""Outputs that a machine which went down left in part are made again, and what depends on them."""
+"""A crash can truncate outputs. Perseus makes them again, and the outputs that depend on them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ PEAKS = [f"results/edits/raw/cpu1.{model}.peak.r1" for model in ("resnet18", "mo
 
 
 def cut(workflow, path):
-    """As it was written by the job itself, and then not all of it reached the disk."""
+    """Truncate a file as a crash does: the job has written the file, but half reached the disk."""
     file = workflow.root / path
     seal(file)
     seen = file.stat()
@@ -24,7 +24,7 @@ def cut(workflow, path):
 
 
 def planned(workflow, target="all"):
-    """How many jobs of each rule a run would do now; a plan alone knows what is incomplete."""
+    """Return the number of jobs per rule. Only a dry run knows the incomplete outputs."""
     code, output, errors = workflow.plan(target)
     assert code == 0, errors
     jobs = dict(re.findall(r"^(\w+) +(\d+)$", output + errors, re.MULTILINE))
@@ -32,7 +32,7 @@ def planned(workflow, target="all"):
 
 
 def test_raw_results_in_part_are_measured_again(edited):
-    """Both peaks and the mix lost a part of another file."""
+    """A different file of each of the three cells is truncated."""
     figures = len([job for job in edited.jobs() if job[0] == "figure"])
     files = [f"{RAW}/requests.parquet", f"{PEAKS[0]}/record.json", f"{PEAKS[1]}/windows.parquet"]
     for file in files:
@@ -41,14 +41,14 @@ def test_raw_results_in_part_are_measured_again(edited):
     assert all(f"{file} was truncated after it was written" in errors for file in files)
     made = ("measured", "predictions", "tables", "check_tables", "report")
     after = {"measure": 3, **dict.fromkeys(made, 1), "figure": figures}
-    assert planned(edited) == after  # however often one looks
+    assert planned(edited) == after  # a second dry run plans the same jobs
     edited.run("--cores", "2", "all")
     assert planned(edited) == {}
     assert all((edited.root / file).read_text().endswith("}") for file in files)
 
 
 def test_raw_results_of_which_nothing_is_left_are_measured_again_whatever_was_noted(edited):
-    os.truncate(edited.root / RAW / "windows.parquet", 0)  # which nobody had sealed
+    os.truncate(edited.root / RAW / "windows.parquet", 0)  # without a recorded size of the file
     assert planned(edited)["measure"] == 1
 
 
@@ -62,13 +62,13 @@ def test_raw_results_on_another_disk_are_looked_at_too(edited, tmp_path):
 
 
 def test_a_cell_of_which_a_file_was_lost_is_measured_again(edited):
-    """Its folder is there, which is what Snakemake looks at."""
+    """Snakemake looks only at the folder of the cell. The folder is still there."""
     lost = [f"{PEAKS[0]}/record.json", f"{PEAKS[1]}/windows.parquet"]
     for file in lost:
         (edited.root / file).unlink()
     _, _, errors = edited.plan()
     assert all(f"{file} is missing: Snakemake makes it again" in errors for file in lost)
-    assert planned(edited)["measure"] == 3  # and the mix of both
+    assert planned(edited)["measure"] == 3  # the mix depends on both peaks
     edited.run("--cores", "2", "all")
     assert planned(edited) == {} and all((edited.root / file).is_file() for file in lost)
 
@@ -82,7 +82,7 @@ def test_a_repository_in_part_is_made_again_with_what_was_measured_on_it(edited)
 
 
 def test_folders_that_an_earlier_version_made_file_by_file_are_made_again(edited):
-    """They are there, and no output that Snakemake has made."""
+    """The folders are there, but Snakemake has not marked them as its outputs."""
     (edited.root / RAW / ".snakemake_timestamp").unlink()
     assert planned(edited)["measure"] == 1 and "repository" not in planned(edited)
     (edited.root / "model_repository/edits/cpu1.shared/.snakemake_timestamp").unlink()
@@ -90,7 +90,7 @@ def test_folders_that_an_earlier_version_made_file_by_file_are_made_again(edited
 
 
 def test_what_a_job_that_runs_is_about_to_write_is_not_lost(edited):
-    """Its folder is marked, and whoever looks meanwhile says nothing of it."""
+    """Snakemake marks the folder of a running job. A dry run then reports no missing file."""
     (edited.root / RAW / "record.json").unlink()
     mark = edited.root / ".snakemake/incomplete" / urlsafe_b64encode(RAW.encode()).decode()
     mark.write_text("{}")
@@ -98,7 +98,7 @@ def test_what_a_job_that_runs_is_about_to_write_is_not_lost(edited):
 
 
 def test_a_cell_that_has_gone_is_measured_again_whatever_else_changed(edited):
-    """As after one that was forced and failed; its list is there, and all that tables look for."""
+    """The folder of a cell is lost, as after a failed forced job. Other inputs of tables stay."""
     shutil.rmtree(edited.root / RAW)
     again = ("measure", "measured", "tables")
     assert [planned(edited)[rule] for rule in again] == [1, 1, 1]
@@ -109,7 +109,7 @@ def test_a_cell_that_has_gone_is_measured_again_whatever_else_changed(edited):
 
 
 def test_a_look_at_an_edit_leaves_everything_as_it_was(edited):
-    """One more mix, planned and thought better of."""
+    """A user plans one more mix, and then takes the edit back."""
     before = (edited.root / "config/config.yaml").read_text()
     edited.edit("config/config.yaml", "[3, 1]", "[3, 1], [1, 3]")
     assert planned(edited)["measure"] == 1
@@ -142,12 +142,12 @@ def test_an_archive_in_part_is_packed_again(edited):
 
 
 def record_of(workflow, path):
-    """Snakemake's, of how a file was made."""
+    """Return the path of Snakemake's record of how a file was made."""
     return workflow.root / ".snakemake/metadata" / urlsafe_b64encode(path.encode()).decode()
 
 
 def test_what_lost_the_record_of_how_it_was_made_is_made_again(edited):
-    """Else an edit would not be seen to concern it."""
+    """Without the record, Snakemake would not see that an edit concerns the cell."""
     for cell, bytes_left in zip((RAW, *PEAKS), (0, 100, -1), strict=True):
         record = record_of(edited, cell)
         os.truncate(record, bytes_left if bytes_left >= 0 else record.stat().st_size - 1)
@@ -159,7 +159,7 @@ def test_what_lost_the_record_of_how_it_was_made_is_made_again(edited):
 
 
 def test_a_record_of_a_file_that_is_no_output_any_more_tells_nothing(edited):
-    """Each file of a cell was one in an earlier version; no job writes such a record again."""
+    """In an earlier version each file of a cell was an output. No job writes its record now."""
     record_of(edited, f"{RAW}/windows.parquet").touch()
     assert planned(edited) == {}
 

@@ -1,4 +1,4 @@
-"""Nothing runs beside a measurement, whatever cores and resources Snakemake is given."""
+"""No job runs beside a measurement, whatever cores and resources the user gives Snakemake."""
 
 from itertools import combinations
 
@@ -26,7 +26,7 @@ name = "-".join([snakemake.rule, *snakemake.wildcards])
 
 @pytest.fixture
 def overlaps(empty, tmp_path):
-    """A function that runs all measurements and returns the pairs of jobs that ran together."""
+    """Return a function that runs all measurements and returns the pairs of jobs that overlap."""
     workflow = empty.copy(tmp_path / "workflow")
     study = STUDY.replace("[[3, 1]]", "[[3, 1], [1, 1]]").replace("weights/resnet18.pt", "random")
     study = study.replace("images: photos, ", "")
@@ -49,12 +49,15 @@ def overlaps(empty, tmp_path):
 
 
 def measured(pairs):
-    """How many of the jobs of each pair are measurements."""
+    """Return the number of measurements in each pair of jobs."""
     return [sum(name.startswith("measure") for name in pair) for pair in pairs]
 
 
 def test_nothing_runs_beside_a_measurement(overlaps):
-    """By its threads alone; and what more cores and servers do not allow, fewer do not either."""
+    """The threads of a measurement alone prevent an overlap.
+
+    If 8 cores and two local servers allow no overlap, fewer cores and servers allow none either.
+    """
     pairs = overlaps("--cores", "8", "--resources", "mem_mb=100000", "local_server=2")
     assert pairs, "exports run side by side, or this test could not see an overlap"
     assert not any(measured(pairs)), pairs
@@ -65,6 +68,6 @@ def test_fewer_threads_still_leave_one_server_at_a_time(overlaps):
 
 
 def test_whoever_lifts_both_limits_gets_measurements_side_by_side(overlaps):
-    """The user's own value wins; and the tests above would see it if it happened to them."""
+    """The user's values win. This test also shows that the tests above would see an overlap."""
     lifted = ["--set-threads", "measure=1", "--resources", "local_server=9"]
     assert 2 in measured(overlaps("--cores", "4", *lifted))

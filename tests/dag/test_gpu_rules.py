@@ -1,5 +1,8 @@
-"""A GPU study on a machine without GPUs: planned anywhere, stopped before any job where it would
-measure here."""
+"""A GPU study on a machine without GPUs.
+
+Every machine can plan the study. A run that would measure on this machine stops before its first
+job.
+"""
 
 import os
 import subprocess
@@ -24,7 +27,7 @@ CONTAINER = f"launcher: docker, image: '{IMAGE}',"
 
 @pytest.fixture
 def study(empty, tmp_path):
-    """A function that writes a GPU study and returns the options that choose it."""
+    """Return a function that writes a GPU study and returns the options that select it."""
 
     def write(runtime="pytorch", precision="fp32", launcher=""):
         path = tmp_path / "study.yaml"
@@ -72,7 +75,7 @@ def test_each_runtime_of_a_gpu_has_its_steps(empty, study, options, steps):
     ids=lambda options: options["runtime"],
 )
 def test_jobs_that_a_profile_joins_wait_for_none_that_waits_for_them(empty, study, name, options):
-    """An export and what is served of it cannot be one job: what converts it lies between them."""
+    """A conversion lies between an export and its repository, so these are not one group job."""
     profile = yaml.safe_load((empty.root / "profiles" / name / "config.yaml").read_text())
     joined = []
     for key in ("groups", "group-components"):
@@ -83,7 +86,7 @@ def test_jobs_that_a_profile_joins_wait_for_none_that_waits_for_them(empty, stud
 def test_a_run_without_the_gpus_stops_before_any_job_with_one_sentence(empty, study, tmp_path):
     workflow = empty.copy(tmp_path / "workflow")
     command = [sys.executable, "-m", "snakemake", "--cores", "2", "all", *study()]
-    environment = {**os.environ, "CUDA_VISIBLE_DEVICES": ""}  # also on a machine that has some
+    environment = {**os.environ, "CUDA_VISIBLE_DEVICES": ""}  # hide the GPUs of this machine
     done = subprocess.run(
         command, cwd=workflow.root, env=environment, capture_output=True, text=True, timeout=120
     )
@@ -95,8 +98,8 @@ def test_a_run_without_the_gpus_stops_before_any_job_with_one_sentence(empty, st
 
 
 def test_a_run_that_measures_nothing_needs_no_gpu(empty, study, tmp_path):
-    """The tables and figures of a GPU study can be made again on any machine."""
+    """Every machine can make the tables and figures of a GPU study again."""
     workflow = empty.copy(tmp_path / "workflow")
-    # As if a machine with GPUs had measured: without hooks nothing looks for them.
+    # Measure as on a machine with GPUs: without hooks the workflow does not look for GPUs.
     workflow.run("--cores", "2", "--no-hooks", "measurements", *study())
     workflow.run("--cores", "2", "all", *study())

@@ -1,4 +1,4 @@
-"""After a kill -9 of Snakemake its jobs end, and the next run goes on."""
+"""After a kill -9 of Snakemake its jobs end, and the next run continues."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def until(holds: Callable[[], bool]) -> None:
 
 
 class Run:
-    """A run of the workflow, in the background."""
+    """A run of the workflow in the background."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
@@ -64,7 +64,7 @@ class Run:
 
 @pytest.fixture
 def workflow(empty, tmp_path):
-    """The default study, whose cells take until a file says that they may end."""
+    """Return the default study with fake cells, which run until the file `go-on` exists."""
     workflow = empty.copy(tmp_path / "workflow")
     for step in ("export", "repository"):
         workflow.fake(step, TOUCH_OUTPUTS)
@@ -104,7 +104,7 @@ def test_the_lock_of_a_living_run_stays(workflow):
     first = Run(root)
     (job,) = first.jobs()
     assert not remove_dead(root) and len(locks(root)) == 2
-    first.process.send_signal(signal.SIGSTOP)  # alive, though it does nothing
+    first.process.send_signal(signal.SIGSTOP)  # the process is stopped, but alive
     assert not remove_dead(root) and len(locks(root)) == 2
     first.process.send_signal(signal.SIGCONT)
     refused = subprocess.run(
@@ -122,7 +122,7 @@ def test_the_lock_of_a_living_run_stays(workflow):
 
 
 def test_a_lock_of_which_nothing_is_known_stays(tmp_path):
-    """Made by a Snakemake of another workflow, say, or where files cannot be locked."""
+    """Another workflow may have made the lock, or the file system may not support file locks."""
     folder = tmp_path / ".snakemake/locks"
     folder.mkdir(parents=True)
     (folder / "0.output.lock").touch()
@@ -131,7 +131,7 @@ def test_a_lock_of_which_nothing_is_known_stays(tmp_path):
 
 
 def test_the_lock_of_another_user_s_run_stays_where_only_it_may_write(tmp_path, monkeypatch):
-    """Of a folder that a group shares: whose the file is does not tell who lives."""
+    """In a folder that a group shares, the owner of the file does not tell which process lives."""
     (tmp_path / ".snakemake/locks").mkdir(parents=True)
     (tmp_path / ".snakemake/locks/0.output.lock").touch()
     (tmp_path / ".snakemake/perseus.live").touch(0o644)
@@ -150,7 +150,7 @@ def test_the_lock_of_another_user_s_run_stays_where_only_it_may_write(tmp_path, 
 
 
 def test_that_a_run_lives_here_is_on_the_disk_before_it_locks(tmp_path, monkeypatch):
-    """A power failure takes both or the lock alone: it would stay for good otherwise."""
+    """A power failure that loses only the record of the live run would leave the lock for good."""
     synced = set()
     monkeypatch.setattr(os, "fsync", lambda descriptor: synced.add(os.fstat(descriptor).st_ino))
     hold(tmp_path)
@@ -186,7 +186,7 @@ def test_two_runs_live_until_the_last_one_ends(tmp_path):
 
 
 def test_what_a_job_of_an_earlier_run_said_is_not_said_again(workflow):
-    """It may be of a full disk that has room now, and its job not have come to its turn."""
+    """An old error file may report a full disk that has space now. Its job may not have run yet."""
     stale = workflow.root / "logs/default/figures/peaks.error"
     stale.parent.mkdir(parents=True)
     stale.write_text("peaks: the disk is full")

@@ -1,7 +1,7 @@
-"""A study that is killed again and again at random times: every next run goes on by itself.
+"""A study that is killed at random times again and again. Each next run continues by itself.
 
-Steps are stand-ins, which take a while and read what they are given. On real servers:
-tests/live/test_killed_smoke.py.
+The steps are fakes, which take some time and read their inputs. For the same test on real servers,
+see tests/live/test_killed_smoke.py.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ COMMAND = [sys.executable, "-m", "snakemake", "--cores", "2", "all"]
 
 
 def outputs(root: Path) -> dict[str, str]:
-    """All files that jobs have made, leftovers among them."""
+    """Return the texts of all files, also leftovers, in the results and repositories, by path."""
     places = [root / "results", root / "model_repository"]
     found = [path for place in places for path in place.rglob("*") if path.is_file()]
     return {str(path.relative_to(root)): path.read_text(errors="replace") for path in found}
@@ -61,7 +61,7 @@ def workflow(empty, tmp_path):
 
 def test_killed_at_random_it_ends_as_if_undisturbed(empty, workflow, tmp_path):
     root = workflow.root
-    undisturbed = empty.copy(tmp_path / "undisturbed")  # its steps write the same, at once
+    undisturbed = empty.copy(tmp_path / "undisturbed")  # its steps write the same files at once
     undisturbed.run("--cores", "2", "all")
     wanted = outputs(undisturbed.root)
 

@@ -1,4 +1,4 @@
-"""Snakemake on a terminal: the view of the cell that is measured, Ctrl-C, and a full disk."""
+"""Snakemake on a terminal: the live view of the measured cell, Ctrl-C, and a full disk."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ INTERRUPTED = "Interrupted. Run the same command again: Perseus keeps all finish
 
 @pytest.fixture
 def workflow(empty, tmp_path):
-    """The default study, whose cells take a minute."""
+    """Return the default study with fake cells, each of which takes a minute."""
     workflow = empty.copy(tmp_path / "workflow")
     for step in ("export", "repository"):
         workflow.fake(step, TOUCH_OUTPUTS)
@@ -47,7 +47,7 @@ def workflow(empty, tmp_path):
 def test_the_view_stands_at_the_end_and_ctrl_c_is_a_line(workflow):
     with terminal.Terminal(COMMAND, cwd=workflow.root) as on:
         on.until("it is measured")
-        time.sleep(0.5)  # the line has been written
+        time.sleep(0.5)  # the live view has been written
         (told,) = (workflow.root / "logs/default/measure").glob("*.progress.json")
         on.interrupt()
         left = on.end()

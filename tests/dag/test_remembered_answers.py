@@ -1,4 +1,4 @@
-"""What Snakemake remembers of a plan changes nothing of it, in this workflow or in others."""
+"""The answers that Snakemake remembers while planning change no plan in this or other workflows."""
 
 import pytest
 from dag.test_anywhere import MODULE
@@ -18,7 +18,7 @@ told.write_text(
                    snakemake.threads, resources)))
 )
 """
-"""What a job was given, in a file of its own."""
+"""Writes the values that a job was given into a file."""
 
 OTHER = """
 rule every:
@@ -51,7 +51,7 @@ rule named:
 
 @pytest.fixture
 def told(empty, tmp_path):
-    """A function that runs the workflow with fake steps: what each job was given, by its name."""
+    """Return a function that runs the workflow and returns the values given to each fake job."""
 
     def run(name: str, *, without: bool) -> dict[str, str]:
         workflow = empty.copy(tmp_path / name)
@@ -73,7 +73,7 @@ def test_jobs_are_given_the_same_with_and_without(told):
 
 
 def test_another_workflow_has_the_script_of_each_job(empty, tmp_path):
-    """Its paths hold wildcards and params; all of it is the same where Perseus is no part of it."""
+    """Script paths contain wildcards and params. Also without Perseus, each job runs its script."""
     for head in (
         MODULE.format(head="", snakefile=empty.root / "Snakefile", config="", renamed=""),
         "",

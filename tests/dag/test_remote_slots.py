@@ -1,4 +1,4 @@
-"""Remote servers are measured side by side, each by one cell at a time; a local one alone."""
+"""Each remote server is measured by one cell at a time. Nothing runs beside a local server."""
 
 from collections import Counter
 from itertools import combinations
@@ -31,7 +31,7 @@ HOSTS = {"local": "here", "near": "127.0.0.1", "far": "example", "same": "exampl
 
 @pytest.fixture(scope="module")
 def spans(empty, tmp_path_factory):
-    """(host of the server, start, end) of each measurement."""
+    """Return (host of the server, start, end) of each measurement."""
     workflow = empty.copy(tmp_path_factory.mktemp("slots") / "workflow")
     (workflow.root / "config" / "config.yaml").write_text(STUDY)
     for step in ("export", "repository", "measure"):
@@ -45,7 +45,7 @@ def spans(empty, tmp_path_factory):
 
 
 def together(spans):
-    """How often measurements of two hosts overlap in time."""
+    """Return how often the measurements of each pair of hosts overlap in time."""
     return Counter(
         tuple(sorted((one, other)))
         for (one, start, end), (other, begin, finish) in combinations(spans, 2)

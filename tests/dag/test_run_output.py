@@ -1,4 +1,4 @@
-"""What a run prints: a line for each job, and what is wrong."""
+"""The output of a run: one line per job, and the errors."""
 
 STARTED = """\
 Study 'default': 5 of 5 cells to measure, about 7 min of load, at most 80 min. Perseus \
@@ -7,7 +7,7 @@ measures a cell with a temporary failure again.
 
 
 def errors_of(workflow, *arguments):
-    """Exit code, standard output and standard error, without the lines before the study is read."""
+    """Return (exit code, stdout, stderr), stderr without the lines before the study is read."""
     code, output, errors = workflow._snakemake("--cores", "1", *arguments)
     return code, output, errors.partition("filesystem usage.\n")[2]
 

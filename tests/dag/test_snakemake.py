@@ -1,4 +1,4 @@
-"""What users of Snakemake expect of a workflow: its report, conda, a cache that is shared."""
+"""Features of Snakemake that users expect of a workflow: its report, conda and a shared cache."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from workflow_files import ROOT
 
 CACHED = ("--cores", "2", "--cache")
 EXPORTS = {"export": 2}
-"""How often each rule of the default study exports something."""
+"""The number of jobs of the default study that export something, per rule."""
 
 COUNTED = """
 with open({runs!r}, "a") as file:
@@ -33,7 +33,7 @@ for path in output_files:
 
 @pytest.fixture
 def counted(empty, tmp_path, monkeypatch):
-    """A function that makes a workflow, the same each time, which counts its jobs in `runs`."""
+    """Return a function that makes the same workflow each time. `runs` counts its jobs."""
     monkeypatch.setenv("SNAKEMAKE_OUTPUT_CACHE", str(tmp_path / "cache"))
     (tmp_path / "cache").mkdir()
 
@@ -47,7 +47,7 @@ def counted(empty, tmp_path, monkeypatch):
 
 
 def runs(tmp_path: Path) -> dict[str, int]:
-    """How often each rule has run since this was asked last."""
+    """Return how often each rule has run since the last call."""
     messages = (tmp_path / "runs").read_text().splitlines()
     (tmp_path / "runs").unlink()
     return {rule: messages.count(rule) for rule in sorted(set(messages))}
@@ -76,7 +76,7 @@ def test_a_model_with_another_seed_is_another_entry_of_the_cache(counted, tmp_pa
 
 
 def test_both_precisions_of_a_model_are_entries_of_their_own(counted, tmp_path):
-    """Snakemake's hash of a job does not know its wildcards."""
+    """Snakemake's hash of a job does not contain the wildcards."""
     workflow = counted("first")
     workflow.fake("convert", MAKE_OUTPUTS)
     models = [f"results/default/models/squeezenet1_1/model.{p}.onnx" for p in ("fp16", "int8")]
@@ -111,12 +111,12 @@ def test_what_lost_its_end_in_the_cache_is_not_taken(counted, tmp_path, name):
 
 @pytest.mark.parametrize("arguments", [CACHED, CACHED[:2]], ids=["cache", "no cache"])
 def test_what_lost_its_end_there_after_it_was_taken_is_made_again(counted, tmp_path, arguments):
-    """With what was made of it: it may have lost it before."""
+    """Jobs that read the file also run again: it may have been truncated before they read it."""
     workflow = counted("first")
     workflow.run(CELL, *CACHED)
     everything = runs(tmp_path)
     cut_in_the_cache(tmp_path, "model.onnx")
-    for _ in range(2):  # however often one looks
+    for _ in range(2):  # a second dry run plans the same jobs
         _, output, errors = workflow.plan(CELL, *arguments)
         assert "models/squeezenet1_1/model.onnx was truncated after it was written" in errors
         assert set(re.findall(r"^(\w+) +1$", output + errors, re.MULTILINE)) == set(everything)
@@ -126,7 +126,7 @@ def test_what_lost_its_end_there_after_it_was_taken_is_made_again(counted, tmp_p
 
 
 def test_exports_alone_come_from_a_cache(empty):
-    """Whichever rule is asked for, also one that is new."""
+    """With --cache, the workflow refuses every rule except the exports, including new rules."""
     rules = re.findall(r"^rule (\w+):", workflow_text(empty), re.MULTILINE)
     exports = {"export", "export_network", "own_onnx", "convert", "export_program", "pictures"}
     assert exports < set(rules)
@@ -156,7 +156,7 @@ case "$*" in
   *) exit 1 ;;
 esac
 """
-"""Answers what Snakemake asks before it plans, and makes nothing."""
+"""Answers the questions of Snakemake before a plan, and makes no environment."""
 
 
 def test_the_environment_of_all_jobs_is_planned_by_conda(empty, tmp_path, monkeypatch):
@@ -205,12 +205,12 @@ async function look() {
 addEventListener("load", () => look().catch((error) => console.error(error)));
 </script>
 """
-"""Goes through the page of Snakemake's report as a reader does."""
+"""Opens the parts of the page of Snakemake's report one by one, as a reader does."""
 
 
 @pytest.fixture
 def report(edited) -> Path:
-    """The folder of Snakemake's report of a finished study with a real page and real pictures."""
+    """Return the unpacked Snakemake report of a finished study with a real page and figures."""
     results = edited.root / "results/edits"
     shutil.copyfile(ROOT / "docs/example/report.html", results / "report.html")
     for figure in (results / "figures").glob("*.png"):
@@ -245,7 +245,7 @@ def test_the_report_has_page_tables_and_figures_by_their_names(edited, report):
 
 
 def test_snakemake_plans_once_for_each_finished_job(empty, tmp_path):
-    """With a limit on jobs per second, it would plan once more per second for each of them."""
+    """With a limit on jobs per second, Snakemake would plan several times per finished job."""
     workflow = empty.copy(tmp_path / "workflow")
     workflow.fake("measure", MAKE_OUTPUTS + "import time\ntime.sleep(1)\n")
     messages = "".join(workflow.messages("measurements", "--cores", "2", "--verbose"))

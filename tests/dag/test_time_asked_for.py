@@ -1,4 +1,4 @@
-"""On a cluster a measurement asks its scheduler for the time that its cell needs at most."""
+"""On a cluster, a measurement asks the scheduler for the longest time that its cell can need."""
 
 import re
 
@@ -26,10 +26,10 @@ ON_A_CLUSTER = ("--jobs", "2", "--cores", "2")
 
 @pytest.fixture(scope="module")
 def asked(empty, tmp_path_factory):
-    """A function from the options of a dry run to the resources of each measurement, in words."""
+    """Return a function that returns the requested resources of each measurement in a dry run."""
     workflow = empty.copy(tmp_path_factory.mktemp("times") / "workflow")
     (workflow.root / "config" / "config.yaml").write_text(STUDY)
-    # With a message of its own a job does not say what it asks for.
+    # Snakemake prints the resources of a job only if the job has no message of its own.
     workflow.edit("rules/measure.smk", '    message:\n        "Measuring {wildcards.cell}"\n', "")
 
     def plan(*options):

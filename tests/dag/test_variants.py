@@ -1,4 +1,4 @@
-"""Each feature of the configuration gives the DAG that it should; nothing is run."""
+"""The dry run of each feature of the configuration plans the expected jobs."""
 
 import re
 
@@ -15,22 +15,22 @@ ALONE = {"cpu1.squeezenet1_1.peak.r1", "cpu1.mobilenet_v3_small.peak.r1"}
 
 
 STUDIES = sorted(path.stem for path in (ROOT / "config" / "studies").glob("*.yaml"))
-STUDIES.remove("scale")  # a minute: make bench BENCH=planning
+STUDIES.remove("scale")  # takes a minute to plan: make bench BENCH=planning
 
 
 def shared(*tenants, servers=("cpu1",), **experiment):
-    """A study that differs from the default in one shared scenario."""
+    """Return a change of the default study to one shared scenario."""
     experiment = {"kind": "peak", **(experiment or {"mixes": [[1] * len(tenants)]})}
     scenario = {"name": "shared", "servers": list(servers), "tenants": list(tenants)}
     return {"scenarios": [{**scenario, "experiments": [experiment]}]}
 
 
 BF16_TOO = ("", "~precision-bf16") if has_bf16() else ("",)
-"""Ends of the names of scenarios: a CPU without instructions for bf16 leaves the others out."""
+"""Ends of scenario names in a grid. Without bf16 instructions, the study omits the others."""
 
 
 def gridded(*tenants, design="full", **vary):
-    """The same with other settings, too."""
+    """Return the same change of the study, with a grid."""
     study = shared(*tenants)
     study["scenarios"][0]["grid"] = {"vary": vary, "design": design}
     return study
@@ -48,7 +48,7 @@ SERVED = {
 
 @pytest.fixture
 def cells(empty, tmp_path):
-    """A function from a change of the default study to the cells that it measures."""
+    """Return a function that returns the planned cells of a change of the default study."""
 
     def plan(change):
         path = tmp_path / "study.yaml"
@@ -237,7 +237,7 @@ def test_a_feature_measures_what_it_should(cells, name):
 
 @pytest.mark.parametrize("study", STUDIES)
 def test_a_study_that_is_shipped_can_be_planned(empty, study):
-    """By rules alone: of several conversions, the graph does not tell the models."""
+    """The test compares only rules, because the graph does not show the models of conversions."""
     arguments = ("--dag", "dot", "--configfile", f"config/studies/{study}.yaml")
     code, output, errors = empty.plan(*arguments)
     assert code == 0, output + errors
@@ -260,7 +260,7 @@ def test_an_export_is_shared_by_all_scenarios(empty):
 
 
 def test_pictures_are_a_step_of_their_own_for_those_who_are_sent_them(empty, tmp_path):
-    """A network is asked about pictures once, and its answers lie in every repository."""
+    """The network answers the pictures in one job. Each repository contains these responses."""
     path = tmp_path / "study.yaml"
     by_server = {**SQUEEZE, "name": "by_server", "preprocessing": "server"}
     change = shared({**SQUEEZE, "name": "by_client", "preprocessing": "client"}, by_server)

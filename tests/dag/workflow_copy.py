@@ -1,4 +1,4 @@
-"""A copy of the workflow whose steps are fakes: the DAG is real, the work is not."""
+"""A copy of the workflow: the DAG is real, but fake steps only make their outputs."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from workflow_files import ROOT, copy_workflow
 
 from perseus.study.raw_files import RAW
 
-UPGRADES = "upgrades"  # a folder before those of the packages that are installed
-IN_FOLDERS = {"measure": RAW, "repository": ("made.json",)}  # by rule, whose output is a folder
+UPGRADES = "upgrades"  # Python searches this folder before the installed packages
+IN_FOLDERS = {"measure": RAW, "repository": ("made.json",)}  # files in output folders, by rule
 OUTPUT_FILES = f"""
 from pathlib import Path
 
@@ -37,58 +37,58 @@ for path in output_files:
     path.write_text('{"outcome": "ok", "reason": "", "path": "%s"}' % path)
 """
 )
-NO_FAKES = ("again.py", "measured.py")  # one calls the workflow, one lists what others made
-Job = tuple[str, ...]  # a rule's name and the values of its wildcards, sorted by their names
+NO_FAKES = ("again.py", "measured.py")  # one calls the workflow, one lists files of other jobs
+Job = tuple[str, ...]  # name of a rule, values of its wildcards by their names
 
 
 @dataclass(frozen=True)
 class Workflow:
-    """A folder with a Snakefile; commands run in it."""
+    """A folder with a Snakefile, in which the tests run commands."""
 
     root: Path
 
     @classmethod
     def copied_to(cls, root: Path) -> Workflow:
-        """The workflow without results; every other entry script only makes its outputs."""
+        """Return a workflow without results, in which scripts only make their outputs."""
         copy_workflow(root)
         (root / "config" / "prices.csv").chmod(0o644)
         workflow = cls(root)
         for script in (root / "scripts").glob("*.py"):
             if script.name not in NO_FAKES:
                 workflow.fake(script.stem, MAKE_OUTPUTS)
-        compileall.compile_dir(root / "scripts", quiet=1)  # once, not in each process
+        compileall.compile_dir(root / "scripts", quiet=1)  # once here, not in each process
         return workflow
 
     def fake(self, script: str, body: str) -> None:
-        """Replace what scripts/<script>.py does; its imports stay, for its jobs depend on them."""
+        """Replace the body of a script. The imports stay, because the jobs depend on them."""
         tree = ast.parse((ROOT / "scripts" / f"{script}.py").read_text())
         imports = [ast.unparse(n) for n in tree.body if isinstance(n, (ast.Import, ast.ImportFrom))]
         unused = "".join(f"    {line}\n" for line in imports)
         (self.root / "scripts" / f"{script}.py").write_text(f"if False:\n{unused}    pass\n{body}")
 
     def copy(self, root: Path) -> Workflow:
-        """This workflow with its results, time stamps and Snakemake's memory of it."""
+        """Copy the workflow with its results, time stamps and the metadata of Snakemake."""
         shutil.copytree(self.root, root, symlinks=True)
         return Workflow(root)
 
     def run(self, *arguments: str) -> str:
-        """Run the workflow for real, with its fake steps; what it says on standard output."""
+        """Run the workflow with its fake steps; return its standard output."""
         return self.messages(*arguments)[0]
 
     def messages(self, *arguments: str) -> tuple[str, str]:
-        """The same, and what it says on standard error."""
+        """Run the workflow with its fake steps; return its standard output and standard error."""
         code, output, errors = self._snakemake(*arguments)
         assert code == 0, output + errors
         return output, errors
 
     def script(self, *arguments: str) -> str:
-        """Run one of its scripts, which may call Snakemake; what it says on standard output."""
+        """Run a script of the workflow, which may call Snakemake; return its standard output."""
         code, output, errors = run_script(self.root, arguments, self.root / UPGRADES)
         assert code == 0, output + errors
         return output
 
     def python(self, *arguments: str) -> str:
-        """The same by a Python of its own, as from a terminal."""
+        """Run a script in a new Python process, as from a terminal; return its standard output."""
         command = [sys.executable, *arguments]
         environment = {**os.environ, "PYTHONPATH": str(self.root / UPGRADES)}
         done = subprocess.run(
@@ -98,21 +98,21 @@ class Workflow:
         return done.stdout
 
     def accept(self) -> None:
-        """As if all jobs had been run as they are now; their outputs are there."""
+        """Mark all outputs as up to date, as if all jobs had run."""
         self.run("--touch", "--cores", "2", "all")
 
     def plan(self, *arguments: str) -> tuple[int, str, str]:
-        """A dry run: exit code, standard output, standard error."""
+        """Return the exit code, standard output and standard error of a dry run."""
         return self._snakemake("--dry-run", *arguments)
 
     def _snakemake(self, *arguments: str) -> tuple[int, str, str]:
         return run_snakemake(self.root, arguments, self.root / UPGRADES)
 
     def jobs(self, *arguments: str) -> dict[Job, bool]:
-        """Every job of `all`, and whether a run would do it now.
+        """Return every job of `all`, and whether a run would do the job now.
 
-        Without the lists of what was measured: what they are for, the tables and figures that rest
-        on them, tells whether they are what they should be.
+        The result does not contain the rule `measured`, which lists cells: the tests check the
+        tables and figures that depend on these lists.
         """
         code, output, errors = self.plan("--dag", "dot", *arguments)
         assert code == 0, output + errors
@@ -126,11 +126,11 @@ class Workflow:
         return {job: wanted for job, wanted in jobs.items() if job not in [("all",), *lists]}
 
     def stale(self, *arguments: str) -> set[Job]:
-        """The jobs that a run would do now."""
+        """Return the jobs that a run would do now."""
         return {job for job, wanted in self.jobs(*arguments).items() if wanted}
 
     def edit(self, path: str, old: str, new: str) -> None:
-        """Replace `old`, which occurs once, in a file."""
+        """Replace `old` in a file by `new`. The text `old` occurs once."""
         text = (self.root / path).read_text()
         assert text.count(old) == 1, f"{path} has {text.count(old)} times {old!r}"
         (self.root / path).write_text(text.replace(old, new))
@@ -140,7 +140,7 @@ class Workflow:
             file.write(line)
 
     def upgrade(self, package: str) -> None:
-        """As if another version of a package were installed."""
+        """Pretend that another version of a package is installed."""
         folder = self.root / UPGRADES / f"{package.replace('-', '_')}-999.dist-info"
         folder.mkdir(parents=True)
         (folder / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {package}\nVersion: 999\n")

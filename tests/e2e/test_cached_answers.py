@@ -1,4 +1,4 @@
-"""Servers that answer repeated requests without the model: refused, or told by a warning."""
+"""Servers that answer repeated requests without the model: Perseus refuses them or warns."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ CACHE_DIRECTORY = find_installation().binary.parents[1] / "caches"
 
 
 def written(repository: Path) -> list[str]:
-    """Models that sleep for 20 ms: one with a cache, one in an ensemble, one without."""
+    """Write models that sleep for 20 ms, with and without a cache; return the names."""
     configs = {
         "cached": CONFIG.format(name="cached", cached="true"),
         "plain": CONFIG.format(name="plain", cached="false"),
@@ -110,7 +110,7 @@ def test_a_model_with_a_response_cache_is_refused(server, model):
     assert str(refused.value) == (
         f"{model!r} of the server at {server.grpc_address} cannot be measured: 'cached' has a"
         " response_cache, which answers instead of the model: set response_cache { enable: false }"
-        " in its config.pbtxt, and load it again"
+        " in the config.pbtxt of the model, and load the model again"
     )
 
 
@@ -129,7 +129,7 @@ def test_a_model_whose_statistics_count_hits_is_refused(server, monkeypatch):
 
 @pytest.mark.alone
 def test_the_limit_is_of_the_model_even_if_it_remembers_its_answers(server):
-    """It has two instances that sleep for 20 ms, so that it answers at most 100 requests/s."""
+    """The model has two instances that sleep for 20 ms, so it answers at most 100 requests/s."""
     plain, remembers = on(server, "plain", "remembers")
     verify([plain, remembers])
     refuse_cached(server, [plain, remembers])

@@ -1,6 +1,6 @@
-"""The launchers of containers: their whole life with a stand-in for the engine (fake_engine).
+"""The launchers of containers, from start to end, with a stand-in for the engine (fake_engine).
 
-The stand-in runs the wheel's server with the arguments of the command line in place of a container.
+Instead of a container, the stand-in runs the server of the wheel with the same arguments.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ ENGINES = list(START)
 
 
 class Engine:
-    """A stand-in on the PATH, and what it was told."""
+    """A stand-in on the PATH, and the commands that it received."""
 
     def __init__(self, program: str, folder: Path, state: Path) -> None:
         self.program, self.state = program, state
@@ -81,7 +81,7 @@ class Engine:
         say: Callable[[str], None] = print,
         **inside,
     ):
-        """`inside`: of the container's `Contents`, where it is not the test's own."""
+        """Start the server. `inside` replaces fields of the container's `Contents`."""
         own = {"image": self.image, "backend": tmp_path / "backends" / "relu"}
         contents = Contents(**(own | inside))
         cores = [_core()] if cores is None else cores
@@ -111,7 +111,7 @@ def engine_of(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
         return Engine(program, folder, state)
 
     yield make
-    # Whatever the test did: no server of the stand-in's may outlive it.
+    # Kill the servers of the stand-in, also after a failed test.
     for path in (tmp_path / "engine" / "containers").glob("*"):
         pid = int(path.read_text())
         if str(tmp_path) in _commands(pid):
@@ -150,7 +150,7 @@ def test_serves_on_the_loopback_with_its_cores_and_leaves_nothing(engine, tmp_pa
         assert engine.containers() != []
         told = None if engine.program == "apptainer" else image_id(engine.image)
         assert server.image_id == told
-        raise ZeroDivisionError  # other tests leave it in peace
+        raise ZeroDivisionError  # a server of another test stays
     assert engine.containers() == []
     assert left_behind(os.getpid()) == NOTHING
     assert server.pids() == []
@@ -158,7 +158,7 @@ def test_serves_on_the_loopback_with_its_cores_and_leaves_nothing(engine, tmp_pa
 
 def test_a_native_backend_is_the_images_own(engine_of, tmp_path, repository):
     engine = engine_of("docker")
-    # The stand-in's image has no backend but python: this model cannot load there.
+    # The image of the stand-in has no backend but python, so this model cannot load.
     with (
         pytest.raises(ServerError, match="unable to find backend library for backend 'relu'"),
         engine.serve(tmp_path, repository, backend=None),
@@ -194,7 +194,7 @@ def test_a_launcher_passes_what_the_server_of_a_task_says(runtime, backend, tmp_
 
 @pytest.mark.parametrize("engine", ["docker", "apptainer"], indirect=True)
 def test_finishes_an_accepted_request_before_it_ends(engine, tmp_path, repository):
-    write_repository(tmp_path, execute_s=3.0)  # longer than the engine's program is waited for
+    write_repository(tmp_path, execute_s=3.0)  # longer than Perseus waits for the engine's program
     answers: list[np.ndarray] = []
     with engine.serve(tmp_path, repository) as server:
         client = triton_grpc.InferenceServerClient(server.grpc_address)
@@ -260,7 +260,7 @@ def test_a_process_that_cannot_be_seen_is_none(engine_of, tmp_path, repository, 
     assert engine.containers() == []
 
 
-# --- what can be missing --------------------------------------------------------------------------
+# --- faults of an engine --------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -269,7 +269,7 @@ def test_a_process_that_cannot_be_seen_is_none(engine_of, tmp_path, repository, 
         ("daemon", {}, r"docker cannot be used here: Cannot connect(.|\n)*systemctl start docker"),
         ("pull", {"image": "localhost/none:1"}, r"cannot pull it:(.|\n)*manifest unknown"),
         ("gpus", {"gpus": [0, 1]}, r"could not select device driver(.|\n)*NVIDIA Container Toolk"),
-        ("unpinned", {}, "the engine does not pin it"),
+        ("unpinned", {}, "the engine does not pin the server"),
     ],
     ids=["daemon", "image", "gpus", "cores"],
 )
@@ -328,14 +328,14 @@ def test_a_container_that_cannot_be_removed_is_said(engine_of, tmp_path, reposit
         engine.serve(tmp_path, repository),
     ):
         pass
-    assert left_behind(os.getpid()) == NOTHING  # its server has ended all the same
+    assert left_behind(os.getpid()) == NOTHING  # the server has ended nevertheless
 
 
 def test_an_image_is_pulled_once_and_that_is_said(engine_of, tmp_path):
     engine, image, log = engine_of("podman"), "example.org/triton:1", tmp_path / "server.log"
     program = container_engine.find_engine("podman")
     heard: list[str] = []
-    for _ in range(2):  # the second time it is there
+    for _ in range(2):  # the second time, the image is there
         found = container_engine.have_image(program, image, log, heard.append)
         assert found == image_id(image)
         assert len(engine.calls("pull")) == len(heard) == 1
@@ -369,7 +369,7 @@ def test_a_pull_that_takes_too_long_is_ended(engine_of, tmp_path, repository, mo
     assert time.monotonic() - start_s < 10
 
 
-# --- the measuring process itself is ended --------------------------------------------------------
+# --- the end of the measuring process -------------------------------------------------------------
 
 MEASURING = """
 import sys, time
@@ -431,11 +431,11 @@ def test_a_measuring_process_that_is_asked_to_end_while_a_model_loads_leaves_not
     assert left_behind(process.pid) == NOTHING
 
 
-@pytest.mark.alone  # the start of another test's server might sweep first
+@pytest.mark.alone  # the start of another test's server might remove the leftovers first
 @pytest.mark.parametrize("engine", ["docker", "apptainer"], indirect=True)
 def test_the_next_start_sweeps_what_a_killed_process_left(engine, tmp_path, repository):
     process = measure(engine, tmp_path, repository)
-    # The program too, so that nobody can pass the kernel's signal on to the container.
+    # Kill the program as well: a living program could pass the kernel's signal on to the container.
     programs = [p for p in psutil.Process(process.pid).children() if "--id=" in _commands(p.pid)]
     assert len(programs) == 1
     process.kill()
@@ -444,9 +444,9 @@ def test_the_next_start_sweeps_what_a_killed_process_left(engine, tmp_path, repo
     (name,) = engine.containers()
     assert left_behind(process.pid)["processes"] != []
     mine = unique_name()
-    (engine.state / "containers" / mine).write_text("0")  # of a living owner: this process
+    (engine.state / "containers" / mine).write_text("0")  # the owner, this process, is alive
     with engine.serve(tmp_path, repository):
-        if engine.program != "apptainer":  # which has no containers, only processes
+        if engine.program != "apptainer":  # apptainer has no containers, only processes
             assert name not in engine.containers()
         assert left_behind(process.pid)["processes"] == []
         assert mine in engine.containers()

@@ -1,4 +1,4 @@
-"""A network runs without a server as its backend runs it, and a cell of a catalogue is measured."""
+"""Perseus runs a network without a server, and measures a cell of a catalogue."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ RUN = Run(times_unloaded=3.0, in_process_s=0.3)
 
 
 def task(runtime):
-    """A tenant that asks for four images, of a cell of a catalogue."""
+    """Return the task of a cell of a catalogue, whose requests have four images."""
     settings = {"request_batch_size": 4, "max_batch_size": 8, "sla": Sla(latency_ms=500.0)}
     return measure_task(tenant("net", **settings), run=RUN, server=server(runtime=runtime))
 
 
 @pytest.fixture
 def repository(exported, tmp_path):
-    """A function from a runtime to a repository that serves `net` with it."""
+    """Return a function that writes a repository in which a runtime serves `net`."""
     folder, check = exported
 
     def written(runtime) -> Path:
@@ -64,7 +64,7 @@ def test_a_cell_of_a_catalogue_has_its_rates_and_both_limits(exported, repositor
     measure(task("onnxruntime"), inputs, outputs, print)
     record = json.loads(outputs.record.read_text())
     assert record["in_process_ms"] > 0 and record["in_process_error"] == ""
-    if record["outcome"] == "ok":  # what else runs on this machine may disturb it
+    if record["outcome"] == "ok":  # other processes may disturb the measurement
         assert [each["stated"] for each in record["limits"]] == ["times_unloaded", "latency"]
         of_multiple, of_model = record["limits"]
         assert of_multiple["sla_ms"] == pytest.approx(3 * record["unloaded_p50_ms"]["net"])

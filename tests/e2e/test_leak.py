@@ -1,4 +1,4 @@
-"""A leak that is planted in a real server's backend is found."""
+"""A soak finds a leak that the test plants in the backend of a real server."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class TritonPythonModel:
 
 
 def it_was_told_how_far_it_is(told: list[Progress]) -> None:
-    """Before the server, with it, and after each window."""
+    """Check the progress before the server starts, after its start, and after each window."""
     begun, started, *windows = told
     assert begun.metrics_url is None and not started.windows
     assert {each.metrics_url for each in windows} == {started.metrics_url}
@@ -76,10 +76,10 @@ def test_a_leak_of_memory_and_of_files_is_found(
         return embedded.embedded_triton(repository, log_path, cores, backends=backend.parents[1])
 
     monkeypatch.setattr(embedded, "serve", serve)
-    monkeypatch.setattr(frame, "ATTEMPTS", 1)  # a busy host hides no leak
+    monkeypatch.setattr(frame, "ATTEMPTS", 1)  # one attempt is enough: a busy host hides no leak
     images = np.random.default_rng(0).normal(size=(4, 3, 8, 8)).astype(np.float32)
     write_reference(tmp_path / "reference.npz", images, np.maximum(images, 0))
-    each_s = 1.0 + WINDOW_S + 0.1  # settling, and what is waited for
+    each_s = 1.0 + WINDOW_S + 0.1  # settling time, window, and the wait for responses
     run = Run(name="soak", duration_s=WINDOWS * each_s, window_s=WINDOW_S, rates_rps=(RATE_RPS,))
     task = measure_task(tenant("tiny", sla=Sla(latency_ms=50.0)), run=run)
     told: list[Progress] = []
@@ -102,7 +102,7 @@ def test_a_leak_of_memory_and_of_files_is_found(
     *_, memory, files = rows
     assert memory["verdict"] in ("ok", "disturbed", "client_limited"), memory["reason"]
     assert memory["drift"] == files["drift"] == "grows"
-    # What was leaked between the first reading and the last, over the time that passed.
+    # Leaked memory between the first and the last reading, per hour.
     requests = pq.read_table(folder / "requests.parquet", columns=["window"])["window"].to_numpy()
     (first, *_, last) = soak.SoakRecord.read(folder).readings
     leaking = np.sum(requests > 0) / ((last.time_ns - first.time_ns) / soak.HOUR_NS)

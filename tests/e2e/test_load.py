@@ -60,10 +60,12 @@ def answers(way: Route, requests: int = len(BATCHES)) -> list[np.ndarray]:
 def test_shared_memory_answers_as_plain_bytes_do(server, protocol):
     plain = answers(route(server, inline(BATCHES), protocol))
     with shared(BATCHES, server.grpc_address) as inputs:
-        assert all(each.size_bytes == 0 for (each,) in inputs)  # nothing but the place is sent
+        # a request contains only the address of its data
+        assert all(each.size_bytes == 0 for (each,) in inputs)
         found = answers(route(server, inputs, protocol))
         assert len(input_regions(server.pid)) == 1
-        assert list(SHM.glob(f"*-{os.getpid()}-*-input")) == []  # it has no name that could be left
+        # no name is left that could outlive the process
+        assert list(SHM.glob(f"*-{os.getpid()}-*-input")) == []
     for answer, other, batch in zip(found, plain, BATCHES, strict=True):
         assert answer.tobytes() == other.tobytes()
         np.testing.assert_array_equal(answer, np.maximum(batch, 0))
@@ -87,7 +89,7 @@ def test_shared_memory_goes_once_the_request_in_flight_is_answered(tmp_path, bac
 
 
 def input_regions(pid: int) -> set[str]:
-    """Those that a process has mapped."""
+    """Return the shared memory regions of inputs that a process has mapped."""
     maps = Path(f"/proc/{pid}/maps").read_text()
     return set(re.findall(r"/dev/shm/(perseus-triton-\S+-input)", maps))
 
@@ -105,11 +107,11 @@ def test_load_from_shared_memory(server, protocol):
     assert np.all(result.requests.answered) and len(result.requests) > 20
 
 
-# A host that others use
+# Other processes on the host
 
 
 def test_who_works_on_the_servers_core_is_seen_and_waited_for(server, tmp_path):
-    """Which of them worked most is left open: there may be more on the host of this test."""
+    """The message may name another process, because other processes may run on this host."""
     messages: list[str] = []
     code = "import os; os.sched_setaffinity(0, [0])\nprint(flush=True)\nwhile True: pass"
     with (
@@ -120,7 +122,8 @@ def test_who_works_on_the_servers_core_is_seen_and_waited_for(server, tmp_path):
             assert other.stdout.readline()
             with system.offer([20], 3.0) as load:
                 seen = load.until(3.0)
-            assert system.wait_until_idle(1.0) and not messages  # no more than what is put up with
+            # other processes use less CPU time than the limit
+            assert system.wait_until_idle(1.0) and not messages
             with ThreadPoolExecutor(1) as pool:
                 waiting = pool.submit(system.wait_until_idle, 0.3)
                 wait_until(lambda: messages, 30)
@@ -132,7 +135,7 @@ def test_who_works_on_the_servers_core_is_seen_and_waited_for(server, tmp_path):
     assert re.search(r"among them .+ \(process \d+\): waiting until they end", messages[0])
 
 
-# A server that stops answering in mid-window
+# A server that stops responding within a window
 
 
 @contextmanager
@@ -186,7 +189,7 @@ def test_a_server_that_hangs_ends_the_window_too(tmp_path, backends):
 
 
 def test_a_server_that_is_offered_twice_what_it_carries_is_late_and_not_silent(tmp_path, backends):
-    """Each of its answers is to what has timed out; the next window begins when it is done."""
+    """Most requests time out. The server must finish these requests before the next window."""
     repository = write_repository(tmp_path, execute_s=0.1)
     with (
         embedded_triton(repository, tmp_path / "log", [0], backends=backends) as server,
@@ -240,7 +243,7 @@ with (
 def test_what_ends_a_job_with_its_group_is_not_taken_for_a_client_that_died(
     number, tmp_path, backends
 ):
-    """As where a terminal closes: a client that died would have the cell measured once more."""
+    """A closed terminal ends client and job. A dead client alone would start a second attempt."""
     process = subprocess.Popen(
         [sys.executable, "-c", LOADED, write_repository(tmp_path), backends, tmp_path],
         stdout=subprocess.PIPE,
@@ -291,7 +294,7 @@ def test_an_owner_that_is_ended_leaves_no_shared_memory(number, tmp_path, backen
     process.send_signal(number)
     process.communicate()
     assert left_behind(process.pid)["memory"] == []
-    if number == signal.SIGKILL:  # the next start sweeps
+    if number == signal.SIGKILL:  # the next start of a server removes the leftovers
         assert wait_until(lambda: not left_behind(process.pid)["processes"], timeout_s=15)
         with embedded_triton(repository, tmp_path / "log", [0], backends=backends):
             pass

@@ -1,4 +1,4 @@
-"""Servers that are legal and seldom: with queues that refuse, and with model namespaces."""
+"""Servers with rare but legal settings: queues that refuse requests, and model namespaces."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ SHORT_QUEUE = "dynamic_batching { default_queue_policy { max_queue_size: 2 } }"
 
 
 def write(repository: Path, name: str, more: str = "") -> None:
-    """A model that sleeps for 10 ms."""
+    """Write a model that sleeps for 10 ms."""
     (repository / name / "1").mkdir(parents=True)
     (repository / name / "config.pbtxt").write_text(CONFIG.format(name=name, more=more))
 
@@ -111,7 +111,7 @@ def test_a_server_with_model_namespaces_is_asked_for_each_model(tmp_path, backen
 
 @pytest.mark.alone
 def test_a_queue_that_refuses_is_not_stormed_and_its_refusals_are_late(tmp_path, backends):
-    """Triton leaves a model behind such a queue idle for half a second now and then."""
+    """Now and then, Triton leaves a model behind such a queue idle for half a second."""
     write(tmp_path / "models", "short", SHORT_QUEUE)
     with served(tmp_path, backends, tmp_path / "models") as server:
         task = asked("short")

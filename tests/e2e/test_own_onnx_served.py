@@ -1,4 +1,4 @@
-"""ONNX files of all kinds, taken as a study takes them and served by both runtimes."""
+"""ONNX files of users: both runtimes serve them after the preparation of a study."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from perseus.study.model import Precision
 from perseus.study.tasks.own_onnx import OwnOnnxTask
 from perseus.study.tasks.repository import ServedTenant
 
-# OpenVINO adds a dimension for an Unsqueeze of no axes, which the network ends in otherwise.
+# Replaces the last node, an Unsqueeze without axes: OpenVINO would add a dimension.
 LAST = helper.make_node("Identity", ["input"], ["scores"])
 CORE = sorted(os.sched_getaffinity(0))[-1:]
 MODELS = {
@@ -42,7 +42,7 @@ SHAPES = {"recurrent": {"x": (1, 4), "state": (3,)}}
 
 
 class Noise(quantization.CalibrationDataReader):
-    """Seeded inputs that show the range of each activation."""
+    """Seeded inputs that give the quantisation the range of each activation."""
 
     def __init__(self) -> None:
         rng = np.random.default_rng(0)
@@ -53,8 +53,7 @@ class Noise(quantization.CalibrationDataReader):
 
 
 def of_other_precisions(folder: Path) -> dict[str, ModelProto]:
-    """One network with other arithmetic inside: quantised with scales of each batch or with fixed
-    ones, and fp16."""
+    """Return one network in other precisions: quantised with dynamic or fixed scales, and fp16."""
     plain, dynamic, fixed = (str(folder / f"{name}.onnx") for name in ("plain", "dynamic", "fixed"))
     network_32 = with_nodes(network(), LAST)
     onnx.save(network_32, plain)

@@ -1,5 +1,7 @@
-"""Pictures go to a real server, which preprocesses them: it answers as torch does, and under load
-it is known where the time went."""
+"""A real server preprocesses pictures.
+
+Its responses equal those of torch. Under load, Perseus measures where the time goes.
+"""
 
 from __future__ import annotations
 
@@ -51,7 +53,7 @@ def pictures(export_task, tmp_path_factory) -> Path:
 
 @contextmanager
 def served(exported, pictures: Path, root: Path) -> Iterator[RunningServer]:
-    """Both tenants, a as an ensemble. What torch answers lies in the repository, too."""
+    """Serve both tenants, `a` as an ensemble. The repository contains the responses of torch."""
     (folder, check), repository = exported, root / "repository"
     networks = tuple(
         ServedTenant(
@@ -72,7 +74,7 @@ def tenants(server: RunningServer, pictures: Path, **way: Any) -> list[TenantUnd
 
 
 def test_pictures_are_answered_as_torch_does_over_every_path(exported, pictures, tmp_path):
-    """One at a time, and as batches of files of different lengths."""
+    """The test sends single files, and batches of files of different lengths."""
     with served(exported, pictures, tmp_path) as server:
         for protocol, shared_memory in (("grpc", False), ("http", False), ("grpc", True)):
             asked = tenants(server, pictures, protocol=protocol, shared_memory=shared_memory)
@@ -80,7 +82,7 @@ def test_pictures_are_answered_as_torch_does_over_every_path(exported, pictures,
             assert errors.keys() == {"a", "b"} and max(errors.values()) < 1e-3
         turned = Pictures.read(pictures).files[::-1]
         others = Pictures(turned, asked[0].pictures.preprocessing)
-        with pytest.raises(VerificationError, match="differ from those of the original model"):
+        with pytest.raises(VerificationError, match="differ from the responses of the original"):
             verify([replace(asked[0], pictures=others)])
 
 
@@ -120,11 +122,12 @@ def test_under_load_it_is_known_where_time_went_and_what_a_request_costs(
         for rates_rps in ((20.0, 0.0), (0.0, 20.0)):
             with system.offer(rates_rps, 3.0) as load:
                 load.until(3.0)
-        with system.offer_closed((8, 0), 2.0) as load:  # seven of eight queue
+        with system.offer_closed((8, 0), 2.0) as load:  # seven of eight requests wait in the queue
             load.until(2.0)
     (by_server, _), (_, by_client), (busy, _) = (each.decompositions for each in system.ended)
-    assert by_server.compute_ms > 1.5 * by_client.compute_ms  # with what preprocesses
-    assert busy.queue_ms > busy.compute_ms  # of the steps: the ensemble has no queue itself
+    assert by_server.compute_ms > 1.5 * by_client.compute_ms  # with the time of the preprocessing
+    # the queue time of the steps: the ensemble itself has no queue
+    assert busy.queue_ms > busy.compute_ms
     (costs, _), (_, plain), _ = (each.cpu for each in system.ended)
     preprocess_ms = client_preprocess_ms(asked)["a"]
     assert costs.server_cpu_ms > plain.server_cpu_ms + 0.5 * preprocess_ms

@@ -1,4 +1,4 @@
-"""Debian's Prometheus with the shipped configuration: it finds, scrapes, records and alerts."""
+"""Debian's Prometheus with the shipped configuration discovers, scrapes, records and alerts."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_rules_do_what_their_tests_say(path):
 
 @pytest.fixture(scope="module")
 def scraping(tmp_path_factory):
-    """A Prometheus, while a cell is measured that should have ended long ago."""
+    """Run a Prometheus that scrapes a cell whose measurement is overdue."""
     folder = tmp_path_factory.mktemp("monitoring")
     with fake_triton_metrics.serving() as url:
         overdue_s = time.time() - OVERDUE_S
@@ -58,7 +58,7 @@ def test_it_finds_the_exporter_and_by_it_the_server_of_the_cell(scraping):
 
 
 def test_what_is_recorded_of_the_server_is_what_it_does(scraping):
-    """Rates rise for the first 30 s; their tests for promtool have the figures."""
+    """The rates rise for the first 30 s, so the test compares ratios. promtool tests the values."""
     found = scraping.query("model:nv_inference_request_success:rate30s")
     rates = {each["model"]: each["value"] for each in found}
     assert rates["a"] / rates["b"] == pytest.approx(MODELS["a"] / MODELS["b"])

@@ -1,4 +1,4 @@
-"""The runtime pytorch on a real server: programs answer like torch, in filled-up batches too."""
+"""With the runtime pytorch, a real server answers like torch, also in padded batches."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def server(export_task, exported, tmp_path_factory):
         write_tenant(root / "repository", tenant, program, check)
     path = root / "repository" / "padded" / "config.pbtxt"
     config = text_format.Parse(path.read_text(), pb.ModelConfig())
-    config.parameters["captured_batch_sizes"].string_value = "1,4"  # as for a GPU
+    config.parameters["captured_batch_sizes"].string_value = "1,4"  # as on a GPU
     path.write_text(text_format.MessageToString(config))
     with embedded_triton(root / "repository", root / "server.log", CORE) as running:
         yield running
@@ -77,7 +77,7 @@ def test_every_batch_size_is_answered_like_torch(server, reference, name, limit)
             error = relative_error(answer, expected[first:last], signal(expected))
             assert error < limit, (first, last)
             if name == "half":
-                assert error > 1e-5  # it did compute in half precision
+                assert error > 1e-5  # the network computed in half precision
 
 
 def executions(client: InferenceServerClient) -> int:

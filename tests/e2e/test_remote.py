@@ -1,4 +1,4 @@
-"""The launcher `remote` against a real tritonserver that was started apart."""
+"""The launcher `remote` with a real tritonserver that runs independently of Perseus."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def repository(tmp_path: Path) -> Path:
 
 
 def with_model(repository: Path) -> Path:
-    """The test's backend needs no network, but every model of ours has its file."""
+    """Add a model file: the backend needs no network, but each of our models has a file."""
     (repository / "tiny" / "1" / "model.onnx").write_bytes(bytes(1000))
     return repository
 
@@ -126,7 +126,7 @@ with terminate_as_exit(), remote_server(remote, repository, log, say=print):
 
 @contextmanager
 def measuring(elsewhere: Elsewhere, repository: Path, folder: Path):
-    """Another process that has its models on the server."""
+    """Run another process that has loaded its models on the server."""
     arguments = [elsewhere.remote().model_dump_json(), str(repository), str(folder / "other.log")]
     process = subprocess.Popen(
         [sys.executable, "-c", MEASURING, *arguments],
@@ -190,7 +190,8 @@ def test_a_server_that_dies_in_mid_run_ends_the_window(elsewhere, repository, tm
             pytest.raises(ServerError, match=r"sent no statistics|answered no request"),
             system.offer([50], 120.0) as load,
         ):
-            assert load.until(1.0).other_cpu_share is None  # of its host nothing is seen
+            # Perseus sees no processes on a remote host
+            assert load.until(1.0).other_cpu_share is None
             elsewhere.process.kill()
             killed_s = time.monotonic()
             load.until(120.0)
@@ -198,7 +199,7 @@ def test_a_server_that_dies_in_mid_run_ends_the_window(elsewhere, repository, tm
     assert any("could not be unloaded" in line for line in messages)
 
 
-# Models that the server has of its own
+# The server's own models
 
 SUMS = """
 import json
@@ -240,7 +241,7 @@ UNSTEADY = 'parameters { key: "unsteady" value { string_value: "yes" } }'
 
 @pytest.fixture
 def own(tmp_path: Path, backends: Path) -> Iterator[Elsewhere]:
-    """It has loaded three models of its own, and has another one."""
+    """Serve three loaded models, and a fourth model that is not loaded."""
     (backends / "sums").mkdir()
     (backends / "sums" / "model.py").write_text(SUMS)
     (tmp_path / "own").mkdir()

@@ -1,4 +1,4 @@
-"""Each runtime serves what torch computed, and a server that does not is found out."""
+"""Each runtime answers like torch. Perseus detects a server that does not."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ CORE = sorted(os.sched_getaffinity(0))[-1:]
 
 @pytest.fixture
 def network(exported) -> tuple[Path, Path, dict[str, Any]]:
-    """What is served, torch's answers, and the record of the export."""
+    """Return the model file, the file with torch's responses, and the record of the export."""
     folder, check = exported
     return folder / "model.onnx", folder / "reference.npz", check
 
@@ -38,7 +38,7 @@ def serve_and_verify(
     shared_memory: bool = False,
     computed: dict[str, str | None] | None = None,
 ):
-    """The errors of the tenants; `computed` gets the precisions that they were computed in."""
+    """Return the errors of the tenants. `computed` receives the precision of each computation."""
     onnx, true_reference, check = network
     names = [each.name for each in tenants]
     for each in tenants:
@@ -78,7 +78,7 @@ def test_all_runtimes_answer_like_torch_side_by_side(network, tmp_path):
         computed=computed,
     )
     assert len(errors) == 5
-    # A bf16 network is computed in fp32 where the CPU has no instructions for it.
+    # If the CPU has no bf16 instructions, it computes a bf16 network in fp32.
     assert computed["openvino"] == "fp32" and computed["openvino-bf16"] in ("bf16", "fp32")
     assert (errors["openvino-bf16"] < 1e-3) == (computed["openvino-bf16"] == "fp32")
     assert all(error < 1e-3 for name, error in errors.items() if name != "openvino-bf16")
@@ -108,7 +108,7 @@ def test_answers_are_checked_over_the_path_of_the_load(network, tmp_path, protoc
 def test_wrong_answers_stop_a_measurement(network, tmp_path):
     images, outputs = images_and_scores(network[1])
     wrong = write_reference(tmp_path / "wrong.npz", images, np.roll(outputs, 1, axis=0))
-    with pytest.raises(VerificationError, match="differ from those of the original model"):
+    with pytest.raises(VerificationError, match="differ from the responses of the original"):
         serve_and_verify(
             network, tmp_path, ServedTenant(name="ort", model="model"), reference=wrong
         )

@@ -1,4 +1,4 @@
-"""A model that a server already has gets a study's own images, preprocessed as the study says."""
+"""A model that a server already has receives the images of a study, preprocessed as stated."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ SCALE, MEAN, STD = 1 / 255, (0.5, 0.4, 0.3), (0.2, 0.3, 0.4)
 
 
 def halves(path, colours):
-    """An image whose left half has the one colour, and the right half the other one."""
+    """Write an image whose left half has the first colour and whose right half has the second."""
     image = Image.new("RGB", (60, 40), colours[0])
     image.paste(colours[1], (30, 0, 60, 40))
     image.save(path)

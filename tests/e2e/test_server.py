@@ -1,6 +1,6 @@
-"""The embedded launcher against a real tritonserver: it serves, it explains, it leaves nothing.
+"""The embedded launcher with a real tritonserver: serving, error messages and cleanup.
 
-The model is a Relu in a python-based backend of the test's own, so that no network is needed.
+The model is a Relu in a python-based backend of the test, so the test needs no network.
 """
 
 import os
@@ -107,7 +107,7 @@ def signal_like() -> np.ndarray:
 
 
 def left_behind(owner: int) -> dict[str, list[str]]:
-    """What the servers of a measuring process have on this host: processes, memory, folders."""
+    """Return the processes, shared memory and folders of the servers of a measuring process."""
     mark = f"-{owner}-"
     commands = [" ".join(each.info["cmdline"] or ()) for each in psutil.process_iter(["cmdline"])]
     return {
@@ -158,9 +158,9 @@ def test_serves_on_the_loopback_with_its_cores_and_leaves_nothing(
         maps = Path(f"/proc/{server.pid}/maps").read_text()
         assert len(set(re.findall(r"/dev/shm/(perseus-triton-\S+)", maps))) == 2
         assert not re.search(r"/dev/shm/(?!perseus-triton-)\S*triton", maps)
-        assert left_behind(os.getpid())["memory"] == []  # nobody can leave it: it has no name
+        assert left_behind(os.getpid())["memory"] == []  # memory without a name cannot be left
         left_s = time.monotonic()
-    assert time.monotonic() - left_s < 2.0  # Triton alone takes 3.4 s for two instances
+    assert time.monotonic() - left_s < 2.0  # without Perseus, Triton takes 3.4 s with two instances
     assert left_behind(os.getpid()) == NOTHING
     assert server.pids() == []
     assert dict(os.environ) == environment
@@ -169,7 +169,7 @@ def test_serves_on_the_loopback_with_its_cores_and_leaves_nothing(
 def test_it_tells_the_metrics_that_dashboards_and_alerts_are_tested_with(
     repository: Path, tmp_path: Path, backends: Path
 ) -> None:
-    """All but those of GPUs, which are NVIDIA's documentation's."""
+    """The test does not cover the metrics of GPUs, which follow the documentation of NVIDIA."""
     with embedded_triton(repository, tmp_path / "server.log", [0], backends=backends) as server:
         text = PLAIN.get(server.metrics_url, 5.0).decode()
     told = set(re.findall(r"^# TYPE (\w+)", text, re.MULTILINE))
@@ -264,7 +264,7 @@ def test_a_model_that_does_not_load_is_explained(
 def test_folders_may_have_any_names(
     tmp_path: Path, backends: Path, monkeypatch: pytest.MonkeyPatch, odd: str
 ) -> None:
-    """Those of models, logs, backends and temporary files, as in a checkout that a person named."""
+    """Models, logs, backends and temporary files may lie in any folder, as in a user's checkout."""
     folder = tmp_path / odd
     folder.mkdir()
     repository = write_repository(folder)
@@ -305,7 +305,7 @@ def test_a_process_that_cannot_start_is_told_at_once_in_its_own_words(
     begun_s = time.monotonic()
     with pytest.raises(ServerError, match=r"cannot start: the process.*\n.*stub: .*libpytho__"):
         start_in_vain(tmp_path, repository, backends, [0])
-    assert time.monotonic() - begun_s < 60  # the time-out is 120
+    assert time.monotonic() - begun_s < 60  # the time-out of the start is 120 s
     assert left_behind(os.getpid()) == NOTHING
 
 
@@ -348,7 +348,7 @@ def test_an_unsuitable_installation_is_explained(
         start_in_vain(tmp_path, repository, backends, [0])
 
 
-# --- the measuring process itself is ended --------------------------------------------------------
+# --- the end of the measuring process ------------------------------------------------------------
 
 MEASURING = """
 import sys, time
@@ -396,7 +396,7 @@ def wait_for_ready(process: subprocess.Popen[str]) -> None:
     [
         ([signal.SIGTERM], {128 + signal.SIGTERM}),
         ([signal.SIGINT], {-signal.SIGINT}),
-        # the later ones may reach the interpreter when it is past the cleanup
+        # later signals may reach the interpreter after the cleanup
         (
             [signal.SIGTERM, signal.SIGHUP, signal.SIGTERM],
             {128 + signal.SIGTERM, -signal.SIGHUP, -signal.SIGTERM},
@@ -415,7 +415,7 @@ def test_a_measuring_process_that_is_asked_to_end_leaves_nothing(
     for each in signals:
         process.send_signal(each)
         time.sleep(0.01)
-    assert process.wait(timeout=30) in returncodes  # without a signal, it would end after 60 s
+    assert process.wait(timeout=30) in returncodes  # without a signal, the process ends after 60 s
     assert left_behind(process.pid) == NOTHING
 
 
@@ -447,7 +447,8 @@ def test_a_measuring_process_that_is_killed_leaves_no_server_and_the_next_start_
     while_loading.kill()
     while_loading.wait()
 
-    assert left_behind(process.pid) == NOTHING  # swept by the start that came after it
+    # the start of `while_loading` has removed the leftovers of `process`
+    assert left_behind(process.pid) == NOTHING
     repository = write_repository(tmp_path)
     with embedded_triton(repository, tmp_path / "server.log", [0], backends=backends):
         assert left_behind(while_loading.pid) == NOTHING

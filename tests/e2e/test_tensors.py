@@ -1,7 +1,7 @@
-"""What a client sends to our backends is what comes back, bit by bit, in every type and shape.
+"""Our backends return every type and shape bit by bit as the client sends it.
 
-Triton's Python stub was built against NumPy 1. With NumPy 2 its own conversions lose the values,
-and the server counts a success.
+Triton's Python stub was built with NumPy 1. Under NumPy 2, the conversions of the stub lose the
+values, and the server nevertheless counts a success.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from perseus.serving.triton_command import BACKENDS
 
 BENCHMARKED = Path(__file__).parents[2] / "benchmarks" / "backends"
 CORE = sorted(os.sched_getaffinity(0))[-1:]
-# All of Triton's types that DLPack and NumPy know: all but strings and bfloat16.
+# All types of Triton that DLPack and NumPy have, so no strings and no bfloat16.
 TYPES = {
     "BOOL": np.bool_,
     **{f"UINT{bits}": np.dtype(f"u{bits // 8}") for bits in (8, 16, 32, 64)},
@@ -80,8 +80,10 @@ def write(
     file: str = "",
     **parameters: str,
 ) -> Path:
-    """A Triton model with an input of each type, and for each of them these outputs, or one
-    "output". Returns the folder of its version."""
+    """Write a Triton model with an input of each type, and return the folder of its version.
+
+    Each input has these outputs, or one output named "output".
+    """
     config = pb.ModelConfig(name=name, backend=backend, max_batch_size=batch)
     config.default_model_filename = file
     for kind in kinds:
@@ -99,7 +101,7 @@ def write(
 
 
 def values(kind: str, shape: tuple[int, ...]) -> NDArray:
-    """Of all bits, none of which is lost by accident."""
+    """Return values that use all bits, so that a wrong conversion cannot stay unnoticed."""
     random = np.random.default_rng(len(kind))
     if kind == "BOOL":
         return random.integers(0, 2, shape).astype(bool)
@@ -113,7 +115,7 @@ Ask = Callable[[str, dict[str, tuple[str, NDArray]]], dict[str, NDArray]]
 
 
 def asking(client: InferenceServerClient) -> Ask:
-    """A function from a model, and (type, values) by the name of its input, to its answers."""
+    """Return a function that sends (type, values) per input to a model, and returns responses."""
 
     def ask(model: str, given: dict[str, tuple[str, NDArray]]) -> dict[str, NDArray]:
         inputs = []
@@ -131,7 +133,7 @@ def same(got: NDArray, expected: NDArray) -> bool:
     return ours == theirs and bool((got == expected).all())
 
 
-# --- what our backends answer with ----------------------------------------------------------------
+# --- the responses of our backends ----------------------------------------------------------------
 
 
 @pytest.fixture(scope="module")
@@ -172,7 +174,7 @@ def test_what_cannot_be_exchanged_is_an_error(echo: Ask) -> None:
 
 
 def identity_of_onnx(kind: str, path: Path) -> None:
-    """A network that answers what it is given."""
+    """Write a network that returns its input."""
     element = helper.np_dtype_to_tensor_dtype(np.dtype(TYPES[kind]))
     given, answer = (
         helper.make_tensor_value_info(name, element, ["batch", "rows", "columns"])
@@ -185,8 +187,6 @@ def identity_of_onnx(kind: str, path: Path) -> None:
 
 
 class Identity(torch.nn.Module):
-    """It answers what it is given."""
-
     def forward(self, given: torch.Tensor) -> torch.Tensor:
         return given.clone()
 
@@ -196,18 +196,18 @@ def identity_of_torch(kind: str, path: Path) -> None:
     program = torch.export.export(
         Identity(), (given,), dynamic_shapes=({0: torch.export.Dim("batch", max=4)},)
     )
-    program.example_inputs = None  # they would be pickled
+    program.example_inputs = None  # torch would pickle the examples
     torch.export.save(program, path)
 
 
 ODD = ((1, 1, 1), (1, 3, 5), (4, 2, 3), (2, 1, 3), (3, 4, 1), (2, 0, 3))
 NETWORKS = {
     "onnxruntime": ("model.onnx", identity_of_onnx, ("BOOL", "UINT8", "INT64", "FP64"), ODD),
-    # OpenVINO computes 64 bits as 32.
+    # OpenVINO computes 64-bit types in 32 bits.
     "openvino": ("model.onnx", identity_of_onnx, ("BOOL", "UINT8", "INT32", "FP32"), ODD),
     "pytorch": ("model.pt2", identity_of_torch, ("INT64",), ((1, 3, 5), (4, 3, 5))),
 }
-"""By runtime: the file that it serves, what writes it, types, and shapes that it is sent."""
+"""By runtime: the served file, the function that writes it, types, and shapes of requests."""
 
 
 @pytest.mark.parametrize("runtime", NETWORKS)

@@ -1,4 +1,4 @@
-"""The study smoke, measured once for all tests that look at it, or add to it."""
+"""The study smoke, which is measured once for all tests that read it or add to it."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from workflow_files import copy_workflow
 
 @pytest.fixture(scope="session")
 def finished(tmp_path_factory) -> tuple[Path, str]:
-    """(folder, terminal output) of a complete run, in which the first server under load dies.
+    """Return (folder, terminal output) of a complete run. Tests only read it.
 
-    To read only.
+    The test kills the first server that is under load.
     """
     root = copy_workflow(tmp_path_factory.mktemp("smoke"))
     with running(root, "all") as process:
         kill_server(root, process, "warm_up ")
-        status = process.wait(800)  # 400 for each attempt at all cells
+        status = process.wait(800)  # 400 s for each of the two attempts at all cells
     output = (root / "output.txt").read_text()
     assert status == 0, output[-5000:]
     return root, output

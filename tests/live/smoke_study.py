@@ -1,4 +1,4 @@
-"""The study smoke in a copy of the workflow, and what its runs leave."""
+"""The study smoke in a copy of the workflow, and the leftovers of its runs."""
 
 from __future__ import annotations
 
@@ -36,8 +36,10 @@ def snakemake(root: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
 def with_more(
     finished: Path, root: Path, experiments: Sequence[Any], scenarios: Sequence[Any], cells: int
 ) -> Path:
-    """The folder of a copy of the finished study with more experiments in its scenario, and more
-    scenarios. What it says stands in kinds.yaml; so many cells are measured, and no others."""
+    """Add experiments and scenarios to a copy of the finished study, run it and return its folder.
+
+    The study is in kinds.yaml. The run measures this number of cells and no others.
+    """
     shutil.copytree(finished, root, symlinks=True)
     study = yaml.safe_load((root / "config/studies/smoke.yaml").read_text())
     study["scenarios"][0]["experiments"] += experiments
@@ -58,7 +60,7 @@ def with_more(
 
 @contextlib.contextmanager
 def running(root: Path, *arguments: str) -> Iterator[subprocess.Popen[bytes]]:
-    """Snakemake in a session of its own, as from a terminal; it writes to output.txt."""
+    """Run Snakemake in its own session, as from a terminal, with its output in output.txt."""
     with (root / "output.txt").open("w") as output:
         process = subprocess.Popen(
             [*SNAKEMAKE, *arguments, *SMOKE],
@@ -76,10 +78,10 @@ def running(root: Path, *arguments: str) -> Iterator[subprocess.Popen[bytes]]:
 
 
 def started_by(process: subprocess.Popen[bytes]) -> dict[int, str]:
-    """Command lines of the processes that a process has started, by their ids."""
+    """Return the command lines of the descendants of a process, by process id."""
     found = {}
     for each in psutil.Process(process.pid).children(recursive=True):
-        with contextlib.suppress(psutil.Error):  # it has just ended
+        with contextlib.suppress(psutil.Error):  # the process has just ended
             found[each.pid] = " ".join(each.cmdline())
     return found
 
@@ -92,7 +94,7 @@ def wait_until(holds: Callable[[], bool], process: subprocess.Popen[bytes]) -> N
 
 
 def kill_server(root: Path, process: subprocess.Popen[bytes], message: str, count: int = 1) -> None:
-    """A second after something has been said so often."""
+    """Kill the server one second after the output contains the message `count` times."""
     wait_until(lambda: (root / "output.txt").read_text().count(message) >= count, process)
     time.sleep(1)
     commands = started_by(process).items()
@@ -102,7 +104,7 @@ def kill_server(root: Path, process: subprocess.Popen[bytes], message: str, coun
 
 
 def left_behind(root: Path) -> list[str]:
-    """Processes that were started in `root`, and shared memory of ours."""
+    """Return the processes that were started in `root`, and shared memory of Perseus."""
     found = [str(path) for path in Path("/dev/shm").glob("perseus-*")]
     for process in psutil.process_iter(["name", "cmdline"]):
         words = " ".join(process.info["cmdline"] or [])

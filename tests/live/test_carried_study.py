@@ -1,5 +1,7 @@
-"""A study packed for a machine without Snakemake runs there; here on a CPU, with nothing of this
-repository in reach."""
+"""A study that is packed for a machine without Snakemake.
+
+The test runs the study on a CPU, without access to this repository.
+"""
 
 from __future__ import annotations
 
@@ -56,7 +58,7 @@ def pack(tmp_path: Path, study: dict, *options: str) -> subprocess.CompletedProc
 
 @pytest.fixture(scope="module")
 def carried(tmp_path_factory) -> Path:
-    """The unpacked archive."""
+    """Pack a study and return the folder with the unpacked archive."""
     folder = tmp_path_factory.mktemp("carried")
     done = pack(folder, STUDY, "--python", VERSION)
     assert done.returncode == 0, done.stderr
@@ -76,7 +78,7 @@ def test_one_command_exports_serves_and_measures(carried, tmp_path):
     told = json.loads((results / "summary.json").read_text())
     assert told["not_measured"] == []
     peak, loop = sorted(told["cells"], key=lambda each: "levels" in each)
-    # What else runs on this machine may keep the client from its rates; the server it must not.
+    # Other processes may slow the client down, but they must not make the server fail.
     assert peak["outcome"] not in ("failed", "infeasible"), peak["reason"]
     assert peak["requests"] > 100
     assert peak["relative_errors"]["mobilenet_v3_small"] < 1e-3
@@ -91,9 +93,9 @@ def test_one_command_exports_serves_and_measures(carried, tmp_path):
 
 
 def with_another_study(carried: Path, folder: Path, job: str) -> Path:
-    """What was unpacked, to run the cells of another job."""
+    """Return a run.py that measures the cells of another job with the unpacked files."""
     folder.mkdir()
-    shutil.copy(carried / "run.py", folder)  # which looks beside itself
+    shutil.copy(carried / "run.py", folder)  # run.py looks for files in its own folder
     for name in ("job.py", "scripts"):
         (folder / name).symlink_to(carried / name)
     (folder / "study.json").write_text(job)
@@ -101,7 +103,8 @@ def with_another_study(carried: Path, folder: Path, job: str) -> Path:
 
 
 def test_what_there_is_no_time_for_is_listed(carried, tmp_path):
-    job = json.loads((carried / "study.json").read_text()) | {"models": {}}  # none to export
+    # without models, nothing is exported
+    job = json.loads((carried / "study.json").read_text()) | {"models": {}}
     program = with_another_study(carried, tmp_path / "carried", json.dumps(job))
     command = [sys.executable, "-I", program, "results", "--limit-s", "1"]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=300)
@@ -150,7 +153,7 @@ print(json.dumps(job_of(study).plain()))
 
 
 def job_of(study: dict) -> str:
-    """What `pack.py` tells `run.py`."""
+    """Return the job that `pack.py` writes for `run.py`."""
     return subprocess.run(
         [sys.executable, "-c", JOB],
         input=json.dumps(study),

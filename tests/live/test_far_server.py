@@ -1,4 +1,4 @@
-"""A far server, and studies on servers that were started apart."""
+"""A server behind a slow link, and studies on servers that run independently of Perseus."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ pytestmark = pytest.mark.alone
 
 
 def test_a_far_server_over_a_lossy_link(tmp_path, backends, repository):
-    """Latency includes the way there and back; what the link loses is sent again, and not lost."""
+    """The latency includes the round trip. TCP sends lost packets again, so no request is lost."""
     (tmp_path / "elsewhere").mkdir()
     with (
         far_host(delay_ms=15, loss_percent=1) as (host, inside),
@@ -39,7 +39,8 @@ def test_a_far_server_over_a_lossy_link(tmp_path, backends, repository):
             with route_to(server, client(), "tiny", [BATCH], 5.0) as route:
                 answered_ms = sequential_ms(route, 100, 30.0)
             assert len(answered_ms) == 100 and np.median(answered_ms) >= 30
-            assert np.max(answered_ms) > 1.5 * np.median(answered_ms)  # some were sent again
+            # some packets were sent again
+            assert np.max(answered_ms) > 1.5 * np.median(answered_ms)
         assert wait_until(lambda: loaded(elsewhere) == [], 5)
 
 
@@ -62,7 +63,7 @@ OF_MINE = "results/served/raw/far.mine.concurrency.r1"
 
 
 def test_a_study_of_a_model_that_a_server_has(tmp_path, backends):
-    """The server is in no model control, and nothing is exported."""
+    """The server runs without model control, and nothing is exported."""
     for name in ("own", "elsewhere", "workflow"):
         (tmp_path / name).mkdir()
     root = copy_workflow(tmp_path / "workflow")
@@ -87,12 +88,13 @@ def test_a_study_of_a_model_that_a_server_has(tmp_path, backends):
     assert (served["name"], served["version"], served["backend"]) == ("tiny", "1", "relu")
     assert served["inputs"] == [{"name": "input", "datatype": "FP32", "dims": [3, 8, 8]}]
     window = pq.read_table(root / OF_MINE / "windows.parquet").to_pylist()[0]
-    assert window["tenant"] == "mine" and window["compute_ms"] > 0  # Triton's counters are found
+    # Perseus finds the counters of Triton
+    assert window["tenant"] == "mine" and window["compute_ms"] > 0
     assert {path.name for path in (root / "results" / "served").iterdir()} == {"raw"}
     assert not (root / "model_repository" / "served").exists()
 
 
-# A study, from export to raw results
+# A complete study, from the export to the raw results
 
 STUDY = """
 study: remote
@@ -153,7 +155,7 @@ def test_a_study_on_a_remote_server_and_its_death(tmp_path, monkeypatch):
         assert process.wait(60) == 0
         record = json.loads((root / PEAK / "record.json").read_text())
         assert record["outcome"] == "failed"
-    # As it was noticed: by who asks for its counters, by a window's requests, or by the next ones'.
+    # The reader of the counters, a request of a window or the next connection finds the error.
     words = ("statistics", "the server has closed the connection", "refused")
     assert any(each in record["reason"] for each in words), record["reason"]
     written = [path for path in root.rglob("*") if path.is_file() and ".git" not in path.parts]

@@ -1,4 +1,4 @@
-"""The study smoke on real servers, killed again and again at random times."""
+"""The study smoke on real servers, which is killed at random times again and again."""
 
 from __future__ import annotations
 

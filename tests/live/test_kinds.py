@@ -1,4 +1,4 @@
-"""Kinds of experiments that search no peak on a real Triton, added to the finished study smoke."""
+"""The kinds of experiments that search no peak, on a real Triton, in the finished study smoke."""
 
 from __future__ import annotations
 
@@ -23,20 +23,23 @@ EXPERIMENTS = [
     {"kind": "slowdown", "rate_rps": 20, "rounds": 2},
     {"kind": "replay", "process": "mmpp", "rates_rps": [20], "duration_s": 5},
 ]
-"""Each as small as it can be. Those that take a minute and more are elsewhere: a soak in
-tests/e2e/test_leak.py, a catalogue in tests/e2e/test_in_process.py."""
+"""The smallest experiment of each kind.
+
+The kinds that take a minute or more have their own tests: a soak in tests/e2e/test_leak.py, and a
+catalogue in tests/e2e/test_in_process.py.
+"""
 KINDS = ["concurrency", *(each["kind"] for each in EXPERIMENTS)]
 
 
 @pytest.fixture(scope="module")
 def added(finished, tmp_path_factory) -> Path:
-    """The folder of the study with these experiments, too."""
+    """Return the folder of the study with these experiments added."""
     root = tmp_path_factory.mktemp("kinds") / "workflow"
     return with_more(finished[0], root, EXPERIMENTS, [], len(EXPERIMENTS))
 
 
 def cells(root: Path, kind: str) -> list[Path]:
-    """The folders of the cells of a kind."""
+    """Return the folders of the cells of a kind."""
     folders = (root / "results/smoke/raw").iterdir()
     return [each for each in folders if record(each)["cell"]["run"]["kind"] == kind]
 
@@ -49,7 +52,7 @@ def record(folder: Path) -> dict:
 def test_a_kind_has_its_cell_its_table_its_figure_and_its_section(added, kind):
     results = added / "results" / "smoke"
     (cell,) = cells(added, kind)
-    # What else runs on this machine may disturb it; the server must not fail.
+    # Other processes may disturb the measurement, but they must not make the server fail.
     assert record(cell)["outcome"] != "failed", record(cell)["reason"]
     table = pd.read_csv(results / "tables" / f"{kind}.csv")
     assert set(table["cell"]) == {cell.name}
@@ -63,7 +66,7 @@ def test_nothing_contradicts_and_nothing_is_left(added):
 
 
 def test_the_servers_own_counters_agree_with_the_clients(added):
-    """Triton counts what the clients had answered, plus the few requests of check and warm-up."""
+    """Triton counts the responses to the clients, and some requests of check and warm-up."""
     for cell in (cell for kind in KINDS for cell in cells(added, kind)):
         monitor = pq.read_table(cell / "monitor.parquet").to_pandas()
         served = monitor[monitor["metric"] == "nv_inference_request_success"]["value"].sum()
@@ -98,7 +101,7 @@ def test_snakemakes_own_report_has_the_page_the_tables_and_the_figures(added, tm
 
 
 def console_errors(page: Path) -> list[str]:
-    """What a browser complains of."""
+    """Return the errors on the console of a browser that opens the page."""
     done = browser.run("--virtual-time-budget=5000", "--dump-dom", page.as_uri())
     assert "<body" in done.stdout
     return [line for line in done.stderr.splitlines() if "CONSOLE" in line and "rror" in line]

@@ -1,4 +1,4 @@
-"""Kinds of experiments that search peaks, and a grid, on a real Triton, added to smoke."""
+"""The kinds of experiments that search peaks, and a grid, on a real Triton, in the study smoke."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ MEASURED = [
 
 @pytest.fixture(scope="module")
 def added(finished, tmp_path_factory) -> Path:
-    """The folder of the study with these, too."""
+    """Return the folder of the study with these experiments and the grid added."""
     root = tmp_path_factory.mktemp("searches") / "workflow"
     return with_more(finished[0], root, EXPERIMENTS, [GRID], len(MEASURED))
 
@@ -44,7 +44,7 @@ def results(added) -> Path:
 
 @pytest.mark.parametrize("cell", MEASURED)
 def test_a_search_finds_a_limit_or_says_why_not(results, cell):
-    """What else runs on this machine may disturb it; the server must not fail."""
+    """Other processes may disturb the measurement, but they must not make the server fail."""
     record = json.loads((results / "raw" / cell / "record.json").read_text())
     assert record["outcome"] not in ("failed", "blocked", "infeasible"), record["reason"]
     assert record["outcome"] != "ok" or record["certified_scale"] > 0

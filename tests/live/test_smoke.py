@@ -1,4 +1,4 @@
-"""The smoke study from export to report on a real Triton, what it leaves, and what goes wrong."""
+"""The study smoke on a real Triton, from export to report: results, leftovers and failures."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def cell_whose_server_died(root: Path) -> Path:
 
 
 def other_cells(root: Path) -> set[Path]:
-    """All whose servers lived, until they were ended."""
+    """Return the cells whose server did not die."""
     return set((root / "results/smoke/raw").iterdir()) - {cell_whose_server_died(root)}
 
 
@@ -70,7 +70,7 @@ def test_served_answers_equal_those_of_torch(finished):
         errors = found["relative_errors"]
         assert errors and all(error < 1e-3 for error in errors.values())
         assert set(found["errors"]) == set(errors) and not any(found["errors"].values())
-        # A mix of models without a dedicated peak, as on a busy host, needs no client.
+        # On a busy host, a mix may lack a dedicated peak. Such a cell has no client.
         windows = pq.read_table(cell / "windows.parquet").num_rows
         assert found["host"]["client_realtime"] in ((True, False) if windows else (None,))
 
@@ -88,7 +88,7 @@ def test_every_request_of_every_window_is_kept_and_sent_on_time(finished):
 
 
 def test_the_servers_own_counters_agree_with_the_clients(finished):
-    """Triton counts what the clients had answered, plus the few requests of check and warm-up."""
+    """Triton counts the responses to the clients, and some requests of check and warm-up."""
     for cell in other_cells(finished[0]):
         monitor = pq.read_table(cell / "monitor.parquet").to_pandas()
         served = monitor[monitor["metric"] == "nv_inference_request_success"]["value"].sum()
@@ -136,10 +136,10 @@ def test_an_interrupted_run_leaves_nothing_and_goes_on_later(finished, tmp_path)
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         with running(root, PEAK, "--forcerun", PEAK) as process:
             wait_until(lambda process=process: has_clients(process), process)
-            time.sleep(1)  # of load
+            time.sleep(1)  # one second of load
             os.killpg(process.pid, number)
             assert process.wait(60) != 0
-        ended_s = time.monotonic()  # of Snakemake, which a terminal that closes ends at once
+        ended_s = time.monotonic()  # a terminal that closes ends Snakemake at once
         while left_behind(root) and time.monotonic() < ended_s + 10:
             time.sleep(0.1)
         assert left_behind(root) == [], number

@@ -1,4 +1,4 @@
-"""The whole search on a real server whose limit is known: one that sleeps a given time."""
+"""The search on a real server with a known limit: its model sleeps for a constant time."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from perseus.traffic.route import Route, inline
 
 pytestmark = pytest.mark.alone
 
-# Certified rates are only compared with the truth: a window a quarter as long is enough.
+# The test only compares the certified rate with the truth, so short windows are enough.
 SETTINGS = replace(PRESETS["quick"].settings, certify=Effort(requests=500, max_s=4, looks=1))
 SERVICE_MS = 6.0
 SLA = Sla(latency_ms=40.0)
@@ -54,9 +54,9 @@ class TritonPythonModel:
 
 
 def true_limit_rps(service_ms: float, overhead_ms: float) -> float:
-    """The Poisson rate at which the p95 of M/D/1 and a constant overhead reaches the SLA.
+    """Return the Poisson rate at which the p95 of M/D/1 plus a constant overhead reaches the SLA.
 
-    By bisection, on a million requests in virtual time with the same random numbers each time.
+    A bisection simulates a million requests with the same random numbers at each rate.
     """
     gaps = np.random.default_rng(0).exponential(1, 1_000_000)
     work_s = np.full(len(gaps), service_ms / 1000)
@@ -71,7 +71,7 @@ def true_limit_rps(service_ms: float, overhead_ms: float) -> float:
 
 
 def sleep_ms(cores: Sequence[int]) -> float:
-    """What the server's sleep takes on this host at this hour: noise of the host lengthens it."""
+    """Return how long the server's sleep takes on this host now, including noise of the host."""
     mine = os.sched_getaffinity(0)
     os.sched_setaffinity(0, cores)
     start_s = time.monotonic()
@@ -99,7 +99,8 @@ def test_the_limit_of_a_sleeping_server_is_found_within_ten_percent(tmp_path: Pa
         route = Route("grpc", server.grpc_address, "tiny", inline([batch]), timeout_s=10.0)
         unloaded_ms = sequential_ms(route, 100, 2.0)
         with Client("tiny", route, client_cores) as client:
-            service_ms = 1000 / closed_loop(client, 4).rate_rps  # with what the stub adds
+            # including the time of Triton's stub
+            service_ms = 1000 / closed_loop(client, 4).rate_rps
             slept_ms = sleep_ms(server_cores)
             system = LiveSystem(
                 server,

@@ -1,4 +1,4 @@
-"""A study is a run of an MLflow store: its configuration, results and files come back from it."""
+"""Perseus stores a study as a run in MLflow. The store returns configuration, results and files."""
 
 from pathlib import Path
 
@@ -15,7 +15,7 @@ from perseus.study.tasks.track import TrackTask
 
 @pytest.fixture(scope="module")
 def tables(tmp_path_factory):
-    """The tables of a study, by name."""
+    """Return the paths of a study's tables, by name."""
     folder = tmp_path_factory.mktemp("study")
     cells = synthetic_files.write(folder, synthetic.records())
     read = StudyResults.read(synthetic.TASK, cells, [])
@@ -25,7 +25,7 @@ def tables(tmp_path_factory):
 
 
 def test_results_come_back_from_the_store(tables, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)  # MLflow puts files beside the database
+    monkeypatch.chdir(tmp_path)  # MLflow writes files beside its database
     results = tmp_path / "results" / "pair"
     report, figure = results / "report.html", results / "figures" / "peaks.svg"
     figure.parent.mkdir(parents=True)

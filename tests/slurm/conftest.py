@@ -1,4 +1,4 @@
-"""A study on a Slurm of one node, and what its tests share."""
+"""A study on a one-node Slurm cluster, and fixtures for its tests."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from workflow_files import copy_workflow
 
 CPUS = len(os.sched_getaffinity(0))
 SMOKE = ["--configfile", "config/studies/smoke.yaml"]
-# What a profile says of nodes of 16 CPUs, for the CPUs of this machine.
+# Adapt the resources of a profile for nodes of 16 CPUs to the CPUs of this machine.
 NODE = ["--set-threads", f"ceiling={CPUS}", f"measure={CPUS}", "--resources", "mem_mb=4000"]
-# Whether jobs have ended is asked each second. Slurm's executor would wait ten seconds more after
-# each time that none had.
+# Ask each second whether jobs have ended. By default, the Slurm executor waits ten seconds longer
+# after each request without an ended job.
 SNAKEMAKE = """
 from snakemake.cli import main
 from snakemake_interface_executor_plugins.executors.remote import RemoteExecutor
@@ -39,23 +39,23 @@ ALONE = {
     "tenants": [{"model": "squeezenet1_1"}],
     "experiments": [{"kind": "concurrency", "concurrencies": [1, 4]}],
 }
-CELL = "cpu1.squeezenet1_1.concurrency.r1"  # the shorter one
+CELL = "cpu1.squeezenet1_1.concurrency.r1"  # the shorter of two cells
 RAW = f"results/smoke/raw/{CELL}"
 
 
 @pytest.fixture(scope="session")
 def slurm() -> Iterator[None]:
-    """A Slurm whose one node is this machine."""
+    """Run a Slurm cluster whose only node is this machine."""
     with one_node.one_node():
         yield
 
 
 @pytest.fixture(scope="session")
 def finished(slurm, tmp_path_factory) -> Path:
-    """The folder of a complete run by profiles/slurm. To read only.
+    """Return the folder of a complete run with profiles/slurm. Tests only read it.
 
-    The study is smoke with one model and one experiment beside its peak: more models, and cells of
-    other kinds, are the same to Slurm.
+    The study is smoke with one model and two experiments: for Slurm, more models and cells of other
+    kinds make no difference.
     """
     root = copy_workflow(tmp_path_factory.mktemp("smoke"))
     configure(root, ALONE)
@@ -65,7 +65,7 @@ def finished(slurm, tmp_path_factory) -> Path:
 
 
 def configure(root: Path, scenario: dict[str, Any]) -> None:
-    """One model in one scenario."""
+    """Reduce the study to one model and one scenario."""
     path = root / "config" / "studies" / "smoke.yaml"
     study = yaml.safe_load(path.read_text())
     study["models"], study["scenarios"] = study["models"][:1], [scenario]
@@ -73,7 +73,7 @@ def configure(root: Path, scenario: dict[str, Any]) -> None:
 
 
 def start(root: Path, profile: str, *arguments: str) -> subprocess.Popen[bytes]:
-    """Snakemake by a profile of clusters in a session of its own, as from a terminal."""
+    """Start Snakemake with a cluster profile, in its own session as from a terminal."""
     command = [sys.executable, "-c", SNAKEMAKE, "--profile", f"profiles/{profile}", *arguments]
     with (root / "output.txt").open("w") as output:
         return subprocess.Popen(
@@ -90,7 +90,7 @@ def log_text(root: Path) -> str:
 
 
 def locally(root: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    """Snakemake without a cluster."""
+    """Run Snakemake without a cluster."""
     command = [sys.executable, "-m", "snakemake", "--cores", "4", *arguments, *SMOKE]
     return subprocess.run(
         command,
@@ -103,7 +103,7 @@ def locally(root: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 def until(condition: Callable[[], object], tell: Callable[[], object], limit_s: float = 60) -> None:
-    """Wait for a condition; fails with what `tell` returns."""
+    """Wait for a condition. A time-out fails with the result of `tell`."""
     deadline = time.monotonic() + limit_s
     while not condition():
         assert time.monotonic() < deadline, tell()
@@ -111,7 +111,10 @@ def until(condition: Callable[[], object], tell: Callable[[], object], limit_s: 
 
 
 def left_behind(root: Path) -> list[str]:
-    """Processes of jobs or of servers, and shared memory. Nothing else runs in this world."""
+    """Return processes of jobs and servers, and shared memory.
+
+    Only the test runs in these namespaces.
+    """
     found = [str(path) for path in Path("/dev/shm").glob("perseus-*")]
     for process in psutil.process_iter(["name", "cmdline"]):
         words = " ".join(process.info["cmdline"] or [])

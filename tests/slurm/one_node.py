@@ -1,4 +1,4 @@
-"""A Slurm of one node, this machine: munged, slurmctld and slurmd, to be run under own_world.sh."""
+"""A Slurm cluster with one node, this machine: munged, slurmctld and slurmd under own_world.sh."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from tempfile import TemporaryDirectory
 import psutil
 
 NODE = "perseus"
-FOLDER = Path("/etc/slurm")  # a job step finds the configuration nowhere else
-GPUS = 2  # devices without a driver: enough for Slurm to count and to assign them
+FOLDER = Path("/etc/slurm")  # a job step reads the configuration only from this folder
+GPUS = 2  # devices without a driver, which Slurm can count and assign
 START_S, STOP_S = 30.0, 15.0
 
 
 class NoSlurmError(RuntimeError):
-    """This machine cannot run the cluster; the message says why."""
+    """This machine cannot run the cluster. The message gives the reason."""
 
 
 @contextmanager
 def one_node() -> Iterator[None]:
-    """A Slurm that takes jobs while the context is open; its node has all CPUs of this process.
+    """Run a Slurm cluster while the context is open. Its node has all CPUs of this process.
 
     Raises NoSlurmError.
     """
@@ -34,7 +34,7 @@ def one_node() -> Iterator[None]:
         raise NoSlurmError(f"{FOLDER} is that of the machine: run this by `make test-slurm`")
     with ExitStack() as stack:
         scratch = Path(stack.enter_context(TemporaryDirectory(prefix="slurm-")))
-        scratch.chmod(0o755)  # munged is not root
+        scratch.chmod(0o755)  # the user of munged is not root
         for number in range(GPUS):
             os.mknod(scratch / f"gpu{number}", 0o600 | stat.S_IFCHR, os.makedev(195, number))
         for name, text in _configuration(scratch).items():
@@ -49,7 +49,7 @@ def one_node() -> Iterator[None]:
 
 
 def output(*command: str) -> str:
-    """What a command of Slurm prints, stripped; also when it fails."""
+    """Return the stripped output of a Slurm command, even if the command fails."""
     done = subprocess.run(
         command, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=30
     )
@@ -57,7 +57,7 @@ def output(*command: str) -> str:
 
 
 def jobs() -> list[dict[str, str]]:
-    """All jobs of the cluster, also those that have ended, as `scontrol` describes them."""
+    """Return all jobs of the cluster as `scontrol` describes them, including ended jobs."""
     lines = output("scontrol", "--oneliner", "show", "job").splitlines()
     return [
         dict(word.split("=", 1) for word in line.split() if "=" in word)
@@ -67,11 +67,11 @@ def jobs() -> list[dict[str, str]]:
 
 
 def _configuration(scratch: Path) -> dict[str, str]:
-    """Texts of the files in /etc/slurm by their names."""
+    """Return the texts of the files in /etc/slurm, by file name."""
     cpus = len(os.sched_getaffinity(0))
     memory_mb = psutil.virtual_memory().total * 9 // 10 // 2**20
-    # ProctrackType: of the ways to follow a job's processes, the only one that ends all of them.
-    # FirstJobId: control groups that a killed cluster has left bear the ids of its jobs.
+    # ProctrackType: only this plugin ends all processes of a job. FirstJobId: a killed cluster
+    # leaves control groups with the ids of its jobs.
     return {
         "slurm.conf": f"""\
 ClusterName=one
@@ -117,7 +117,7 @@ NodeName={NODE} Name=gpu File={scratch}/gpu[0-{GPUS - 1}]
 
 @contextmanager
 def _munged(scratch: Path) -> Iterator[None]:
-    """Slurm's authentication, with a key and a socket of its own."""
+    """Run Slurm's authentication service with its own key and socket."""
     folder, user = scratch / "munge", pwd.getpwnam("munge")
     folder.mkdir()
     key = folder / "key"
@@ -152,7 +152,7 @@ def _daemon(command: list[str], out: Path, user: str | None = None) -> Iterator[
 
 
 def _cancel_all() -> None:
-    """No job outlives its cluster."""
+    """Cancel all jobs, so that no job outlives the cluster."""
     output("scancel", "--user=root")
     deadline = time.monotonic() + START_S
     while output("squeue", "--noheader") and time.monotonic() < deadline:
@@ -160,7 +160,7 @@ def _cancel_all() -> None:
 
 
 def _remove_control_groups() -> None:
-    """Slurm leaves its own ones, empty, on the machine."""
+    """Remove the empty control groups that Slurm leaves on the machine."""
     for top in Path("/sys/fs/cgroup").glob(f"*/slurm_{NODE}"):
         for folder in sorted((top, *filter(Path.is_dir, top.rglob("*"))), reverse=True):
             folder.rmdir()

@@ -1,9 +1,9 @@
 #!/bin/sh
-# own_world.sh COMMAND...: run a command in a world of its own, in which it may start a Slurm.
+# own_world.sh COMMAND...: run a command in new namespaces, in which the command can start a Slurm.
 #
-# Its network is a loopback, its /etc/slurm and /dev/shm are empty, and whatever it starts ends
-# with it: nothing of this machine is changed but control groups, so that a machine with a Slurm of
-# its own is refused. Exit code 3: not on this machine, for the reason that is said.
+# The command has only a loopback network, and empty /etc/slurm and /dev/shm. All its processes end
+# with it. It changes control groups of this machine, so the script refuses a machine that runs a
+# Slurm. Exit code 3: this machine is unsuitable, and the script prints the reason.
 set -eu
 refuse() {
   echo "$1" >&2
@@ -17,10 +17,10 @@ for program in unshare ip munged slurmctld slurmd; do
     refuse "No $program: apt-get install --no-install-recommends slurm-wlm munge iproute2"
 done
 unshare --mount --net --ipc --pid --fork true || refuse "No right to make namespaces."
-# The shell stays as the first process, which buries the orphans.
+# The shell stays the first process, and reaps orphaned processes.
 exec unshare --mount --net --ipc --pid --fork --kill-child --mount-proc sh -euc '
   ip link set lo up
-  ip address add 127.0.0.2/8 dev lo  # with 127.0.0.1 alone, Slurm resolves no name at all
+  ip address add 127.0.0.2/8 dev lo  # with only 127.0.0.1, Slurm resolves no names
   mount -t tmpfs slurm /etc/slurm
   mount -t tmpfs shm /dev/shm
   "$@" || exit $?

@@ -1,4 +1,4 @@
-"""A measurement that is cancelled leaves nothing on its node, and the same command goes on."""
+"""A cancelled measurement leaves nothing on its node. The same command measures the cell again."""
 
 from __future__ import annotations
 
@@ -22,8 +22,11 @@ def profile(request) -> str:
 
 @pytest.fixture
 def unmeasured(finished, tmp_path) -> Path:
-    """The finished study without one of its cells, which takes so long that it cannot end before
-    it is cancelled, not even where that takes a slow host a while."""
+    """Remove one cell from a copy of the finished study.
+
+    The experiment of the cell gets more levels, so that the cell cannot end before the test cancels
+    it, even on a slow host.
+    """
     root = tmp_path / "unmeasured"
     shutil.copytree(finished, root, symlinks=True)
     shutil.rmtree(root / RAW)
@@ -34,7 +37,7 @@ def unmeasured(finished, tmp_path) -> Path:
 
 
 def start_measuring(root: Path, profile: str):
-    """Measure the cell; returns when its server is under load."""
+    """Start to measure the cell; return when its server is under load."""
     process = start(root, profile, RAW)
     until(client_runs, lambda: log_text(root))
     assert any("tritonserver" in found for found in left_behind(root))
@@ -47,12 +50,12 @@ def client_runs() -> bool:
 
 
 def running() -> list[str]:
-    """Ids of the jobs that Slurm has not ended."""
+    """Return the ids of the jobs that have not ended in Slurm."""
     return one_node.output("squeue", "--noheader", "--format=%A").split()
 
 
 def assert_nothing_left(root: Path) -> None:
-    """Once Slurm has ended all jobs; its own processes take a moment more."""
+    """Wait until Slurm has ended all jobs, and a moment longer for the processes of Slurm."""
     until(lambda: not running(), running)
     until(lambda: not left_behind(root), lambda: left_behind(root), 5)
 
@@ -66,7 +69,7 @@ def test_a_cancelled_measurement_leaves_nothing_and_is_measured_by_the_same_comm
     assert process.wait(60) == 1, log_text(unmeasured)
     assert_nothing_left(unmeasured)
     assert not (unmeasured / RAW / "record.json").exists()
-    if profile == "slurm":  # the other profile has the same jobs to submit
+    if profile == "slurm":  # the other profile submits the same jobs
         assert start(unmeasured, profile, RAW).wait(300) == 0, log_text(unmeasured)
         assert (unmeasured / RAW / "record.json").exists()
         assert_nothing_left(unmeasured)

@@ -1,4 +1,4 @@
-"""The Kubernetes profile with a stand-in for kubectl that runs each job here: no pod is run."""
+"""The Kubernetes profile with a fake kubectl, which runs each job on this machine without a pod."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ pathlib.Path(name + ".part").rename(name + ".code")
 
 @pytest.fixture
 def pods(tmp_path) -> Path:
-    """The folder of the stand-in, and of the jobs that it got."""
+    """Return the folder of the fake kubectl and of the jobs that it receives."""
     (tmp_path / "kubectl").write_text(
         KUBECTL.replace("case $1 in", f"cd {tmp_path}\ncase $1 in", 1)
     )
@@ -104,7 +104,7 @@ def test_a_pod_that_fails_fails_its_job(workflow, pods):
 
 
 def test_a_pod_that_is_deleted_by_hand_fails_its_job(workflow, pods):
-    """And an API that does not answer is asked again."""
+    """If the API does not answer, the job counts as running."""
     (pods / "kubectl").write_text("#!/bin/sh\necho 'Unable to connect to the server' >&2\nexit 1\n")
     assert status(pods) == "running"
     (pods / "kubectl").write_text("#!/bin/sh\necho 'Error from server (NotFound): x' >&2\nexit 1\n")

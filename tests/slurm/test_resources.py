@@ -1,4 +1,4 @@
-"""What profiles/slurm asks of Slurm for a measurement, seen from inside the job."""
+"""The resources that a measurement with profiles/slurm has, as its job sees them."""
 
 import json
 
@@ -20,7 +20,7 @@ for path in output_files:
 
 
 def test_a_job_has_the_whole_node_and_the_gpus_that_the_profile_asks_for(slurm, tmp_path):
-    """An exclusive job owns all GPUs of its node; the step that measures sees those asked for."""
+    """An exclusive job owns all GPUs of its node. The measurement sees only the requested GPUs."""
     workflow = Workflow.copied_to(tmp_path)
     configure(workflow.root, ALONE)
     workflow.fake("measure", SEEN)

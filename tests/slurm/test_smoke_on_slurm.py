@@ -1,4 +1,4 @@
-"""A study on Slurm: each measurement alone on its node, and the results of a local run."""
+"""A study on Slurm: each measurement is alone on its node. The results are as in a local run."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ MEASURING = ("rule_measure", "rule_ceiling")
 
 @pytest.fixture(scope="module")
 def jobs(finished) -> list[dict[str, str]]:
-    """The jobs of the study as Slurm remembers them."""
+    """Return the jobs of the study in Slurm's records."""
     return [job for job in one_node.jobs() if job["WorkDir"] == str(finished)]
 
 
@@ -43,7 +43,7 @@ def test_a_measurement_has_all_cpus_of_its_node_and_shares_it_with_nobody(jobs):
 
 
 def test_nothing_ran_beside_a_measurement(finished, jobs):
-    """Slurm's time stamps have whole seconds: an end and the next start may be the same."""
+    """Slurm's times are whole seconds: a job may start in the second in which another ends."""
     for job, other in itertools.permutations(jobs, 2):
         if job in measuring(jobs):
             assert other["EndTime"] <= job["StartTime"] or job["EndTime"] <= other["StartTime"]
@@ -83,7 +83,7 @@ def test_a_cell_has_the_files_columns_and_keys_of_a_local_run(finished, tmp_path
 
 
 def shape(folder: Path) -> dict[str, object]:
-    """What a cell's files are, apart from what was measured."""
+    """Return the files of a cell with their columns or keys, without measured values."""
     found: dict[str, object] = {path.name: None for path in folder.iterdir()}
     for path in folder.glob("*.parquet"):
         found[path.name] = pq.read_schema(path).remove_metadata()

@@ -1,4 +1,4 @@
-"""Networks of timm, where it is installed: exported as timm computes them, or refused."""
+"""Networks of timm, if timm is installed. Perseus exports them as timm computes, or refuses."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from perseus.study.model import Model
 from perseus.study.tasks.network import NetworkTask
 from perseus.study.tasks.own_examples import OwnExamples
 
-torch, _ = import_torchvision()  # before timm, which imports torchvision itself
+torch, _ = import_torchvision()  # before timm, because timm imports torchvision itself
 timm = pytest.importorskip("timm")
 
 
@@ -32,9 +32,9 @@ def exported(folder, **task):
         ("convnext_atto", 64),
         ("mobilenetv3_small_050", 64),
         ("efficientvit_b0", 64),
-        ("vit_tiny_patch16_224", 64),  # is built for one size
-        ("levit_128s", None),  # takes the size of timm alone
-        ("regnetz_005", None),  # with random weights of small signal, rounding counts
+        ("vit_tiny_patch16_224", 64),  # accepts only one image size
+        ("levit_128s", None),  # accepts only its default image size
+        ("regnetz_005", None),  # random weights give small outputs, so rounding matters
     ],
 )
 def test_a_network_is_served_in_batches_as_torch_computes_it(tmp_path, name, size):
@@ -108,5 +108,5 @@ def test_what_is_wrong_is_said_before_any_job():
     stated = f"models: m: architecture: timm {timm.__version__} has no"
     assert told[0].startswith(f"{stated} model 'resnet81' (did you mean 'resnet18'")
     assert told[1].startswith(f"{stated} weights 'a1_in2k' of resnet18 (did you mean 'a1_in1k'")
-    assert told[2] == "models: m: weights: timm/resnet18 has only random and DEFAULT"
+    assert told[2] == "models: m: weights: for timm/resnet18, write 'random' or 'DEFAULT'"
     assert len(told) == 3

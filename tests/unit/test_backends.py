@@ -1,5 +1,4 @@
-"""The backends on a GPU that is not there, and on files that would run code; Triton's part is a
-fake."""
+"""Tests of the backends without a GPU and with files that contain code, with a fake Triton."""
 
 from __future__ import annotations
 
@@ -23,7 +22,7 @@ TritonModelException = type("TritonModelException", (Exception,), {})
 
 @pytest.fixture
 def backend(monkeypatch):
-    """A function from a runtime to the module of its backend."""
+    """Return a function that loads the backend of a runtime."""
     utils = ModuleType("triton_python_backend_utils")
     utils.TritonModelException = TritonModelException
     monkeypatch.setitem(sys.modules, "triton_python_backend_utils", utils)

@@ -1,4 +1,7 @@
-"""What the benchmarks are made of: parsers, models of the peers, rows and the page. No speeds."""
+"""Tests of the parts of the benchmarks: parsers, models of the peers, rows and the page.
+
+They test no speeds.
+"""
 
 from __future__ import annotations
 
@@ -70,14 +73,15 @@ def test_every_so_many_requests_stall():
 
 
 def test_a_generated_study_has_its_requests_and_tables_are_made_of_it(tmp_path):
-    """The cells are those of `scale` on one server, and all are certified as they were drawn."""
+    """The cells are the cells of `scale` on one server, and all have a certified rate."""
     study = generated_study.study(servers=1)
     cells = generated_study.write(study, 100_000, tmp_path / "raw")
     assert [cell.name for cell in cells] == list(study.cells)
     rows = [pq.read_metadata(cell / "requests.parquet").num_rows for cell in cells]
     assert sum(rows) == pytest.approx(100_000, rel=0.03)
     write_json(tmp_path / "tables.json", planning.tables_task(study).plain())
-    mine = np.ones(2**27)  # 1 GiB in the process that starts the job, which is not the job's
+    # 1 GiB in the process that starts the job, which must not count for the job
+    mine = np.ones(2**27)
     made = aggregation.job(tmp_path, "tables")
     assert mine[-1] == 1 and 0 < made.took_s < 100 and 2**26 < made.rss_bytes < 2**30
     peaks = pq.read_table(tmp_path / "tables/peaks.parquet").to_pandas()
@@ -96,11 +100,14 @@ def test_a_simulated_pair_is_flagged_if_it_differs():
     assert 0.02 < compare.reach(compare.compared(case, 1, 1.0)) < 0.3
 
 
-# --- the same again
+# --- repeatability
 
 
 def peaks(ratio: float, width: float, verdict_rps: float | None = 100.0) -> repeatability.Peaks:
-    """A dedicated peak and a mix; the ratio's interval is that wide, on a logarithmic scale."""
+    """Return a dedicated peak and a mix.
+
+    The interval of the ratio has this width on a logarithmic scale.
+    """
     low, high = ratio * np.exp(-width / 2), ratio * np.exp(width / 2)
     alone = {"kind": "dedicated", "mix": "resnet18", "estimate_rps": 50.0}
     shared = {"kind": "mix", "mix": "resnet18 1 : 1 resnet34", "estimate_rps": verdict_rps}
@@ -109,7 +116,7 @@ def peaks(ratio: float, width: float, verdict_rps: float | None = 100.0) -> repe
 
 
 def figures_of(*runs: repeatability.Peaks) -> list[float]:
-    """Share with an estimate, share of pairs that overlap, spread of ratios against the claim."""
+    """Return the share of estimates, the share of overlapping pairs, and spread over claim."""
     return [row.ours for row in repeatability.rows_of("here", runs)][:3]
 
 
@@ -153,14 +160,14 @@ def test_a_recording_is_read_as_it_was_written_and_tells_its_deviation(tmp_path,
 
 
 class SlowerLater:
-    """A host on which work takes 1.2 times as long once both tenants are measured together."""
+    """A host that is slower by 1.2 from the first joint measurement of both tenants on."""
 
     def factors(self, rng, seconds):
         return np.where(np.arange(int(seconds / STEP_S)) * STEP_S < 260, 1.0, 1.2)
 
 
 def test_a_study_of_two_tenants_finds_their_ratio_although_the_host_gets_slower():
-    (pair, *_), truth = sharing.PAIRS.values(), 0.917  # with all of it on the slower host
+    (pair, *_), truth = sharing.PAIRS.values(), 0.917  # with the whole pair on the slower host
     found = sharing.study(pair, SlowerLater(), 0)
     assert found.ratio.interval().low < truth < found.ratio.interval().high
     assert found.ratio.value == pytest.approx(truth, rel=0.03)
@@ -250,10 +257,10 @@ def test_the_ramp_comes_near_the_limit_of_a_simulated_server():
     case = search_cost.Case("M/M/1", service, 0.005, SLA)
     cost = search_cost.ramp_cost(case, MM1_LIMIT_RPS, np.random.default_rng(3))
     assert cost.error < 0.1
-    assert 20 <= cost.requests / REQUESTS <= 35  # the fewest that published logs show are 27
+    assert 20 <= cost.requests / REQUESTS <= 35  # published logs show at least 27
 
 
-# --- the proof of the intervals
+# --- coverage of the intervals
 
 
 def test_coverage_is_counted_against_the_truth():
@@ -285,7 +292,7 @@ def test_the_truth_of_a_simulated_server_is_that_of_theory():
 
 
 def test_on_a_host_that_wanders_the_truth_is_the_limit_at_the_median_speed():
-    slow = Host(deviation=1e-9, burst_every_s=1e-9)  # one burst after the other: half as fast
+    slow = Host(deviation=1e-9, burst_every_s=1e-9)  # burst after burst: half as fast
     server = replace(servers.KNOWN["M/D/1, 5 ms, p95 <= 50 ms"], host=slow)
     factors = slow.factors(np.random.default_rng(0), 100.0)
     _, found = servers.search(server, 170.0, seed=1)
@@ -310,7 +317,7 @@ def test_sends_are_later_for_each_request_in_flight():
     assert lag_ms == pytest.approx(10 * busy) and busy[0] == 0 and np.ptp(busy) > 2
 
 
-# --- the worth of each rule
+# --- the effect of each rule
 
 
 def test_a_rule_is_off_only_where_it_is_said():
@@ -361,7 +368,10 @@ def test_the_model_is_written_where_triton_looks_for_them(tmp_path):
 def test_a_request_takes_more_rounds_while_the_other_model_works(
     other_works, rounds, tmp_path, monkeypatch
 ):
-    """100 rounds of work, a quarter longer beside the other model. The own byte says so."""
+    """A request takes 100 rounds, and 125 while the other model works.
+
+    During a request, the model sets its own byte of the shared file to 1.
+    """
     for name in ("triton_python_backend_utils", "perseus_tensors"):
         monkeypatch.setitem(sys.modules, name, MagicMock())
     backend = runpy.run_path(str(KNOWN_BACKENDS / "spin" / "model.py"))

@@ -1,4 +1,4 @@
-"""A study that is packed for a machine without Snakemake takes the traces along that it names."""
+"""Tests that a study packed for a machine without Snakemake contains the traces that it names."""
 
 from __future__ import annotations
 
@@ -20,7 +20,10 @@ MODULES = ("job", "pack", "run")
 
 @pytest.fixture
 def carried(monkeypatch):
-    """The modules of scripts/carried, by name; they look beside themselves for each other."""
+    """Return the modules of scripts/carried by name.
+
+    The modules import each other from their own folder.
+    """
     monkeypatch.syspath_prepend(str(ROOT / "scripts" / "carried"))
     yield {name: importlib.import_module(name) for name in MODULES}
     for name in MODULES:
@@ -28,7 +31,7 @@ def carried(monkeypatch):
 
 
 def study_of(folder: Path):
-    """One model, whose arrivals and whose replay come from two files of the same name."""
+    """Return a study of one model. Its arrivals and replay come from two files of the same name."""
     names = []
     for number in range(2):
         (folder / str(number)).mkdir()
@@ -83,14 +86,15 @@ def test_each_cell_reads_the_traces_that_its_task_names(carried, tmp_path, monke
     arrivals = asked["peak"].trace
     assert arrivals.is_relative_to(unpacked)
     assert arrivals.read_text() == Path(names[0]).read_text()
-    assert asked["peak"].files == [] and asked["replay"].trace is None  # it has arrivals of its own
+    # the cell has its own arrivals
+    assert asked["peak"].files == [] and asked["replay"].trace is None
     (recorded,) = asked["replay"].files
     assert recorded.is_relative_to(unpacked)
     assert recorded.read_text() == Path(names[1]).read_text()
 
 
 def test_predictions_by_what_copies_do_are_not_carried(carried):
-    """They would be made of less than they rest on elsewhere."""
+    """On the other machine, the predictions would lack some of the cells that they need."""
     raw = yaml.safe_load((ROOT / "config/studies/pairs.yaml").read_text())
     for server in raw["servers"]:
         server |= {"runtime": "pytorch", "launcher": "embedded"}
@@ -100,9 +104,9 @@ def test_predictions_by_what_copies_do_are_not_carried(carried):
 
 
 def test_where_no_cell_was_measured_it_says_so_by_its_exit_code(carried, tmp_path, monkeypatch):
-    """What another study left there is gone."""
+    """The run removes the files of an earlier study."""
     run = carried["run"]
-    monkeypatch.setenv(starter.VARIABLE, "")  # it announces this process
+    monkeypatch.setenv(starter.VARIABLE, "")  # the run announces this process in the variable
     (tmp_path / "work/raw/of-another").mkdir(parents=True)
     (tmp_path / "soak.csv").touch()
     for name in ("require", "prepare", "summarise"):

@@ -1,4 +1,4 @@
-"""What the pages for people name is there."""
+"""Tests that files, links and names in the documentation exist."""
 
 import re
 from pathlib import Path
@@ -16,7 +16,7 @@ FOLDERS = "benchmarks|config|docs|envs|monitoring|profiles|report|rules|scripts|
 
 
 def anchors(page):
-    """Of the headings, as GitHub makes them."""
+    """Return the anchors of the headings, as GitHub makes them."""
     headings = re.findall(r"^#+ (.+)$", page.read_text(), re.MULTILINE)
     return {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
@@ -32,10 +32,10 @@ def test_a_link_leads_to_a_file_and_a_heading(page):
         assert not heading or heading in anchors(target), link
 
 
-# The changelog names what is gone, too.
+# The changelog also names removed files.
 @pytest.mark.parametrize("page", [p for p in PAGES if p.name != "CHANGELOG.md"], ids=str)
 def test_a_file_that_is_named_is_there(page):
-    """`scripts/…` and the like, between backticks and without a placeholder."""
+    """Check names such as `scripts/…` between backticks and without a placeholder."""
     for name in re.findall(rf"`((?:{FOLDERS})/[\w./-]+)`", (ROOT / page).read_text()):
         assert (ROOT / name).exists(), name
 
@@ -51,7 +51,7 @@ EXAMPLES = [
 
 @pytest.mark.parametrize("block", EXAMPLES)
 def test_an_example_of_a_configuration_has_the_form_of_one(block):
-    """In place of the same sections of the default study."""
+    """The example replaces the same sections of the default study."""
     default = yaml.safe_load((ROOT / "config/config.yaml").read_text())
     _, problems, _ = validated({**default, **yaml.safe_load(block)})
     assert problems == []

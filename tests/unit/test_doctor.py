@@ -1,4 +1,4 @@
-"""What is said of a machine before anything is installed, with a way to get what is missing."""
+"""Tests of the report on a machine before the installation, with help for missing programs."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SCRIPT = Path(__file__).parents[2] / "scripts" / "doctor.py"
 def doctor():
     spec = importlib.util.spec_from_file_location("doctor", SCRIPT)
     module = importlib.util.module_from_spec(spec)
-    sys.modules["doctor"] = module  # dataclasses look it up
+    sys.modules["doctor"] = module  # dataclasses need the module here
     spec.loader.exec_module(module)
     return module
 

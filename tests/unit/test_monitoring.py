@@ -1,4 +1,4 @@
-"""What monitoring/ ships names only what is there, and is on the loopback alone."""
+"""Tests that monitoring/ uses only existing metrics and only the loopback interface."""
 
 import json
 import re
@@ -26,14 +26,14 @@ def rules():
 
 
 def expressions(path):
-    """Of a dashboard: those of its panels and of its variables."""
+    """Return the expressions of a dashboard's panels and variables."""
     board = json.loads(path.read_text())
     queries = [query["expr"] for panel in board["panels"] for query in panel["targets"]]
     return queries + [variable["query"] for variable in board["templating"]["list"]]
 
 
 def exposed():
-    """The names of all series that there can be."""
+    """Return the names of all possible series."""
     samples = [sample.name for each in metrics([MEASURED, BEGUN]) for sample in each.samples]
     recorded = [rule["record"] for rule in rules() if "record" in rule]
     return {*samples, *recorded, *fake_triton_metrics.NAMES}
@@ -51,7 +51,7 @@ def test_rules_ask_only_for_what_is_exposed():
 
 
 def test_everything_of_perseus_and_every_record_is_shown():
-    """What nobody looks at need not be there."""
+    """A series that no dashboard shows and no rule uses is unnecessary."""
     shown = {n for path in DASHBOARDS for text in expressions(path) for n in METRIC.findall(text)}
     asked = {name for rule in rules() for name in METRIC.findall(rule["expr"])}
     unseen = {"perseus_cells", "perseus_cell_attempt", "perseus_cell_told_timestamp_seconds"}

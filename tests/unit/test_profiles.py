@@ -1,4 +1,4 @@
-"""The profiles of clusters: whatever measures has a node of its own under each of them."""
+"""Tests of the cluster profiles: in each profile, every measurement has a node of its own."""
 
 import os
 import re
@@ -23,14 +23,14 @@ def profile(name):
 
 
 def rules():
-    """Text of each rule by its name."""
+    """Return the text of each rule by its name."""
     texts = [path.read_text() for path in sorted((ROOT / "rules").glob("*.smk"))]
     parts = [part for text in texts for part in re.split(r"^rule ", text, flags=re.MULTILINE)[1:]]
     return {part.split(":", 1)[0]: part for part in parts}
 
 
 def measuring():
-    """The rules that take a whole machine, or a remote server."""
+    """Return the rules that need a whole machine or a remote server."""
     return {name for name, text in rules().items() if re.search(r"local_server=1|\*\*SLOTS", text)}
 
 

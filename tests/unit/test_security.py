@@ -1,4 +1,4 @@
-"""What a stranger's configuration, weights or models cannot do: run code, leave their folders."""
+"""Tests that foreign configurations, weights and models neither run code nor leave folders."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def calls(path: Path) -> Iterator[tuple[str, ast.Call]]:
 
 
 def unsafe(path: Path) -> list[str]:
-    """Calls that run text as code or as a shell's command, with their lines."""
+    """Return the calls, with their lines, that execute text as code or as a shell command."""
     found = []
     for name, call in calls(path):
         options = {keyword.arg: ast.unparse(keyword.value) for keyword in call.keywords}
@@ -241,7 +241,7 @@ def test_weights_are_a_file_that_is_there_or_nothing(weights):
     assert "models[0].weights: " in problems(configuration)
 
 
-# --- everything started is on the loopback --------------------------------------------------------
+# --- every server listens on the loopback only ----------------------------------------------------
 
 
 def test_a_server_has_no_address_but_the_loopbacks():
@@ -258,11 +258,11 @@ def test_no_file_names_an_address_of_all_interfaces():
     assert CODE and [path for path in TEXTS if address.search(path.read_text())] == []
 
 
-# --- files that are loaded execute nothing --------------------------------------------------------
+# --- loaded files execute nothing -----------------------------------------------------------------
 
 
 class Burglar:
-    """A pickle that makes a file when it is loaded."""
+    """A pickle that creates a file when it is loaded."""
 
     def __init__(self, trace: Path) -> None:
         self.trace = trace
@@ -293,7 +293,7 @@ def test_weights_of_a_file_execute_nothing(tmp_path, kind, nested):
         build(Classifier("resnet18"), str(path), np.zeros((4, 3, 64, 64), np.float32))
     assert not trace.exists()
     pickle.loads(pickle.dumps(Burglar(trace)))
-    assert trace.exists()  # it does execute, where it may
+    assert trace.exists()  # without protection, the pickle does execute
 
 
 @pytest.fixture
@@ -354,7 +354,7 @@ def test_a_state_dict_is_no_way_out_of_its_archive(tmp_path):
 
 
 def onnx_with_weights_at(path: Path, location: str) -> Path:
-    """A model that adds four weights, which lie in another file."""
+    """Write a model that adds four weights from another file."""
     weights = TensorProto(
         name="w", data_type=TensorProto.FLOAT, dims=[4], data_location=TensorProto.EXTERNAL
     )
@@ -376,7 +376,7 @@ def onnx_with_weights_at(path: Path, location: str) -> Path:
 
 @pytest.mark.parametrize("how", ["relative", "absolute", "link"])
 def test_an_onnx_file_reads_no_file_outside_its_folder(tmp_path, how):
-    """Both runtimes refuse it themselves; a newer one that does not must be noticed."""
+    """Both runtimes refuse such a file. The test must notice a newer version that does not."""
     import onnxruntime
     import openvino
 
@@ -390,7 +390,7 @@ def test_an_onnx_file_reads_no_file_outside_its_folder(tmp_path, how):
     images = np.eye(4, dtype=np.float32)
     inside = onnx_with_weights_at(folder / "model.onnx", "inside")
     reference = Reference.of_classifier(images, images + np.arange(4, dtype=np.float32))
-    check_onnx(inside, reference)  # this one may be read
+    check_onnx(inside, reference)  # this file may be read
 
     path = onnx_with_weights_at(folder / "model.onnx", location)
     with pytest.raises(ExportError, match="onnxruntime cannot run"):

@@ -1,4 +1,4 @@
-"""All tests can be collected at once, whatever folders are asked for."""
+"""Tests that pytest can collect all tests at once, for any choice of folders."""
 
 from collections import Counter
 from pathlib import Path
@@ -7,6 +7,6 @@ TESTS = Path(__file__).parents[1]
 
 
 def test_no_two_test_files_have_one_name():
-    """Folders of tests are no packages: pytest refuses the second module of a name."""
+    """The test folders are no packages, so pytest refuses a second module with the same name."""
     names = Counter(path.name for path in TESTS.rglob("test_*.py"))
     assert [name for name, count in names.items() if count > 1] == []

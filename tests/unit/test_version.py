@@ -1,4 +1,4 @@
-"""The version is the same wherever it is written."""
+"""Tests that all files contain the same version."""
 
 import os
 import re
@@ -16,7 +16,7 @@ ROOT = Path(__file__).parents[2]
 
 
 def newest_release():
-    """Version and date of the first release in the changelog."""
+    """Return version and date of the newest release in the changelog."""
     changelog = (ROOT / "CHANGELOG.md").read_text()
     return re.search(r"^## \[(\d+\.\d+\.\d+)\] - (\d{4}-\d\d-\d\d)$", changelog, re.M).groups()
 
@@ -33,7 +33,8 @@ def test_package_citation_and_changelog_have_the_same_version_and_date():
 def test_a_script_prints_the_version(script):
     run = subprocess.run(
         [sys.executable, ROOT / "scripts" / script, "--version"],
-        env={**os.environ, "PYTHONPATH": str(ROOT / "scripts")},  # as pack.py asks for
+        # the PYTHONPATH that pack.py requires
+        env={**os.environ, "PYTHONPATH": str(ROOT / "scripts")},
         capture_output=True,
         text=True,
     )

@@ -1,5 +1,5 @@
-"""Triton backend in Python that responds with zeros at once, so that only the transport and the
-client take time."""
+"""Triton backend in Python that immediately responds with zeros. Only the transport and the client
+take time."""
 
 import json
 from typing import Any
@@ -10,8 +10,8 @@ from perseus_tensors import tensor
 
 
 class TritonPythonModel:
-    """A model that ignores its input values. The response has one row of zeros per row of a batch.
-    If the model takes no batches, the response is a single output of zeros."""
+    """A model that ignores its input values. The response has one row of zeros for each row of the
+    request. If the model takes no batches, the response is one output of zeros."""
 
     def initialize(self, args: dict[str, str]) -> None:
         config = json.loads(args["model_config"])

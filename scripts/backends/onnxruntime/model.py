@@ -1,9 +1,9 @@
 """Triton backend in Python that runs 1/model.onnx with onnxruntime, on the CPU or a GPU.
 
-The backend serves the same model and config.pbtxt as NVIDIA's C++ backend `onnxruntime`. The
-parameter `intra_op_thread_count` is the number of threads per instance. If Triton passes several
-requests at once, the backend runs these requests as one batch. For a single request, the backend
-does not copy the inputs from shared memory.
+The backend reads the same model file and config.pbtxt as NVIDIA's C++ backend `onnxruntime`. The
+parameter `intra_op_thread_count` is the number of CPU threads of each instance. If Triton passes
+several requests at once, the backend runs these requests as one batch. For a single request, the
+backend does not copy the inputs from shared memory.
 """
 
 import json
@@ -46,8 +46,8 @@ class TritonPythonModel:
 
 
 def _providers(args: dict[str, str]) -> list[Any]:
-    """Return the execution providers of an instance. On a GPU, the CPU runs the operators for which
-    CUDA has no kernel."""
+    """Return the execution providers (devices) of an instance. For an instance on a GPU, the CPU
+    runs the operators for which CUDA has no kernel."""
     if args["model_instance_kind"] != "GPU":
         return ["CPUExecutionProvider"]
     if "CUDAExecutionProvider" not in onnxruntime.get_available_providers():
@@ -61,8 +61,8 @@ def _providers(args: dict[str, str]) -> list[Any]:
 
 
 def _require_first(session: onnxruntime.InferenceSession, wanted: list[Any]) -> None:
-    """Raise TritonModelException if onnxruntime uses the CPU instead of the GPU. If CUDA's
-    libraries do not load, onnxruntime changes to the CPU without an error."""
+    """Raise TritonModelException if onnxruntime uses the CPU instead of the GPU. onnxruntime does
+    so without an error if CUDA's libraries do not load."""
     first = wanted[0] if isinstance(wanted[0], str) else wanted[0][0]
     if session.get_providers()[0] != first:
         raise pb_utils.TritonModelException(

@@ -1,10 +1,10 @@
 """Triton backend in Python that runs 1/model.onnx with OpenVINO on the CPU.
 
-The backend serves the same model and config.pbtxt as NVIDIA's C++ backend `openvino`. The backend
-reads the parameters `INFERENCE_NUM_THREADS` (threads of all instances together), `NUM_STREAMS` (one
-stream per instance) and `HINT_BF16`. If Triton passes several requests at once, the backend runs
-these requests as one batch. For a single request, the backend does not copy the inputs from shared
-memory.
+The backend reads the same model file and config.pbtxt as NVIDIA's C++ backend `openvino`. The
+backend reads the parameters `INFERENCE_NUM_THREADS` (threads of all instances together),
+`NUM_STREAMS` (number of instances) and `HINT_BF16` ("YES": compute in bf16). If Triton passes
+several requests at once, the backend runs these requests as one batch. For a single request, the
+backend does not copy the inputs from shared memory.
 """
 
 import ctypes
@@ -67,11 +67,11 @@ class TritonPythonModel:
 
 
 def _computed_precision(model: str, compiled: openvino.CompiledModel) -> Any:
-    """Create a metric of the server with the numeric precision in which a compiled network
+    """Create a Triton metric that states the numeric precision in which a compiled network
     computes.
 
-    If the CPU lacks instructions for the precision of the hint, OpenVINO computes in another
-    precision. The metric disappears when Python deletes the returned object.
+    If the CPU lacks instructions for the requested precision, OpenVINO computes in another
+    precision. Triton removes the metric when Python deletes the returned object.
     """
     precision = compiled.get_property("INFERENCE_PRECISION_HINT").to_string()
     family = pb_utils.MetricFamily(
@@ -85,7 +85,7 @@ def _computed_precision(model: str, compiled: openvino.CompiledModel) -> Any:
 
 
 def _writable(array: np.ndarray) -> np.ndarray:
-    """Return a writable view of an array, which must live longer than the view.
+    """Return a writable view of an array. The array must live longer than the view.
 
     NumPy treats arrays from DLPack as read-only, and OpenVINO would copy read-only arrays.
     """

@@ -1,10 +1,11 @@
 """Triton backend in Python that runs 1/model.pt2, a program of torch.export, with PyTorch.
 
-The backend reads three parameters. `captured_batch_sizes` is a list such as "1,2,4,8". The backend
-pads each batch to the next larger of these sizes. On a GPU, each size has a CUDA graph with its own
-buffers. With `precision` "fp16", weights and arithmetic are fp16; inputs and outputs stay fp32.
-`intra_op_thread_count` is the number of CPU threads. If Triton passes several requests at once, the
-backend runs these requests as one batch.
+The backend reads three parameters. `captured_batch_sizes` is a list of batch sizes such as
+"1,2,4,8". The backend pads each batch to the next larger of the `captured_batch_sizes`. On a GPU,
+the backend captures a CUDA graph with its own buffers for each of the `captured_batch_sizes`. With
+`precision` "fp16", weights and arithmetic are fp16; inputs and outputs stay fp32.
+`intra_op_thread_count` is the number of CPU threads of each instance. If Triton passes several
+requests at once, the backend runs these requests as one batch.
 
 The backend exchanges tensors by DLPack, which works with every version of NumPy, and without NumPy.
 The tensors are in CPU memory, because Triton would copy tensors on a GPU to CPU memory anyway.
@@ -92,7 +93,7 @@ def load(path: Path) -> torch.nn.Module:
 
 
 def _pickles(config: bytes) -> bool:
-    """Return whether the description of weights or constants contains a pickled entry."""
+    """Return whether the JSON description of weights or constants lists a pickled entry."""
     return any(entry.get("use_pickle") for entry in json.loads(config)["config"].values())
 
 
@@ -136,8 +137,8 @@ def _padded(
     shape: Sequence[int],
     device: torch.device,
 ) -> Callable[[Sequence[Tensor]], Tensor]:
-    """Return a function that pads each batch to the next larger of `sizes`. The padding rows keep
-    their earlier values, because no row of a batch affects another row."""
+    """Return a function that pads each batch to the next larger of `sizes` and runs the network.
+    The padding rows contain values of earlier batches, which cannot affect the other rows."""
     # All CUDA graphs share one pool of memory. The largest graph comes first, so that the other
     # graphs fit into its memory. Only one graph runs at a time, and its responses are copied before
     # the next graph runs.
@@ -171,7 +172,8 @@ class Batch:
             self._capture(pool)
 
     def __call__(self, inputs: Sequence[Tensor]) -> Tensor:
-        """Return the outputs in CPU memory. Rows after the last input row have no meaning."""
+        """Return the outputs in CPU memory. Output rows beyond the number of input rows have no
+        meaning."""
         start = 0
         for each in inputs:
             self._input[start : start + len(each)].copy_(each)

@@ -7,8 +7,8 @@ from pathlib import Path
 
 
 def pem_text(path: Path) -> str:
-    """Return the text of a PEM file as ASCII, which the module `ssl` requires. The function drops
-    all characters outside ASCII, which occur only in comments.
+    """Return the text of a PEM file without the characters outside ASCII. Such characters occur
+    only in comments, but the module `ssl` rejects a text that contains them.
 
     Raises OSError.
     """

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 CORES_REFUSED = 96
-"""Exit code of the child process if the kernel does not pin it to its cores."""
+"""Exit code of the child process if the kernel refuses to pin this process to its cores."""
 
 # This script runs in the child instead of a preexec_fn, which is unsafe in a process with threads,
 # for example gRPC's threads. The number 1 is PR_SET_PDEATHSIG. If the parent ended before the call
@@ -36,11 +36,11 @@ os.execv(command[0], command)
 def start(
     command: Sequence[str], cores: Sequence[int], log_path: Path, environment: Mapping[str, str]
 ) -> subprocess.Popen[bytes]:
-    """Start a program in its own session, pinned to `cores`. The program gets SIGTERM when the
-    calling thread ends.
+    """Start a program in its own session, pinned to `cores`. When the calling thread ends, the
+    kernel sends SIGTERM to the program.
 
-    The first element of `command` is a path. The output of the program replaces the file
-    `log_path`.
+    The first element of `command` is the path of the program. The output of the program replaces
+    the content of the file `log_path`.
     """
     log_path.parent.mkdir(parents=True, exist_ok=True)
     shim = [sys.executable, "-I", "-S", "-c", _EXEC, str(os.getpid()), ",".join(map(str, cores))]
@@ -56,7 +56,8 @@ def start(
 
 
 def kill_group(process: subprocess.Popen[bytes]) -> None:
-    """Kill a started program and its children, unless the program has already ended."""
+    """Kill a program that `start` has started, and its children; do nothing if the program has
+    already ended."""
     if process.poll() is None:  # before the wait, no other process can get this process id
         os.killpg(process.pid, signal.SIGKILL)
         process.wait()

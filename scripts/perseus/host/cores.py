@@ -1,8 +1,8 @@
-"""Choose the CPUs of a server and of its client on this host.
+"""Choose the CPUs (logical processors) of a server and of its client on this host.
 
-If the machine reports its physical cores and has enough of them, server and client share no
-physical core. If possible, the CPUs of the server lie in one NUMA node, and the CPUs of the client
-in one NUMA node, too.
+If the machine reports its physical cores and has enough physical cores, server and client share
+none of them. If possible, all CPUs of the server lie in a single NUMA node, and all CPUs of the
+client lie in a single NUMA node. Both may use the same node.
 """
 
 from __future__ import annotations
@@ -27,34 +27,33 @@ class TooFewCoresError(RuntimeError):
 def split_cores(server_cores: int, topology: Topology | None = None) -> tuple[list[int], list[int]]:
     """Return the CPUs of the server and the CPUs of the client; the two lists are disjoint.
 
-    The server gets the last CPUs that this process may use, because interrupts and other work
-    prefer the first CPUs. If the server does not need all CPUs of its physical cores, the remaining
-    CPUs of these cores stay unused. Server and client share a physical core only if the client
-    would otherwise have no CPU. Raises TooFewCoresError if no CPU is left for the client.
+    The server gets the CPUs with the highest numbers that this process may use, because interrupts
+    and other work prefer the lowest numbers. If the server does not need all CPUs of its physical
+    cores, the remaining CPUs of these cores stay unused. Server and client share a physical core
+    only if the client would otherwise have no CPU. Raises TooFewCoresError if no CPU is left for
+    the client.
     """
     topology = topology or read_topology()
     usable = usable_cpus(topology)
     if server_cores >= len(usable):
         raise TooFewCoresError(
-            f"the server asks for {server_cores} cores, this process may use"
-            f" {len(usable)}{_quota()}, and the client needs at least one core for itself: set"
-            " `cores` of the server lower, or measure on a larger machine"
+            f"the server asks for {server_cores} cores, and the client needs at least one further"
+            f" core, but this process may use only {len(usable)}{_quota()}: set `cores` of the"
+            " server lower, or measure on a larger machine"
         )
     return _split(server_cores, usable[::-1], topology)
 
 
 def max_server_cores() -> int:
-    """Return the largest number of CPUs for a server. One CPU remains for the client."""
+    """Return the largest number of CPUs that a server may get, so that one CPU remains for the
+    client."""
     return len(usable_cpus(read_topology())) - 1
 
 
 def usable_cpus(topology: Topology) -> list[int]:
-    """Return the CPUs that this process may use, in ascending order, but no more CPUs than its CPU
-    quota can keep busy.
-
-    If the CPU quota limits the number of CPUs, the function prefers CPUs of different physical
-    cores.
-    """
+    """Return the CPUs that this process may use, in ascending order. If the process has a CPU
+    quota, return no more CPUs than the quota can keep busy. If possible, these CPUs are on
+    different physical cores."""
     cpus, quota = os.sched_getaffinity(0), read_quota()
     if quota is None or quota.whole_cores >= len(cpus):
         return sorted(cpus)
@@ -64,7 +63,7 @@ def usable_cpus(topology: Topology) -> list[int]:
 
 
 def _quota() -> str:
-    """Return a text with the CPU quota of this process if the quota limits the number of CPUs; else
+    """If a CPU quota limits the number of CPUs of this process, return a text with this quota; else
     an empty text."""
     quota = read_quota()
     is_limit = quota is not None and quota.whole_cores < len(os.sched_getaffinity(0))
@@ -74,18 +73,20 @@ def _quota() -> str:
 def split_client_cores(
     client_cores: int, topology: Topology | None = None
 ) -> tuple[list[int], list[int]]:
-    """Return the CPUs of the null model and the CPUs of the client, for a remote server.
+    """For a remote server, return the CPUs of the null model (a model that does no work) and the
+    CPUs of the client.
 
-    The function follows the rules of `split_cores`, except that the client gets the first CPUs.
-    Raises TooFewCoresError if no CPU is left for the null model.
+    The function follows the rules of `split_cores`, except that the client gets the CPUs with the
+    lowest numbers. Raises TooFewCoresError if no CPU is left for the null model.
     """
     topology = topology or read_topology()
     usable = usable_cpus(topology)
     if client_cores >= len(usable):
         raise TooFewCoresError(
-            f"the client asks for {client_cores} cores, this process may use"
-            f" {len(usable)}{_quota()}, and the null model that measures the client ceiling needs"
-            " one core: set `remote.client_cores` lower, or measure on a larger machine"
+            f"the client asks for {client_cores} cores, and the null model that measures the"
+            " client ceiling needs one further core, but this process may use only"
+            f" {len(usable)}{_quota()}: set `remote.client_cores` lower, or measure on a larger"
+            " machine"
         )
     return _split(client_cores, usable, topology)[::-1]
 
@@ -126,8 +127,8 @@ def _first(count: int, cores: Sequence[tuple[int, ...]]) -> list[tuple[int, ...]
 
 
 def _without_spare(count: int, cores: Sequence[tuple[int, ...]]) -> list[tuple[int, ...]]:
-    """Remove cores that are unnecessary for `count` CPUs, beginning at the end of the list, and
-    return the remaining cores."""
+    """Remove cores that are unnecessary for `count` CPUs, beginning at the end of the list. Return
+    the remaining cores."""
     needed = list(cores)
     for core in reversed(cores):
         if sum(map(len, needed)) - len(core) >= count:
@@ -149,18 +150,19 @@ def core_locks(cpus: Collection[int], topology: Topology | None = None) -> set[s
 def claimed_cores(
     count: int, owner: str, say: Callable[[str], None], folder: Path = FOLDER
 ) -> Iterator[list[int]]:
-    """Wait for `count` CPUs whose physical cores no other measurement uses; reserve and yield these
-    CPUs.
+    """Wait until no other measurement uses the physical cores of `count` CPUs. Reserve these CPUs
+    while the context is open, and yield their numbers.
 
-    If enough physical cores are free, each CPU is on another physical core. Raises LockError.
+    If enough physical cores are free, no two of these CPUs share a physical core. Raises LockError.
     Raises TooFewCoresError if this process may use fewer than `count` CPUs.
     """
     topology = read_topology()
     usable = usable_cpus(topology)
     if count > len(usable):
         raise TooFewCoresError(
-            f"the client asks for {count} cores, this process may use {len(usable)}{_quota()}: set"
-            " `remote.client_cores` lower, or measure on a larger machine"
+            f"the client asks for {count} cores, but this process may use only"
+            f" {len(usable)}{_quota()}: set `remote.client_cores` lower, or measure on a larger"
+            " machine"
         )
     cores, waiting = topology.cores(usable), False
     while True:

@@ -13,5 +13,5 @@ BF16: Final = frozenset({"avx512_bf16", "amx_bf16", "bf16"})
 
 @functools.cache
 def has_bf16() -> bool:
-    """Return whether the processors of this host compute in bfloat16."""
+    """Return whether the processors of this host have instructions for bfloat16."""
     return not BF16.isdisjoint(CPUINFO.read_text("utf-8", errors="replace").split())

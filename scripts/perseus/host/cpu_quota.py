@@ -1,5 +1,5 @@
-"""Read the CPU quota of this process, and the number of quota periods in which the kernel stopped
-the process.
+"""Read the CPU quota of this process, and in how many quota periods the kernel stopped the process
+because of the quota.
 
 A container or a pod may have a CPU quota: the option `--cpus` of Docker and the CPU limit of a
 Kubernetes container set a quota (docs.kernel.org/admin-guide/cgroup-v2.html and
@@ -25,7 +25,7 @@ class Throttling:
 
     def share_since(self, before: Throttling) -> float:
         """Return the share (0..1) of quota periods in which the kernel stopped the control group,
-        from an earlier reading to now."""
+        between the earlier reading `before` and this reading."""
         periods = self.periods - before.periods
         return (self.throttled - before.throttled) / periods if periods > 0 else 0.0
 
@@ -40,7 +40,8 @@ class CpuQuota:
 
     @property
     def whole_cores(self) -> int:
-        """Return the number of cores that the control group can keep busy, at least one."""
+        """Return the number of cores that the control group can keep busy all the time, at least
+        1."""
         return max(1, int(self.cores))
 
     def throttling(self) -> Throttling:
@@ -50,8 +51,8 @@ class CpuQuota:
 
 
 def read_quota(groups: Path = GROUPS, own_groups: Path = OWN_GROUPS) -> CpuQuota | None:
-    """Return the smallest CPU quota of this process's control group and the parent groups; None
-    without a quota."""
+    """Return the smallest CPU quota among the control group of this process and its parent groups;
+    None without a quota."""
     quotas = [
         CpuQuota(cores, folder)
         for folder in dict.fromkeys(_folders(groups, own_groups))
@@ -65,7 +66,7 @@ def _folders(groups: Path, own_groups: Path) -> Iterator[Path]:
     cgroup version 2 and version 1.
 
     In a container, the path in /proc/self/cgroup may be valid only on the host. If the path is not
-    valid in the container, the root folder is the folder of the container's own group.
+    valid in the container, the root folder is the folder of the container's own control group.
     """
     for line in _read(own_groups).splitlines():
         _, controllers, path = line.split(":", 2)

@@ -1,7 +1,7 @@
-"""Report a full disk if the Snakemake process cannot write its locks, records and scripts.
+"""Report a full disk if the Snakemake process ends because it cannot write its locks, records or
+scripts.
 
-Jobs report a full disk themselves (`host.job`). On a full disk, the Snakemake process itself only
-ends with a traceback.
+Snakemake itself would print only a traceback. Jobs report a full disk themselves (`host.job`).
 """
 
 from __future__ import annotations

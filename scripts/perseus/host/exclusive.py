@@ -1,9 +1,9 @@
 """Lock cores and GPUs of this machine, so that only one measurement at a time uses a core or GPU.
 
-A lock is a file that a measurement locks with flock(2). When the process ends for any reason, the
-kernel releases the lock. The lock files are in /tmp, even if TMPDIR names another folder: all users
-of a machine find the same files in /tmp, and the sticky bit protects the files. Containers with
-their own /tmp do not see the lock files.
+A lock is a file that a measurement locks with flock(2). The kernel releases the lock when the
+measuring process ends for any reason. The lock files are in /tmp, even if TMPDIR names another
+folder: all users of a machine find the same files in /tmp, and the sticky bit protects the files.
+Containers with their own /tmp do not see the lock files.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ class LockError(RuntimeError):
 def exclusive(
     names: Collection[str], owner: str, say: Callable[[str], None], folder: Path = FOLDER
 ) -> Iterator[None]:
-    """Hold the locks with these names while the context is open; first wait until other processes
-    release these locks.
+    """Wait until no other process holds the locks with these names. Hold the locks while the
+    context is open.
 
-    All processes take locks in the same order, so no deadlock is possible. `owner` is the name of
-    this process in the messages of waiting processes. If this process must wait, the function calls
-    `say` with the name of the current owner. Raises LockError.
+    All processes take locks in the same order, so no deadlock is possible. `owner` is the name that
+    other processes print for this process while they wait for it. If this process must wait, the
+    function calls `say` with a message that names the owner of the lock. Raises LockError.
     """
     messages: list[str] = []
 
@@ -50,8 +50,8 @@ def exclusive(
 
 @contextmanager
 def exclusive_if_free(name: str, owner: str, folder: Path = FOLDER) -> Iterator[bool]:
-    """Take a lock unless another process holds the lock. Yield whether this process got the lock.
-    Raises LockError."""
+    """Take the lock with this name, unless another process holds it. Yield whether this process got
+    the lock. Raises LockError."""
     with _opened(folder / f"{name}.lock") as descriptor:
         free = _locked_now(descriptor) and _still_is(folder / f"{name}.lock", descriptor)
         if free:
@@ -85,7 +85,7 @@ def _locked_now(descriptor: int) -> bool:
 def _opened(path: Path) -> Iterator[int]:
     """Open the file of a lock, and create the file if it is missing.
 
-    Another user may have created a link with this name. Therefore the function accepts only regular
+    Because another user may have created a link with this name, the function accepts only regular
     files with a single hard link, and follows no symbolic links.
     """
     try:
@@ -124,8 +124,8 @@ def _unusable(path: Path, why: str | None) -> str:
 
 
 def _still_is(path: Path, descriptor: int) -> bool:
-    """Return whether the path of a lock still leads to the opened file. If the path leads to a new
-    file, other processes lock the new file instead."""
+    """Return whether the path of a lock still leads to the opened file. If another process has
+    replaced the file, other processes lock the new file."""
     try:
         return os.path.samestat(os.fstat(descriptor), path.lstat())
     except FileNotFoundError:

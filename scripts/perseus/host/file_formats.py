@@ -1,5 +1,4 @@
-"""Check whether the end of a file is as its format requires, without reading the middle of the
-file."""
+"""Detect truncated files from their first and last bytes, without reading the whole file."""
 
 from __future__ import annotations
 
@@ -22,7 +21,7 @@ the suffix of its name."""
 
 JSON: Final = ".json"
 JSON_ENDS: Final[Mapping[bytes, bytes]] = {b"{\n": b"\n}\n", b"[\n": b"\n]\n"}
-"""First bytes and last bytes of the JSON files that `host.files.write_json` writes."""
+"""First and last bytes of the JSON files that `host.files.write_json` writes."""
 
 ONNX: Final = ".onnx"
 ZIPPED: Final = (".npz", ".pt2")
@@ -61,14 +60,15 @@ def lacks_end(path: Path) -> bool | None:
 
 
 def _tail(file: BinaryIO, size_bytes: int, behind: int) -> bytes:
-    """Return the last bytes of a file, but only bytes after the position `behind`."""
+    """Return up to TAIL_BYTES bytes from the end of a file, but none before the position
+    `behind`."""
     file.seek(max(size_bytes - TAIL_BYTES, behind))
     return file.read()
 
 
 def _is_truncated_json(file: BinaryIO, size_bytes: int) -> bool | None:
     """Return whether a JSON file is truncated; None if its layout shows that `write_json` did not
-    write the file."""
+    write it."""
     head = file.read(2)
     starts = [each for each in JSON_ENDS if each.startswith(head)]
     if not starts:
@@ -84,7 +84,6 @@ def _is_truncated_json(file: BinaryIO, size_bytes: int) -> bool | None:
 
 
 def _has_zip_end(file: BinaryIO, size_bytes: int) -> bool:
-    """Return whether a ZIP archive ends with the end record of its directory."""
     file.seek(max(size_bytes - ZIP_END_BYTES, 0))
     return file.read().startswith(ZIP_END)
 

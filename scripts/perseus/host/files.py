@@ -24,14 +24,14 @@ PARTIAL: Final = re.compile(rf"\.(.+)\.({PATTERN})\.partial")
 the identity of the writing process."""
 
 LATE_S: Final = 30.0
-"""Longest time in seconds to wait for a file. The cluster profiles set Snakemake's `latency-wait`
-to the same time."""
+"""Longest time in seconds to wait until a file appears on a shared file system. The cluster
+profiles set Snakemake's `latency-wait` to the same time."""
 
 
 @contextmanager
 def whole(path: Path) -> Iterator[Path]:
-    """Yield a temporary path for writing a file. If the body of the context ends without an
-    exception, the file gets the name `path`.
+    """Yield a temporary path at which the caller writes a file. If the context ends without an
+    exception, the function renames this file to `path`.
 
     The temporary path is in the folder of `path` (`partial_path`). The function syncs the file to
     the disk before it renames the file.
@@ -46,11 +46,12 @@ def whole(path: Path) -> Iterator[Path]:
 
 
 def partial_path(path: Path) -> Path:
-    """Return the temporary path at which this process writes the file that later gets the name
-    `path`. Create its folder.
+    """Return the temporary path at which this process writes a file before renaming it to `path`.
+    Create the folder of the file.
 
-    The name is unique to the process and begins with a dot, so Triton ignores the file. The
-    function removes the temporary files that killed processes have left for the same `path`.
+    The temporary name contains the identity of this process, and begins with a dot, so that Triton
+    ignores the file. The function removes the temporary files that killed processes have left for
+    the same `path`.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     for other in path.parent.iterdir():
@@ -61,8 +62,8 @@ def partial_path(path: Path) -> Path:
 
 
 def seal(path: Path) -> None:
-    """Sync a file to the disk, and record its length and first bytes in an extended attribute (for
-    `host.truncated_files`).
+    """Sync a file to the disk, and record its length and its first bytes in an extended attribute,
+    from which `host.truncated_files` detects truncated files.
 
     On file systems without extended attributes, the function records nothing.
     """

@@ -12,22 +12,23 @@ from typing import Final
 from perseus.host.truncated_files import recorded
 
 UNFINISHED: Final = Path(".snakemake/incomplete")
-"""Folder with one file for each output whose job runs or was interrupted. Snakemake encodes the
-path of the output in the name of this file, as for its records."""
+"""Folder with one file for each output whose job runs or was interrupted. The name of this file
+encodes the path of the output, like the names of Snakemake's records."""
 
 TIME_STAMP: Final = ".snakemake_timestamp"
 """File that Snakemake writes into a folder that a job has made."""
 
 
 def unfinished(folder: Path) -> set[str]:
-    """Return the outputs that Snakemake has marked as unfinished, and will make again."""
+    """Return the paths of the outputs that Snakemake has marked as unfinished, and will make
+    again."""
     marks = folder / UNFINISHED
     return {recorded(path.relative_to(marks)) for path in marks.rglob("*") if path.is_file()}
 
 
 def files_lost(folders: Iterable[str], names: Iterable[str]) -> Iterator[str]:
-    """Yield the path of each missing file; each of `folders` should contain a file with each of
-    `names`. The function ignores missing folders."""
+    """Each of `folders` should contain one file for each name in `names`. Yield the paths of the
+    missing files. The function ignores missing folders."""
     expected = tuple(names)
     for folder in folders:
         with suppress(OSError):

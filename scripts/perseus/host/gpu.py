@@ -1,8 +1,8 @@
 """Check, describe and sample the GPUs of a server with NVIDIA's management library (NVML).
 
-A study numbers GPUs like nvidia-smi or, if CUDA_VISIBLE_DEVICES is set (for example in a cluster
-job), by their position in CUDA_VISIBLE_DEVICES. If a GPU does not report a value, the module leaves
-the value out. A missing GPU is an error.
+The number of a GPU in a study is the number that nvidia-smi shows. If CUDA_VISIBLE_DEVICES is set
+(for example in a cluster job), the number of a GPU is its position in CUDA_VISIBLE_DEVICES. If a
+GPU does not report a value, the module leaves the value out. A missing GPU is an error.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from perseus.host.procfs import process_table, tree
 Handle = Any  # NVML's handle of a GPU
 
 METRICS = {
-    "gpu_utilisation": "share (0..1) of the driver's last sampling period in which a kernel ran on"
-    " the GPU",
-    "gpu_memory_utilisation": "share (0..1) of the driver's last sampling period in which the GPU"
-    " read or wrote its memory",
+    "gpu_utilisation": "share (0..1) of the time in which a kernel ran on the GPU, in the driver's"
+    " last sampling period",
+    "gpu_memory_utilisation": "share (0..1) of the time in which the GPU read or wrote its memory,"
+    " in the driver's last sampling period",
     "gpu_memory_used_bytes": "GPU memory that all processes together use, bytes",
     "gpu_power_watts": "power of the whole GPU board, W",
     "gpu_energy_joules": (
@@ -48,7 +48,7 @@ class GpuError(RuntimeError):
 def visible(
     gpus: Sequence[int], environment: Mapping[str, str] = os.environ
 ) -> list[int] | list[str]:
-    """Return the names by which CUDA and container engines know these GPUs of a study.
+    """Convert the numbers of GPUs in a study into the names that CUDA and container engines use.
 
     Raises GpuError for a GPU outside CUDA_VISIBLE_DEVICES.
     """
@@ -65,8 +65,8 @@ def visible(
 
 
 def cuda_environment(gpus: Sequence[int]) -> dict[str, str]:
-    """Return environment variables that show a program only these GPUs of a study. The program
-    numbers these GPUs from 0."""
+    """Return environment variables with which a program sees only these GPUs of a study, numbered
+    from 0."""
     return {
         "CUDA_DEVICE_ORDER": "PCI_BUS_ID",  # nvidia-smi uses the same order; CUDA sorts by speed
         "CUDA_VISIBLE_DEVICES": ",".join(map(str, visible(gpus))),
@@ -81,8 +81,8 @@ def require(gpus: Sequence[int]) -> None:
 
 
 def describe(gpus: Sequence[int]) -> dict[str, Any]:
-    """Return the versions of driver and CUDA, whether MPS runs, and each GPU with its MIG
-    instances; empty for a server without GPUs.
+    """Return the versions of the driver and of CUDA, whether MPS runs, and a description of each
+    GPU; empty without GPUs.
 
     Raises GpuError if a GPU is missing.
     """
@@ -122,7 +122,6 @@ def _describe(handle: Handle) -> dict[str, Any]:
 
 
 def _mig(handle: Handle) -> list[dict[str, Any]] | None:
-    """Return the MIG instances of a GPU; None without MIG."""
     mode = _query(pynvml.nvmlDeviceGetMigMode, handle)
     if mode is None or mode[0] != pynvml.NVML_DEVICE_MIG_ENABLE:
         return None
@@ -212,7 +211,7 @@ class GpuSampler:
 
 
 class OtherGpuWork:
-    """Measures the work of other processes on the GPUs of a server.
+    """Measures for which share of the time the GPUs of a server work for other processes.
 
     `root` is the process id of the server, None if unknown. All descendants of the process `root`
     belong to the server. Calls of NVML run on `cores`.
@@ -255,8 +254,9 @@ def other_gpu_work(
     """Yield an `OtherGpuWork` for these GPUs of a study; None if NVML cannot distinguish the server
     from other processes.
 
-    The result is also None without GPUs, or if CUDA's Multi-Process Service runs, because its
-    process uses the GPU on behalf of all others. Raises GpuError if a GPU is missing.
+    The result is also None if there are no GPUs, or if CUDA's Multi-Process Service (MPS) runs.
+    With MPS, a single process uses the GPU on behalf of all other processes. Raises GpuError if a
+    GPU is missing.
     """
     if not gpus or _mps_runs():
         yield None
@@ -266,11 +266,11 @@ def other_gpu_work(
 
 
 def _used(handle: Handle, since_us: int) -> dict[int, float]:
-    """Return, for each process, the share of the time from `since_us` (Unix time) to now in which
-    the process used the GPU.
+    """Return, by process id, the share of the time from `since_us` (Unix time) to now in which the
+    process used the GPU.
 
-    The function ignores unused entries of the driver's buffer, which have an earlier time or an
-    invalid share.
+    The function ignores unused entries of the driver's buffer, whose time is before `since_us`, or
+    whose share is invalid.
     """
     samples = _query(pynvml.nvmlDeviceGetProcessUtilization, handle, since_us) or ()
     return {
@@ -285,7 +285,8 @@ def _clock(handle: Handle, kind: int) -> int | None:
 
 
 def _query(function: Callable[..., Any], *arguments: Any) -> Any:
-    """Return the result of a function of NVML; None if this GPU or driver lacks the function."""
+    """Call a function of NVML, and return its result. Return None if the function fails, for
+    example because this GPU does not support the function."""
     try:
         return function(*arguments)
     except pynvml.NVMLError:
@@ -339,8 +340,7 @@ def _listed(gpus: Sequence[int]) -> str:
 
 @contextmanager
 def _on(cores: Sequence[int]) -> Iterator[None]:
-    """Pin this thread to these CPUs while the context is open. If `cores` is empty, change
-    nothing."""
+    """Pin this thread to `cores` while the context is open. If `cores` is empty, do nothing."""
     before = os.sched_getaffinity(0)
     if cores:
         os.sched_setaffinity(0, cores)

@@ -1,4 +1,5 @@
-"""Name processes uniquely, so that another process can check later whether they have ended."""
+"""Give processes unique names, from which another process can check later whether they have
+ended."""
 
 from __future__ import annotations
 
@@ -15,7 +16,8 @@ PATTERN: Final = r"[0-9a-f]{8}-\d+-\d+"
 
 
 def identity(pid: int | None = None) -> str:
-    """Return a name that no other process ever has, by default the name of this process."""
+    """Return a unique name of a process, by default of this process. No other process on any host
+    ever has the same name."""
     pid = os.getpid() if pid is None else pid
     return f"{_scope()}-{pid}-{start_ticks(pid)}"
 
@@ -23,8 +25,8 @@ def identity(pid: int | None = None) -> str:
 def is_gone(name: str) -> bool:
     """Return whether the process with this `identity` has ended; False if unknown.
 
-    A shared folder may contain names from other hosts, other containers or earlier boots. For these
-    names, the result is False.
+    For a process on another host, in another container or from an earlier boot, the result is
+    False.
     """
     if not re.fullmatch(PATTERN, name):
         return False

@@ -1,6 +1,6 @@
 """Hide the errors of jobs that end because the user pressed Ctrl-C on Snakemake.
 
-After SIGTERM, Snakemake lets running jobs finish, so their errors remain visible.
+After SIGTERM, Snakemake lets running jobs finish, so the module does not hide their errors.
 """
 
 from __future__ import annotations
@@ -10,14 +10,16 @@ from typing import Final
 
 ENDS_JOBS: Final = "Terminating processes on user request"
 AWAITS_JOBS: Final = "Will exit after finishing currently running jobs"
-"""Beginning of Snakemake's own messages after Ctrl-C and after SIGTERM."""
+"""Beginnings of the messages that Snakemake prints after Ctrl-C (ENDS_JOBS) and after SIGTERM
+(AWAITS_JOBS)."""
 
 INCOMPLETE: Final = "At least one job did not complete successfully"
 """Last message of Snakemake after an interruption, even if no job has failed."""
 
 
 class Interruption(logging.Filter):
-    """Filter of Snakemake's logger that drops errors after the user has ended the run."""
+    """Filter of Snakemake's logger that drops error messages after the user has interrupted the
+    run."""
 
     happened = False
     _jobs_are_ended = False

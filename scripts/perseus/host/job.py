@@ -19,7 +19,7 @@ from perseus.host.starter import end_with_starter
 LAYOUT: Final = "\n\t"
 
 FULL: Final = (errno.ENOSPC, errno.EDQUOT)
-"""Error numbers of a full disk and an exhausted quota."""
+"""Error numbers of a full disk and an exhausted disk quota."""
 
 MAKE_ROOM: Final = "Free some space and run the same command again: finished work is kept."
 
@@ -30,10 +30,10 @@ def job(log: str, *expected: type[Exception]) -> Iterator[Callable[[str], None]]
     terminal and to the log of the job.
 
     If one of the `expected` exceptions occurs or the disk is full, the process ends with an error
-    message and exit code 1. Perseus also writes the message to a file *.error beside the log, and
-    repeats the message at the end of the run. Any other exception is a bug of Perseus and keeps its
-    traceback. A job ends when the Snakemake process that started the job ends. After Ctrl-C, a job
-    prints no message to the terminal. Output of libraries goes only to the log.
+    message and exit code 1. The function also writes the message to a file *.error beside the log.
+    At the end of the run, Perseus prints the message again. Any other exception is a bug of Perseus
+    and keeps its traceback. If the Snakemake process that started a job ends, the job ends, too.
+    After Ctrl-C, a job prints no message to the terminal. Output of libraries goes only to the log.
     """
     path = Path(log)
     failure = path.with_suffix(".error")
@@ -55,7 +55,6 @@ def job(log: str, *expected: type[Exception]) -> Iterator[Callable[[str], None]]
 def _logged(
     path: Path, failure: Path, expected: tuple[type[Exception], ...]
 ) -> Iterator[Callable[[str], None]]:
-    """Yield a function that prints progress messages. Expected exceptions end the process."""
     start_s = time.monotonic()
     with path.open("w", buffering=1) as file, _printed_to(file):
 

@@ -9,7 +9,7 @@ _ERROR_LINES = 20
 
 
 def last_lines(log_path: Path) -> str:
-    """Return the last informative lines of a server log.
+    """Return the last informative lines of the log of a server.
 
     The result leaves out tables, messages about success, messages about missing GPUs, and lines
     that several model instances repeat.

@@ -1,4 +1,4 @@
-"""Describe the machine and the software on which Perseus measured a result."""
+"""Describe the machine and the software with which Perseus measures."""
 
 from __future__ import annotations
 

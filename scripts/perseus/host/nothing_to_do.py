@@ -1,5 +1,5 @@
-"""Detect a run in which Snakemake has nothing to do, and therefore does not call the hooks of a
-workflow."""
+"""Detect a run in which Snakemake has nothing to do. If Snakemake has nothing to do, it does not
+call the hooks of a workflow (`onstart`, `onsuccess`)."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Remove processes, shared memory and folders that a killed server or job has left on its host.
 
-The name of each leftover contains the identity of its owner process, which shows whether the owner
-still runs. Perseus touches nothing that other programs own.
+The name of each resource contains the identity of its owner process, from which Perseus finds out
+whether the owner still runs. Perseus removes nothing that belongs to other programs.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ _POLL_S = 0.01
 def place() -> Path:
     """Return the folder in which Perseus creates temporary folders.
 
-    Triton's Python backend accepts only paths of plain characters (`is_plain`). If TMPDIR has other
-    characters, Perseus ignores TMPDIR.
+    If the path in TMPDIR has characters that Triton's Python backend does not accept (`is_plain`),
+    Perseus ignores TMPDIR.
     """
     wanted = Path(tempfile.gettempdir())
     plain = (each for each in (wanted, *_PLACES) if is_plain(each) and os.access(each, os.W_OK))
@@ -39,16 +39,16 @@ def place() -> Path:
 
 
 def is_plain(path: Path) -> bool:
-    """Return whether a path has only characters that Triton's Python backend passes on
-    unchanged."""
+    """Return whether a path has only characters that Triton's Python backend passes on unchanged:
+    letters, digits and `_./-`."""
     return re.fullmatch(r"[\w./-]+", str(path), re.ASCII) is not None
 
 
 def make_folder() -> Path:
     """Create the temporary folder of a server or job.
 
-    The name is unique on the host, contains the identity of this process, and is the prefix of the
-    names of the server's shared memory.
+    The name of the folder is a `unique_name`. The names of the server's shared memory begin with
+    this name.
     """
     folder = place() / unique_name()
     folder.mkdir(mode=0o700)
@@ -66,8 +66,8 @@ def temporary_folder() -> Iterator[Path]:
 
 
 def unique_name() -> str:
-    """Return a unique name for resources of this process. To name a file in /dev/shm, append a
-    suffix that begins with "-" to this name."""
+    """Return a unique name for a resource of this process. The name of a file in /dev/shm is this
+    name and a suffix that begins with "-"."""
     return f"{_PREFIX}-{identity()}-{secrets.token_hex(4)}"
 
 
@@ -80,8 +80,8 @@ def sweep_dead_owners() -> None:
 
 
 def names_of_dead_owners(found: Iterable[str]) -> list[str]:
-    """Return the `unique_name` of each resource in `found` whose owner process has ended. The
-    result contains no suffixes."""
+    """Return the `unique_name`, without suffix, of each resource in `found` whose owner process has
+    ended."""
     pattern = re.compile(rf"({_PREFIX}-({PATTERN})-[0-9a-f]{{8}})(-.*)?")
     matches = filter(None, map(pattern.fullmatch, found))
     return sorted({m[1] for m in matches if is_gone(m[2])})
@@ -90,8 +90,8 @@ def names_of_dead_owners(found: Iterable[str]) -> list[str]:
 def unlink_memory(name: str) -> None:
     """Remove the names of a ready server's shared memory from /dev/shm.
 
-    All processes of a ready server have mapped the memory. The kernel frees memory without a name
-    when the last process that uses the memory ends, even if a cluster kills the whole job at once.
+    All processes of a ready server have already mapped the memory. The kernel frees memory without
+    a name when the last process that uses it ends, even if a cluster kills the whole job at once.
     """
     for region in SHM.glob(f"{name}-*"):
         with contextlib.suppress(OSError):

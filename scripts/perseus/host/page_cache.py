@@ -1,4 +1,4 @@
-"""Evict files from the page cache of the system, and measure which share of the files is in
+"""Evict files from the page cache of the system, and measure which share of their pages is in
 memory."""
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ def evict(paths: Sequence[Path]) -> None:
 
 
 def resident_share(paths: Sequence[Path]) -> float:
-    """Return the share (0..1) of the pages of files that are in memory (mincore(2))."""
+    """Return the share (0..1) of the pages of these files that is in memory (mincore(2))."""
     pages = [_resident(path) for path in paths]
     total = sum(map(len, pages))
     return sum(map(sum, pages)) / total if total else 0.0
 
 
 def _resident(path: Path) -> list[int]:
-    """Return one number for each page of a file: 1 if the page is in memory, else 0."""
+    """Return, for each page of a file, 1 if the page is in memory, else 0."""
     size = path.stat().st_size
     if not size:
         return []

@@ -23,12 +23,12 @@ def column(
 
 
 def table(rows: Sequence[Mapping[str, Any]], schema: pa.Schema) -> pa.Table:
-    """Return rows as a table. NaN becomes null. Raises KeyError if the keys of a row differ from
-    the columns."""
+    """Convert rows to a table with the columns of `schema`. NaN becomes null. Raises KeyError if
+    the keys of a row differ from the columns."""
     names = set(schema.names)
     for row in rows:
         if row.keys() != names:
-            raise KeyError(f"columns {sorted(row.keys() ^ names)} are missing or unknown")
+            raise KeyError(f"missing or unknown columns: {sorted(row.keys() ^ names)}")
     # With from_pandas, NaN becomes null, which means unknown.
     columns = [
         pa.array([row[each.name] for row in rows], each.type, from_pandas=True) for each in schema
@@ -47,7 +47,7 @@ def write(made: pa.Table, parquet: Path, csv: Path) -> None:
 
 
 def _csv_values(of: pa.ChunkedArray) -> list[Any]:
-    """Return the values of a column for CSV. Unknown values are empty."""
+    """Return the values of a column for CSV; an unknown value is empty."""
     if pa.types.is_floating(of.type):
         return ["" if value is None else f"{value:.6g}" for value in of.to_pylist()]
     return of.to_pylist()

@@ -1,8 +1,8 @@
-"""Read the energy of the host's processors and their memory from /sys/class/powercap.
+"""Read the energy of the host's processors and their memory.
 
-Linux shows the RAPL energy counters of Intel and AMD processors in this folder. Since Linux 5.10,
-only root may read the counters by default. Many virtual machines and containers have no energy
-counters. Perseus never estimates missing energy.
+In /sys/class/powercap, Linux shows the energy counters (RAPL) of Intel and AMD processors. Since
+Linux 5.10, only root may read the counters by default. Many virtual machines and containers have no
+energy counters. Perseus never estimates missing energy.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ METRICS: Final = {
 
 
 class EnergyCounters:
-    """The energy counters of all processors. The first reading only sets the start value of the
-    counters."""
+    """The energy counters of all processors of the host, and their values at the previous
+    reading."""
 
     def __init__(self, folder: Path = POWERCAP) -> None:
         self._zones = zones(folder)
         self._before_uj: Sequence[int] | None = None
 
     def joules(self) -> float | None:
-        """Return the energy in J since the previous complete reading; None without a previous
-        reading or without readable counters."""
+        """Return the energy in J since the previous reading of all counters; None for the first
+        reading, or if a counter is not readable."""
         now_uj = _energies_uj(self._zones)
         if now_uj is None:
             return None
@@ -48,11 +48,12 @@ def is_readable(folder: Path = POWERCAP) -> bool:
 
 
 def zones(folder: Path = POWERCAP) -> list[Path]:
-    """Return the counters of processor packages (intel-rapl:0) and of their memory
-    (intel-rapl:0:1).
+    """Return the folders of the counters of processor packages (such as intel-rapl:0) and of their
+    memory (such as intel-rapl:0:1).
 
-    The function leaves out cores and graphics, which are parts of the packages, and the platform
-    (psys), which contains the packages.
+    The function leaves out the counters of cores and graphics, because the counters of the packages
+    include their energy. The function also leaves out the counter of the platform (psys), because
+    this counter includes the energy of the packages.
     """
     found = sorted(folder.glob("intel-rapl:*"))
     return [zone for zone in found if _name(zone).startswith(("package-", "dram"))]

@@ -1,7 +1,7 @@
 """Read processes, memory, cores and network counters of a Linux host from /proc.
 
-Perseus calls these functions during measurements. Therefore they read a process tree in a fraction
-of the time that psutil needs.
+Perseus calls the functions during measurements, so they must be fast: a process tree takes a
+fraction of the time that psutil needs.
 """
 
 from __future__ import annotations
@@ -23,8 +23,9 @@ TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 class Process(NamedTuple):
     """Fields of /proc/<pid>/stat. One tick is 1 / TICKS_PER_S seconds.
 
-    `ended_ticks` is the CPU time of those ended descendants for which the process has already
-    called wait(2).
+    `cpu_ticks` is the CPU time of the process itself. `ended_ticks` is the CPU time of its ended
+    children, and of the descendants of these children. The kernel adds the time of a child when the
+    process calls wait(2) for this child.
     """
 
     parent: int
@@ -66,7 +67,7 @@ def start_ticks(pid: int) -> int | None:
     """Return the time from boot to the start of a process, in ticks.
 
     The start time and the process id together identify a process uniquely. The result is None if
-    the process has ended or is hidden.
+    the process has ended, or if /proc hides the process.
     """
     process = _read_process(pid)
     return None if process is None else process.start_ticks
@@ -109,14 +110,14 @@ class Resources(NamedTuple):
 
 
 def resources(table: Mapping[int, Process], pids: Iterable[int]) -> Resources:
-    """Return the resident memory and the number of open files of these processes in the process
-    table."""
+    """Return the resident memory and the number of open files, each summed over the processes
+    `pids` in the process table."""
     return Resources(sum(table[pid].rss_pages for pid in pids) * PAGE_BYTES, open_files(pids))
 
 
 def core_ticks() -> dict[int, tuple[int, int]]:
-    """Return the busy ticks and all ticks of each core since boot. A core that waits for a disk is
-    not busy."""
+    """Return, for each core, the busy ticks and the total ticks since boot. A core that waits for a
+    disk is not busy."""
     ticks = {}
     for line in (_PROC / "stat").read_text().splitlines():
         name, *fields = line.split()
@@ -132,8 +133,8 @@ def busy_shares(
     after: Mapping[int, tuple[int, int]],
     cores: Sequence[int],
 ) -> list[float]:
-    """Return the busy share (0..1) of each core between two readings, except cores that are missing
-    in a reading."""
+    """Return the busy share (0..1) of the time between two readings, for each core that is in both
+    readings."""
     shares = []
     for core in cores:
         if core in before and core in after:
@@ -145,8 +146,9 @@ def busy_shares(
 
 @dataclass(frozen=True)
 class CpuReading:
-    """CPU times in ticks: `busy` and `total` time of some cores since boot, time `used` by the
-    process tree of a server, and time of each other process (`others`, by process id)."""
+    """CPU times in ticks. `busy` and `total` are the busy time and the total time of some cores
+    together since boot. `used` is the CPU time of a server's process tree. `others` contains the
+    CPU time of every process outside this tree, by process id."""
 
     busy: int
     total: int
@@ -157,7 +159,8 @@ class CpuReading:
 def read_cpu(cores: Sequence[int], root: int | None) -> CpuReading:
     """Read the CPU time of these cores, of the process tree of `root`, and of all other processes.
 
-    `root` is None for a server on another host, whose cores are unknown.
+    If the server runs on another host, its cores are unknown, `root` is None, and all times in the
+    result are 0.
     """
     if root is None:
         return CpuReading(0, 0, 0, {})
@@ -173,8 +176,8 @@ def read_cpu(cores: Sequence[int], root: int | None) -> CpuReading:
 
 
 def other_cpu_share(before: CpuReading, after: CpuReading) -> float:
-    """Return the share (0..1) of the cores' time that was used by processes outside the server or
-    by other virtual machines."""
+    """Return the share (0..1) of the cores' time that processes outside the server, or other
+    virtual machines, used between two readings."""
     busy, total = after.busy - before.busy, after.total - before.total
     # After the end of a descendant, its CPU time is missing until its parent has called wait(2).
     used = max(0, after.used - before.used)
@@ -202,8 +205,8 @@ def most_at_work(before: CpuReading, after: CpuReading, cores: Collection[int]) 
 
 
 def network_bytes(loopback: bool) -> tuple[int, int]:
-    """Return the bytes received and sent since boot: on the loopback interface if `loopback` is
-    true, else on all other interfaces."""
+    """Return the number of bytes received and the number of bytes sent since boot: on the loopback
+    interface if `loopback` is true, else on all other interfaces together."""
     counters = [
         counter
         for name, counter in psutil.net_io_counters(pernic=True).items()

@@ -9,7 +9,7 @@ import logging
 from typing import Final
 
 STREAM_HANDLER: Final = "DefaultStreamHandler"
-"""Name of Snakemake's own handler for the terminal. A logger plugin replaces this handler."""
+"""Name of Snakemake's own log handler for the terminal. A logger plugin replaces this handler."""
 
 JOB, JOB_COUNTS, JOB_ERROR = "job_info", "run_info", "job_error"
 HIDDEN_EVENTS: Final = (

@@ -20,8 +20,8 @@ Function = Callable[..., Any]
 
 
 def cache_functions(modules: Mapping[str, Any]) -> None:
-    """Add caches to the functions of Snakemake in `modules` (sys.modules). A second call changes
-    nothing."""
+    """Replace functions of Snakemake in `modules` (sys.modules) by cached versions. A second call
+    changes nothing."""
     for module, name, arguments, caching in _FUNCTIONS:
         plain = getattr(modules.get(module), name, None)
         if plain is None or hasattr(plain, "__wrapped__"):
@@ -56,7 +56,7 @@ def _by_function(plain: Function) -> Function:
 
 def _by_script(plain: Function) -> Function:
     """Return `get_source` with a cache, so that Snakemake reads each script only once. The cache
-    leaves out paths with wildcards in braces, because they differ for each job."""
+    leaves out paths with wildcards in braces, because such paths differ for each job."""
     of_caches: WeakKeyDictionary[Any, dict[Any, Any]] = WeakKeyDictionary()
 
     @wraps(plain)

@@ -22,12 +22,12 @@ class Topology:
 
     @property
     def tells_siblings(self) -> bool:
-        """Return whether the machine reports CPUs that share a physical core. A virtual machine may
-        hide that CPUs share a core."""
+        """Return whether the machine reports that some CPUs share a physical core. A virtual
+        machine may hide that CPUs share a core."""
         return any(len(cpus) > 1 for cpus in self.siblings.values())
 
     def core_of(self, cpu: int) -> tuple[int, ...]:
-        """Return all CPUs of the physical core of a CPU; only the CPU itself if the core is
+        """Return all CPUs on the same physical core as `cpu`; only `cpu` itself if its core is
         unknown."""
         return self.siblings.get(cpu, (cpu,))
 
@@ -35,7 +35,8 @@ class Topology:
         return self.nodes.get(cpu, 0)
 
     def cores(self, cpus: Collection[int]) -> list[tuple[int, ...]]:
-        """Group these CPUs by physical core, ordered by NUMA node and CPU."""
+        """Group these CPUs by physical core. Return the cores in the order of their NUMA nodes and
+        CPUs."""
         found: dict[tuple[int, ...], list[int]] = {}
         for cpu in sorted(cpus, key=lambda cpu: (self.node_of(cpu), cpu)):
             found.setdefault(self.core_of(cpu), []).append(cpu)
@@ -43,8 +44,8 @@ class Topology:
 
 
 def read_topology(system: Path = SYSTEM) -> Topology:
-    """Read the topology of this machine from /sys/devices/system. The topology is empty if the
-    system does not report it."""
+    """Read the topology of this machine from /sys/devices/system. If the system does not report the
+    topology, the result is empty."""
     siblings = {
         int(path.parents[1].name.removeprefix("cpu")): tuple(_listed(path))
         for path in system.glob("cpu/cpu[0-9]*/topology/thread_siblings_list")

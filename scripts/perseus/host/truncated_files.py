@@ -1,6 +1,7 @@
 """Find files that were truncated after writing, for example by a power failure.
 
-If an output file exists, Snakemake assumes that the file is complete.
+Snakemake does not detect truncated files, because it assumes that every existing output file is
+complete.
 """
 
 from __future__ import annotations
@@ -27,18 +28,19 @@ TRUNCATED: Final = "{} was truncated after it was written: Perseus makes the fil
 
 
 def find(places: Iterable[str]) -> list[str]:
-    """Return the truncated files among these files, and in these folders."""
+    """Return the paths of all truncated files. Each of `places` is a file, or a folder to
+    search."""
     return [path for place in places for path in _files(place) if is_truncated(path)]
 
 
 def is_truncated(path: str) -> bool:
     """Return whether a file has lost its end or its content after Perseus wrote the file.
 
-    If files of the format have a known end, the function checks this end (`host.file_formats`),
-    even if a user replaced the file. For other formats, the function uses the length and the first
-    bytes that Perseus recorded for the file (`host.files.seal`): a truncated file is shorter, or
-    begins with zeros. If a shorter file has other first bytes, a user has replaced the file, and
-    the result is False.
+    If the content of the file shows whether its end is missing (`host.file_formats`), the function
+    uses the content only, even if a user has replaced the file. Otherwise, the function uses the
+    length and the first bytes that Perseus recorded for the file (`host.files.seal`): a truncated
+    file is shorter than recorded, or begins with zeros. If a file is shorter and has other first
+    bytes, a user has replaced it, and the result is False.
     """
     try:
         lacks_end = file_formats.lacks_end(Path(path))
@@ -54,8 +56,6 @@ def is_truncated(path: str) -> bool:
 
 
 def _recorded_start(path: str) -> tuple[int, bytes] | None:
-    """Return the length and the first bytes that a file had when Perseus wrote the file; None if
-    unknown."""
     try:
         size_bytes, head = os.getxattr(path, WRITTEN).split(b" ", 1)
     except OSError:
@@ -64,11 +64,11 @@ def _recorded_start(path: str) -> tuple[int, bytes] | None:
 
 
 def with_truncated_record(folder: Path, places: Iterable[str]) -> list[str]:
-    """Return the files in `places` for which Snakemake's record is truncated. The records are in
-    the `folder` of the workflow.
+    """Return the paths of the files in `places` whose Snakemake record is truncated. `folder` is
+    the folder of the workflow, which contains the records.
 
-    Do not call this function while a workflow runs: a record looks truncated while Snakemake writes
-    it.
+    Do not call this function while a workflow runs: while Snakemake writes a record, the record
+    looks truncated.
     """
     records, starts = folder / RECORDS, tuple(f"{place}/" for place in places)
     each = ((recorded(Path(path).relative_to(records)), path) for path in _files(str(records)))
@@ -92,8 +92,8 @@ def _is_truncated_record(path: Path) -> bool:
 
 
 def recorded(name: Path) -> str:
-    """Return the path of the file that a record of Snakemake describes; "" if the name of the
-    record is invalid."""
+    """Return the path of the file that a record of Snakemake describes, decoded from the name of
+    the record; "" if the name is invalid."""
     try:
         return urlsafe_b64decode("".join(part.removeprefix("@") for part in name.parts)).decode()
     except ValueError:
@@ -101,8 +101,8 @@ def recorded(name: Path) -> str:
 
 
 def _files(place: str) -> Iterator[str]:
-    """Yield a file or folder, and all files in the folder, each file once. Folders may be links to
-    another disk."""
+    """Yield a file or folder, and all files in the folder, each file once. The function follows
+    links to folders."""
     yield place
     seen: set[tuple[int, int]] = set()
     for folder, folders, names in os.walk(place, followlinks=True):

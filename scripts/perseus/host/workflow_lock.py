@@ -1,8 +1,8 @@
 """Remove the lock files that a killed Snakemake has left in the folder of a workflow.
 
-Snakemake's lock files in .snakemake/locks do not name the process that made them, and block every
-later run. Therefore each run of this workflow also takes a lock of the kernel (flock). The kernel
-releases this lock when the process ends for any reason.
+Lock files in .snakemake/locks block every later run, because Snakemake does not know whether the
+process that made them still runs. Therefore each run of this workflow also takes a lock of the
+kernel (flock). The kernel releases this lock when the process ends for any reason.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ LIVE: Final = Path(".snakemake/perseus.live")
 
 
 def hold(folder: Path) -> None:
-    """Mark this folder as used by a run until this process ends.
+    """Mark that this run uses a folder. The mark disappears when this process ends.
 
     The mark is a shared lock (flock) on the file LIVE, so several runs can mark the folder at once.
-    On file systems without locks, the function marks nothing, and later runs do not remove
-    Snakemake's lock files. The function syncs the file LIVE to the disk before Snakemake creates
-    its lock files. Otherwise, Snakemake's lock files could survive a power failure without the file
-    LIVE.
+    On a file system without flock, the function marks nothing, and later runs leave Snakemake's
+    lock files in place. The function syncs the file LIVE to the disk before Snakemake creates its
+    lock files. Otherwise, Snakemake's lock files could survive a power failure in which the file
+    LIVE is lost.
     """
     live = folder / LIVE
     with suppress(OSError):
@@ -37,8 +37,8 @@ def hold(folder: Path) -> None:
 
 
 def is_live(folder: Path) -> bool:
-    """Return whether another run uses this folder; True if the function cannot find out. Call this
-    function before `hold`."""
+    """Return whether another run uses this folder; True if unknown. Call this function before
+    `hold`."""
     with _is_free(folder) as free:
         return not free
 
@@ -72,11 +72,11 @@ def _bring_to_disk(path: Path) -> None:
 
 @contextmanager
 def _is_free(folder: Path) -> Iterator[bool]:
-    """Yield whether no run uses this folder (the folder is free). While the context is open, no run
-    can start in a free folder.
+    """Yield True if no run uses this folder. If the result is True, no run can start in the folder
+    until the context ends.
 
-    If this user may not write to the file LIVE of another user, the function treats the folder as
-    used, because some file systems refuse locks on such a file.
+    If this user may not write to the file LIVE, the function yields False, because some file
+    systems then refuse locks on the file.
     """
     try:
         descriptor = os.open(folder / LIVE, os.O_RDWR | os.O_CLOEXEC)

@@ -22,8 +22,8 @@ def with_advice(found: Findings, cell: CellUnderTest) -> Findings:
 
 
 def advice_for(client: MeasuredClient, server: MeasuredServer, client_cores: int) -> str:
-    """List the settings and resources with which the client can offer more load, except those that
-    the study already uses."""
+    """List the settings and resources with which the client can offer more load, except settings
+    that the study already uses."""
     return "what would help: " + ", ".join(_ways(client, server, client_cores))
 
 

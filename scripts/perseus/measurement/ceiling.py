@@ -3,8 +3,8 @@ model (docs/explanation/load.md).
 
 The null model does no work, so the client or the network path limits the throughput. A closed loop
 measures the largest throughput of client and network. The ceiling is the highest open-loop rate at
-which a window is valid. The study defines the rules for a valid window, the arrivals and the
-protocol.
+which a window is valid. The study sets the arrivals, the protocol, and the rules for a valid
+window.
 """
 
 from __future__ import annotations
@@ -51,9 +51,9 @@ SHARES = 0.9 * 0.85 ** np.arange(18)
 """Open-loop rates to try, as shares of the closed-loop throughput, from 90 % down to 5.7 %."""
 ATTEMPTS = 2
 MAX_OTHER_CPU_SHARE = 2 * ON_IDLE_HOST.other_load
-"""Largest share of the cores of server and client that other processes may use. The kernel's work
-for the network counts as another process. In a closed loop, the kernel may use a tenth of the
-cores."""
+"""Largest share of the cores of server and client that other processes may use. The kernel's
+network work counts as work of another process, and can take a tenth of the cores in a closed loop.
+"""
 PATIENCE_S = 2.0  # time to wait for responses after a window; the null model has no SLA
 GRACE_S = 0.1  # time to wait for the last counted responses; the null model responds at once
 
@@ -82,7 +82,8 @@ class Shape:
 def shapes_of(task: CeilingTask, checks: Sequence[Path]) -> dict[Shape, list[str]]:
     """Group the names of the models by the shape of their requests.
 
-    `checks` are the export records, each in the folder of its model.
+    `checks` has the paths of the models' export records (check.json). The folder of a record has
+    the name of the model.
     """
     records = {path.parent.name: json.loads(path.read_text()) for path in checks}
     shapes: dict[Shape, list[str]] = {}
@@ -95,7 +96,8 @@ def shapes_of(task: CeilingTask, checks: Sequence[Path]) -> dict[Shape, list[str
 
 
 def strictest(task: CeilingTask, models: Sequence[str]) -> Sla:
-    """Return the shortest SLA of these models, on which the allowed send lag depends."""
+    """Return the SLA with the shortest latency limit among the models `models`. The latency limit
+    determines the allowed send lag."""
     return Sla(latency_ms=min(each.sla_ms for each in task.requests if each.model in models))
 
 
@@ -103,7 +105,8 @@ def strictest(task: CeilingTask, models: Sequence[str]) -> Sla:
 class Closed:
     """The result of a closed loop with a fixed number of requests in flight.
 
-    `other_cpu_share` is the share of the cores of server and client that other processes used.
+    `other_cpu_share` is the share (0..1) of the CPU time of all server and client cores that other
+    processes used.
     """
 
     concurrency: int
@@ -196,7 +199,7 @@ def _cores(task: CeilingTask) -> tuple[list[int], list[int]]:
 
 
 def write_null_model(repository: Path, shape: Shape) -> None:
-    """Write a Triton model that responds with zeros to any input of a shape."""
+    """Write a Triton model that responds with zeros to requests of the shape `shape`."""
     config = pb.ModelConfig(
         name=MODEL,
         backend="null",
@@ -278,8 +281,7 @@ class _Bench:
         return closed, tried, disturbed
 
     def _closed_loop(self, client: Client, concurrency: int) -> Closed:
-        """Run a closed loop. If other processes disturb the loop, the function runs the loop
-        again."""
+        """Run a closed loop, and run it once more if other processes disturb it."""
         cores = [*self._server_cores, *self._client_cores]
         for _ in range(ATTEMPTS):
             before = read_cpu(cores, os.getpid())
@@ -291,8 +293,8 @@ class _Bench:
 
 
 def closed_loop(client: Client, concurrency: int) -> Closed:
-    """Return the throughput after the settling time, and the CPU time of the client per
-    response."""
+    """Run a closed loop. Return the throughput after the settling time, and the CPU time of the
+    client per response."""
     start_ns = time.monotonic_ns()
     client.start_closed(start_ns, CLOSED_S, concurrency)
     time.sleep(SETTLE_S)
@@ -311,7 +313,7 @@ def closed_loop(client: Client, concurrency: int) -> Closed:
 
 
 def open_loop(system: LiveSystem, rate_rps: float, sla: Sla, tolerance: Tolerance) -> TenantWindow:
-    """Run a window with the arrivals of the study, and return its verdict."""
+    """Run an open-loop window with the arrival process of the study, and return its verdict."""
     with system.offer((rate_rps,), OPEN_S) as load:
         seen = load.until(OPEN_S)
     return judge(
@@ -386,6 +388,6 @@ def describe(tried: Sequence[Open]) -> str:
     ceiling = next((each for each in tried if each.valid), None)
     if ceiling is None:
         last = tried[-1]
-        return f"no open-loop rate is valid down to {last.rate_rps:.0f} requests/s: {last.reason}"
+        return f"no window is valid, even at {last.rate_rps:.0f} requests/s: {last.reason}"
     lag_ms = ceiling.send_lag_p99_ms
     return f"ceiling {ceiling.rate_rps:.0f} requests/s, send lag p99 {lag_ms:.2f} ms"

@@ -1,4 +1,4 @@
-"""Describe the inputs, the outputs and the findings of one cell."""
+"""Define the input files, the output files and the findings of the measurement of one cell."""
 
 from __future__ import annotations
 
@@ -20,7 +20,8 @@ from perseus.traffic.arrivals import stream
 
 
 class BlockedError(Exception):
-    """The dedicated peaks that a cell needs were not found, so the cell starts no server."""
+    """Error: a dedicated peak that a cell needs was not found, so Perseus starts no server for the
+    cell."""
 
 
 @dataclass(frozen=True)
@@ -34,7 +35,7 @@ class Inputs:
     the mix of this cell. `trace` is the file with the arrivals of the study. `files` contains
     additional files that the experiment reads, in the order of `task.run.files`.
 
-    The following three fields help to predict the peak of a mix. `copies_records` contains the
+    Perseus predicts the peak of a mix from the following files. `copies_records` contains the
     records of cells with several copies of one model. `copies_dedicated_records` contains the
     records of cells with a single copy of one model. `checks` contains the export records of the
     models.
@@ -90,8 +91,9 @@ class RawResults:
 class CellUnderTest:
     """A cell during its measurement.
 
-    `say` gets messages about the progress, and `on_progress` gets the progress as numbers.
-    `server_log` is the log of the latest server. `attempt` is the number of the attempt, from 1.
+    The function `say` gets messages about the progress, and `on_progress` gets the progress as
+    numbers. `server_log` is the log of the latest server. `attempt` is the number of the attempt,
+    counted from 1.
     """
 
     task: MeasureTask
@@ -105,7 +107,7 @@ class CellUnderTest:
     on_progress: OnProgress = ignored
 
     def stream(self, number: int) -> np.random.Generator:
-        """Return the random generator of the tenant with this number."""
+        """Return the random generator of tenant `number`."""
         return stream(self.task.seed, self.task.repeat, number)
 
     @property
@@ -120,7 +122,7 @@ class CellUnderTest:
         text: str = "",
     ) -> None:
         """Report the progress after a window; `text` describes the window. `server` is the running
-        server, None without a server."""
+        server, or None if no server runs."""
         # Readers of the progress have no access tokens, so they get only a URL without tokens.
         url = server.metrics_url if server and not server.access.headers else None
         rows = self.raw.windows

@@ -50,5 +50,5 @@ def warnings(
             yield (
                 f"{tenant.name} is configured for {tenant.precision}, but the runtime computes in"
                 f" {found}, probably because this CPU has no instructions for {tenant.precision}:"
-                f" its results hold for {found}"
+                f" the results of this tenant are valid only for {found}"
             )

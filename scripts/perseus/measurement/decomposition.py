@@ -14,8 +14,8 @@ from perseus.traffic.requests import MS, Requests
 class Decomposition:
     """The parts of the mean latency of a tenant's answered requests in one window, in milliseconds.
 
-    The first four parts come from Triton's counters. `client_ms` is the remaining part, which
-    contains the time in the network and in the client.
+    All parts except `client_ms` come from Triton's counters. `client_ms` is the remaining part,
+    which contains the time in the network and in the client.
     """
 
     queue_ms: float
@@ -36,8 +36,8 @@ def decompose(
     The parts of the latency are unknown if the server offers no statistics, or if the server
     answered no request. The parts are also unknown if the server executed a request whose response
     the client did not get, because the request timed out or was cancelled at the end of the window.
-    Finally, the parts are unknown if the server loaded the model again between the readings, or if
-    the times from the counters add up to more than the mean latency.
+    The same is true if the server loaded the model again between the readings, or if the sum of the
+    times from the counters exceeds the mean latency.
     """
     unknown = Decomposition(*[float("nan")] * 5)
     if before is None or after is None:

@@ -22,8 +22,8 @@ def window_watts(monitor: Path, windows: Windows, window: int) -> float | None:
     settling time.
 
     `monitor` is the path of monitor.parquet, `windows` contains rows of windows.parquet, and
-    `window` is the number of the window, or -1 for no window. The power is None without a window,
-    without a GPU, without a sample before the window, or without a sample after the window.
+    `window` is the number of the window, or -1 for no window. The power is None if `window` is -1,
+    if the server has no GPU, or if the monitor has no sample before or after the window.
     """
     ends_ns = _ends_ns(windows, window)
     if ends_ns is None:
@@ -39,7 +39,7 @@ def host_watts(monitor: Path, windows: Windows, window: int) -> float | None:
     """Return the mean power of the host's processors and memory, in watts, in a window after its
     settling time.
 
-    The result is None if the host does not report the power.
+    Return None if the host does not report the power.
     """
     ends_ns = _ends_ns(windows, window)
     if ends_ns is None:

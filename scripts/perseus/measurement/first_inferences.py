@@ -1,7 +1,8 @@
 """Send the first requests to a fresh server, with every batch size that the server can form.
 
-For a new batch size, a runtime may plan, compile or allocate memory. With the first requests, the
-runtime plans, compiles and allocates before the measured windows (docs/explanation/load.md).
+For a new batch size, a runtime may plan the execution, compile code, or allocate memory. The first
+requests trigger planning, compilation and allocation before the measured windows
+(docs/explanation/load.md).
 """
 
 from __future__ import annotations

@@ -54,7 +54,7 @@ def has_backend(task: MeasureTask) -> bool:
 def in_process_ms(
     repository: Path, task: MeasureTask, cores: Sequence[int], seconds: float, log_path: Path
 ) -> Floats:
-    """Run a request of the first tenant repeatedly for `seconds` on these cores.
+    """Run a request of the first tenant repeatedly for `seconds` on the cores `cores`.
 
     Return the time of each inference in ms; shape (n,), n >= 3. Raises InProcessError.
     """
@@ -67,7 +67,7 @@ def in_process_ms(
         process.wait(LOADS_S + 4 * seconds)
     except subprocess.TimeoutExpired:
         raise InProcessError(
-            f"{tenant.name}, run without a server, does not respond within minutes"
+            f"the run of {tenant.name} without a server does not end in time"
         ) from None
     finally:
         kill_group(process)
@@ -151,7 +151,7 @@ def _loaded(name: str, file: str) -> ModuleType:
 
 
 def _spec(of: pb.ModelInput) -> TensorSpec:
-    """Return the specification of a tensor in the form that the backend expects."""
+    """Return the name, the type and the shape of an input after Triton's `reshape`."""
     dims = of.reshape.shape if of.HasField("reshape") else of.dims
     return TensorSpec(of.name, pb.DataType.Name(of.data_type).removeprefix("TYPE_"), tuple(dims))
 

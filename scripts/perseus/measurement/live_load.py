@@ -44,8 +44,8 @@ class LiveLoad:
         self._life = ServerLife(server, clients, longest_sla_s)
 
     def until(self, elapsed_s: float) -> Observation:
-        """Wait until `elapsed_s` seconds after the start of the window; return the data on the
-        window so far.
+        """Wait until `elapsed_s` seconds after the start of the window; return the observations of
+        the window so far.
 
         Raises ServerError as soon as the server has ended or no longer responds.
         """
@@ -72,8 +72,8 @@ class LiveLoad:
         )
 
     def server_cpu_s(self) -> float:
-        """Return the CPU time of the server since the start of the window; NaN for a server on
-        another host."""
+        """Return the CPU time of the server in seconds since the start of the window; NaN for a
+        server on another host."""
         if self._server.pid is None:
             return float("nan")
         used = read_cpu(self._server_cores, self._server.pid).used - self._cpu.used

@@ -28,9 +28,9 @@ from perseus.traffic.requests import Status
 
 LEAD_S = 0.05  # time to prepare the clients before the start of a window
 IDLE_S = 20.0
-"""After a window, the server must work off its queue within IDLE_S seconds, or within the length of
-the window if the window was longer. This is enough after twice the load that the server can
-carry."""
+"""After a window, the server must answer all requests in its queue within IDLE_S seconds, or within
+the length of the window if the window was longer. This time is enough even if the window offered
+twice the load that the server can carry."""
 
 
 @dataclass(frozen=True)
@@ -62,10 +62,10 @@ def failures(status: NDArray[np.uint8]) -> int:
 class LiveSystem:
     """Offers windows of load to a running server, and stores every request.
 
-    At the end of a window, the system waits for responses for `longest_sla_s`, the longest SLA of
-    the tenants. `on_gpus` measures the load of other processes on the server's GPUs, and is None
-    without GPUs. While the system waits for other processes to end, `say` gets a message that names
-    these processes.
+    At the end of a window, the system waits for responses for at most `longest_sla_s` seconds, the
+    longest SLA of the tenants. `on_gpus` measures the load of other processes on the server's GPUs,
+    and is None without GPUs. While the system waits for other processes to end, `say` gets a
+    message that names these processes.
     """
 
     def __init__(
@@ -132,11 +132,10 @@ class LiveSystem:
         return self._window(start)
 
     def wait_until_idle(self, other_load: float) -> bool:
-        """Return whether other processes use at most the share `other_load` of the server's cores
-        and GPUs.
+        """Wait until other processes use at most the share `other_load` (0..1) of the server's
+        cores and GPUs. Return false if other processes still use more than this share.
 
-        While other processes use more, the function waits, for at most PATIENCE_S seconds in total
-        over all calls.
+        All calls together wait for at most PATIENCE_S seconds.
         """
         return self._patience.wait_until_idle(other_load)
 
@@ -197,5 +196,5 @@ class LiveSystem:
                 )
             if not result.idle:
                 raise ServerError(
-                    f"{client.name}: the server did not work off its queue within {idle_s:.0f} s"
+                    f"{client.name}: the server did not empty its queue within {idle_s:.0f} s"
                 )

@@ -62,7 +62,7 @@ FAILURES: Final = (
 """Exceptions that `measure` raises if it measured nothing. The message states the reason."""
 
 ATTEMPTS: Final = 2
-"""Largest number of attempts at a cell. Each attempt uses a fresh server."""
+"""Perseus measures a cell at most this many times. Each attempt uses a fresh server."""
 
 STARTS_MINUTES: Final = 30
 """Longest time in minutes for all work except load: to pull an image, start servers, and check
@@ -90,13 +90,12 @@ def measure(
     """Measure a cell, and write its raw results. `say` gets messages about the progress, and
     `on_progress` gets the progress as numbers.
 
-    After a temporary failure, the function measures the cell once more. Three kinds of trouble are
-    results, which the record contains as outcomes: the server misses an SLA at every load, the
+    After a temporary failure, the function measures the cell once more. Three kinds of failure are
+    results, and the record states them as outcomes: the server misses an SLA at every load, the
     client reaches its limit, or the server dies under load. If a server cannot serve a setting of a
-    grid, or several tenants together, this failure is also a result. After all other failures, the
-    function raises one of FAILURES: ServerError if the server fails to start twice,
-    VerificationError if the server sends wrong responses, ClientError if a client dies twice,
-    GpuError for a GPU that this machine does not have.
+    grid, or several tenants together, this failure is also a result. After any other failure, the
+    function raises one of FAILURES, for example ServerError if the server does not start in any
+    attempt.
     """
     of_gpus = gpu.describe(task.server.gpus)
     with ExitStack() as stack:
@@ -178,13 +177,12 @@ class Tried:
 
 
 def measure_until_answered(cell: CellUnderTest, experiment: Experiment) -> Tried:
-    """Measure a cell, and measure the cell again after a temporary failure. Usually, return the
-    findings of the last attempt.
+    """Measure a cell, and measure the cell again after a temporary failure. Return the findings of
+    the last attempt, or in two cases the findings of an earlier attempt.
 
-    The function returns the findings of an earlier attempt in two cases: the last attempt got no
-    server, or the last attempt failed without an estimate and the earlier attempt has an estimate.
-    If no attempt has findings, the failure is either a result (`is_finding`), or the function
-    raises one of FAILURES.
+    The two cases are: the last attempt got no server, or the last attempt failed without an
+    estimate and the earlier attempt has an estimate. If no attempt has findings, the failure is
+    either a result (`is_finding`), or the function raises one of FAILURES.
     """
     if reason := repository_export_error(cell.inputs.repository):
         return unserved(cell, experiment, Outcome.INFEASIBLE, [], reason)
@@ -222,9 +220,9 @@ def is_finding(cell: CellUnderTest, error: Exception) -> bool:
     """Return whether an error of the server is a result of the study. An error that is not a result
     may come from a wrong configuration.
 
-    An error of a server with a setting of a grid or a model of a catalogue is a result. For several
-    tenants, the error is a result if each tenant was already served alone: for example, the memory
-    may be too small for all models together.
+    An error of the server is a result if the scenario is a setting of a grid, or if the cell
+    measures a model of a catalogue. For several tenants, the error is a result if each tenant was
+    already served alone: for example, the memory may be too small for all models together.
     """
     of_server = isinstance(error, (ServerError, VerificationError))
     served_alone = bool(cell.inputs.dedicated_records)
@@ -246,8 +244,8 @@ def unserved(
     before: Sequence[Mapping[str, str]],
     reason: str,
 ) -> Tried:
-    """Return the findings of a cell without a server. `before` contains the outcomes of earlier
-    attempts to measure the cell."""
+    """Return the findings of a cell for which no server ran. `before` contains the outcomes of
+    earlier attempts to measure the cell."""
     ended = {"outcome": outcome, "reason": reason}
     found = Findings({**without_server(cell), **experiment.empty_record(cell), **ended})
     return Tried(found, cell.attempt, [*before, ended])

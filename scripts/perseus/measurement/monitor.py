@@ -81,8 +81,8 @@ class Monitor:
 
     Raises:
         GpuError: a GPU is missing (raised by the constructor).
-        Exception: an error ended the thread, but the body of the context raised no error (raised at
-            the end of the context).
+        Exception: an error ended the thread of the monitor. At the end of the context, the monitor
+            raises this error if the body of the context has raised no error.
     """
 
     def __init__(
@@ -119,7 +119,7 @@ class Monitor:
     def _run(self) -> None:
         rows: list[Row] = []
         try:
-            self._sampler.sample()  # increases count from this first sample
+            self._sampler.sample()  # increases begin at this first sample
             due_s = time.monotonic() + self._period_s
             while not self._leaving.wait(max(0.0, due_s - time.monotonic())):
                 rows += self._sampler.sample()

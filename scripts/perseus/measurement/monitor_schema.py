@@ -13,8 +13,8 @@ METRICS = {
         " sample"
     ),
     "server_rss_bytes": (
-        "sum of the resident memory of the server's processes, bytes. Pages that several processes"
-        " share (libraries, shared-memory regions) count once for each process."
+        "sum of the resident memory of the server's processes, in bytes. Pages that several"
+        " processes share (libraries, shared-memory regions) count once for each process."
     ),
     "server_open_files": (
         "number of file descriptors that the server's processes have open. No value if the"
@@ -30,10 +30,10 @@ METRICS = {
     "client_cores_busy": (
         "mean utilisation (0..1) of the client's cores by all processes since the previous sample"
     ),
-    "host_memory_used_bytes": "bytes of memory in use on the host",
+    "host_memory_used_bytes": "memory in use on the host, in bytes",
     "network_received_bytes": (
-        "bytes that the host received since the previous sample. If the server is on this host,"
-        " only the loopback interface counts; otherwise all other interfaces count."
+        "bytes that the host received since the previous sample: on the loopback interface if the"
+        " server is on this host, and on all other interfaces if the server is on another host"
     ),
     "network_sent_bytes": (
         "bytes that the host sent since the previous sample, on the same interfaces as"
@@ -50,25 +50,35 @@ METRICS = {
     **powercap.METRICS,
     **gpu.METRICS,
     "nv_gpu_*": (
-        "Triton's gauges of its GPUs, summed over all GPUs. Utilization is 0..1 per GPU, memory is"
-        " in bytes, and power is in watts."
+        "Triton's gauges of its GPUs. Each value is the sum over all GPUs. The utilization of one"
+        " GPU is 0..1, so the sum may exceed 1. Memory is in bytes, and power is in watts."
     ),
 }
-"""Every metric with its unit and meaning; `*` stands for the rest of the name of a Triton
-metric."""
+"""Every metric with its unit and meaning; `*` stands for the rest of the name of a Triton metric.
+"""
 
 _NAME = pa.dictionary(pa.int32(), TEXT)
 
 MONITOR_SCHEMA = pa.schema(
     [
         column(
-            "time_ns", WHOLE, "ns", "time of the sample, from time.monotonic_ns()", nullable=False
+            "time_ns",
+            WHOLE,
+            "ns",
+            "time of the sample on the monotonic clock, from time.monotonic_ns()",
+            nullable=False,
         ),
         column("metric", _NAME, "", "name of the metric", nullable=False),
-        column("tenant", TEXT, "", "name of the Triton model. Null for metrics of the host."),
+        column(
+            "tenant",
+            TEXT,
+            "",
+            "name of the Triton model that the metric describes. Null for metrics of the host or a"
+            " GPU.",
+        ),
         pa.field("value", REAL, nullable=False, metadata={"unit": "per metric", **METRICS}),
         column(
-            "gpu", pa.int32(), "", "number of the GPU. Null for metrics that do not describe a GPU."
+            "gpu", pa.int32(), "", "index of the GPU. Null for metrics that do not describe a GPU."
         ),
     ]
 )

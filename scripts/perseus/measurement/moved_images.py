@@ -25,8 +25,8 @@ class ImageRecord(BaseModel):
 
 
 def measured_with_another(server: Server, records: Iterable[str]) -> list[str]:
-    """Return the records of cells that were measured with an image that differs from the server's
-    current image.
+    """Return the paths of the records of cells that were measured with an image that differs from
+    the server's current image.
 
     The list is empty if no container engine knows the image. For apptainer, the list is always
     empty, because apptainer reports no image ids. If the image is a file, Snakemake detects its
@@ -42,7 +42,7 @@ def measured_with_another(server: Server, records: Iterable[str]) -> list[str]:
 
 
 def _measured_with(record: Path) -> str | None:
-    """Return the image id in a record; None without a record or an image."""
+    """Return the image id in a record; None if there is no record, or no image in the record."""
     try:
         return ImageRecord.model_validate_json(record.read_bytes()).image_id
     except (OSError, ValidationError):

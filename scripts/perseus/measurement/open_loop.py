@@ -12,7 +12,7 @@ from perseus.study.tasks.measure import MeasureTask
 
 
 def open_loop_s(task: MeasureTask, counted_s: float) -> float:
-    """Return the length of a window that counts requests for `counted_s` seconds."""
+    """Return the length in seconds of a window that counts requests for `counted_s` seconds."""
     return settle_s(task.search, task.slas) + counted_s + grace_s(task.slas)
 
 

@@ -14,7 +14,7 @@ def all_pairs(tenants: int, rng: np.random.Generator) -> list[Step]:
     b), (b,), (b,), (b, c), (c,), …
 
     The round contains one window of each pair, directly between a window of the first tenant alone
-    and a window of the second tenant alone. The first time that a tenant runs alone, it has two
+    and a window of the second tenant alone. A tenant that runs alone for the first time has two
     consecutive windows. For n tenants, a round has n² + n // 2 windows.
     """
     order, met, steps = rng.permutation(tenants).tolist(), set[int](), list[Step]()
@@ -35,7 +35,8 @@ def paths(places: int) -> list[list[int]]:
 
     The construction is Walecki's (B. Alspach, Bulletin of the ICA 52, 2008). For an even number n
     of places, the paths are n / 2 zigzags, each shifted by one place from the previous zigzag. For
-    an odd number, each path also begins and ends at the last place.
+    an odd number of places, the zigzags use all places but the last; each path then begins and ends
+    at the last place.
     """
     even = places - places % 2
     hub = [even] if places % 2 else []

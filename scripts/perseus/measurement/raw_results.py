@@ -17,130 +17,149 @@ _NAME = pa.dictionary(pa.int32(), pa.string())
 
 REQUESTS_SCHEMA = pa.schema(
     [
-        column("window", pa.int32(), "", "number of the window in the cell, counted from 0"),
+        column("window", pa.int32(), "", "index of the window in the cell, starting at 0"),
         column("tenant", _NAME, "", "name of the tenant"),
-        column("intended_ns", pa.int64(), "ns", "intended send time, on the monotonic clock"),
-        column("sent_ns", pa.int64(), "ns", "actual send time, or 0 if the request was not sent"),
+        column(
+            "intended_ns",
+            pa.int64(),
+            "ns",
+            "intended send time of the request, on the monotonic clock",
+        ),
+        column(
+            "sent_ns",
+            pa.int64(),
+            "ns",
+            "actual send time on the monotonic clock, or 0 if the request was not sent",
+        ),
         column(
             "done_ns",
             pa.int64(),
             "ns",
-            "time of the response or of the error, or 0 if the request got neither",
+            "time of the response or of the error on the monotonic clock, or 0 if neither arrived",
         ),
         column(
             "status",
             _NAME,
             "",
-            "outcome of the request: pending, ok, timeout, refused, error or unsent",
+            "outcome of the request: ok, timeout, refused, error, unsent (dropped by the client) or"
+            " pending (no outcome when the window ended)",
         ),
     ]
 )
 
-_BOUND = "one-sided bound of the share of late requests, at the confidence of the verdict"
+_BOUND = "confidence bound of `exceedance`, at the confidence level of the verdict"
 _METHOD = "(docs/explanation/verdict.md)"
 _TRITON = ", from Triton's counters"
 
 WINDOWS_SCHEMA = pa.schema(
     [
         column("attempt", WHOLE, "",
-            "number of the attempt to measure the cell, counted from 1. record.json states which"
-            " attempt counts."),
-        column("window", pa.int32(), "", "number of the window in the cell, counted from 0"),
+            "index of the attempt to measure the cell, starting at 1. The key `attempt` of"
+            " record.json states from which attempt the results of the cell come."),
+        column("window", pa.int32(), "", "index of the window in the cell, starting at 0"),
         column("phase", TEXT, "",
-            "purpose of the window. In a search: warm_up, bracket, bisect, near_limit, certify,"
-            " probe, alone. In closed loops: concurrency, aa. For pairs: warm_up, slowdown. In"
-            " replays: warm_up, shared, alone. In a soak test: soak. In a catalogue: full"
-            " (saturated server), within (load within an SLA)."),
+            "purpose of the window. In a search (docs/explanation/search.md): warm_up, bracket,"
+            " bisect, near_limit, certify, probe (saturation probe), alone (one tenant at its"
+            " certified rate). In closed loops: concurrency, aa. In a slowdown experiment: warm_up,"
+            " slowdown. In replays: warm_up, shared, alone. In a soak test: soak. In a catalogue:"
+            " full (saturated server), within (load within an SLA)."),
         column("scale", REAL, "",
-            "load factor s. The offered rates are base + s x direction, with one value of base and"
-            " direction per tenant. In a closed loop, this is the number of requests in flight of"
-            " each tenant. In the phase within, this is the rate in requests/s."),
+            "load factor s of the window: each tenant has the rate base + s x direction. In a"
+            " closed loop, this is the number of requests in flight of each tenant. In the phase"
+            " within, this is the rate in requests/s. NaN without a load line."),
         column("elapsed_s", REAL, "s", "time from the start of the window to its verdict"),
         column("settle_s", REAL, "s",
-            "settling time at the start of the window. Requests in this time do not count."),
+            "settling time: length of the first part of the window, whose requests do not count for"
+            " the verdict"),
         column("start_ns", pa.int64(), "ns", "start of the window, on the monotonic clock"),
-        column("window_verdict", TEXT, "", "worst verdict of all tenants in the window"),
+        column("window_verdict", TEXT, "",
+            "worst verdict of all tenants in the window (from worst to best: fail, invalid,"
+            " undecided, pass)"),
         column("tenant", TEXT, "", "name of the tenant"),
         column("offered_rps", REAL, "requests/s",
-            "offered rate of the tenant. In a closed loop, this is the throughput of the tenant."),
+            "offered rate of the tenant. In a closed loop: throughput of the tenant."),
         column("requests", WHOLE, "requests",
-            "number of counted requests, without the requests that the client dropped"),
+            "number of the tenant's requests that count for the verdict, without the requests that"
+            " the client dropped"),
         column("effective_requests", REAL, "requests",
-            "number of independent requests that would give as much evidence as the counted"
-            " requests, whose latencies are correlated "
-               + _METHOD),
+            "effective sample size: `requests`, reduced because the latencies of successive"
+            " requests are correlated " + _METHOD),
         column("batches", WHOLE, "batches",
-            "number of batches (groups of consecutive requests) from which the bounds of the"
-            " exceedance are computed "
-               + _METHOD),
+            "number of batches (groups of consecutive requests) from which the bounds of"
+            " `exceedance` are computed " + _METHOD),
         column("errors", WHOLE, "requests",
             "number of requests without a valid response: the sum of timeouts, refused, failed and"
             " unsent"),
-        column("timeouts", WHOLE, "requests", "number of requests that got no response in time"),
+        column("timeouts", WHOLE, "requests",
+            "number of requests that got no response before their timeout"),
         column("refused", WHOLE, "requests", "number of requests that the server refused"),
         column("failed", WHOLE, "requests",
             "number of requests that got an error response other than a refusal"),
         column("unsent", WHOLE, "requests",
             "number of requests that the client dropped because too many requests were in flight"),
-        column("p50_ms", REAL, "ms", "median latency, counted from the intended send time"),
+        column("p50_ms", REAL, "ms",
+            "median latency, measured from the intended send time"),
         column("p95_ms", REAL, "ms", "95th percentile of the latency"),
-        column("p95_low_ms", REAL, "ms", "lower end of the 95 % interval of p95_ms"),
+        column("p95_low_ms", REAL, "ms", "lower end of the 95 % interval of `p95_ms`"),
         column("p95_high_ms", REAL, "ms",
-            "upper end of the 95 % interval of p95_ms. Infinite if there are too few requests."),
+            "upper end of the 95 % interval of `p95_ms`. Infinite if there are too few requests for"
+            " an upper bound."),
         column("p99_ms", REAL, "ms", "99th percentile of the latency"),
-        column("sla_percentile_ms", REAL, "ms", "measured latency at the percentile of the SLA"),
-        column("sla_ms", REAL, "ms", "largest latency that the SLA allows at its percentile"),
+        column("sla_percentile_ms", REAL, "ms",
+            "measured latency at the percentile that the SLA limits, such as p95"),
+        column("sla_ms", REAL, "ms", "largest latency that the SLA allows at the SLA's percentile"),
         column("service_p50_ms", REAL, "ms",
-            "median time from the actual send time to the response"),
+            "median time from the actual send time of a request to its response"),
         column("exceedance", REAL, "share",
-            "share of the counted requests that exceeded the latency of the SLA or failed"
-            " (exceedance)"),
-        column("exceedance_low", REAL, "share", "lower " + _BOUND),
-        column("exceedance_high", REAL, "share", "upper " + _BOUND),
+            "share of late requests: requests that took longer than `sla_ms` or failed"),
+        column("exceedance_low", REAL, "share", "one-sided lower " + _BOUND),
+        column("exceedance_high", REAL, "share", "one-sided upper " + _BOUND),
         column("completed_ratio", REAL, "share",
-            "share of the counted requests that got a valid response by the end of the window"),
+            "share of the requests that got a valid response by the end of the window"),
         column("backlog_growth_rps", REAL, "requests/s",
-            "increase per second of the number of requests in flight " + _METHOD),
+            "growth of the queue: increase per second of the number of requests in flight "
+            + _METHOD),
         column("send_lag_p99_ms", REAL, "ms",
             "99th percentile of the send lag (actual minus intended send time)"),
         column("client_cpu", REAL, "cores",
-            "the larger of two values: CPU time per second of the tenant's busiest client process,"
-            " and CPU time per second of all clients divided by the number of client cores"),
+            "CPU load of the client, as the larger of two values: CPU time per second of the"
+            " tenant's busiest client process, and CPU time per second of all clients divided by"
+            " the number of client cores"),
         column("other_cpu_share", REAL, "0..1",
-            "share of the time of the server's cores that other processes used. Null if the"
-            " server's processes are not visible, for example on another host."),
+            "share of the CPU time of the server's cores that other processes used in the window."
+            " Null if the server's processes are not visible, for example on another host."),
         column("other_process", TEXT, "",
-            "name and id of the busiest process, except the server's processes, that may run on the"
+            "name and id of the busiest process (except the server's processes) that may run on the"
             " server's cores. Empty if no visible process used more than 10 % of a core."),
         column("other_gpu_share", REAL, "0..1",
             "share of the time in which a GPU of the server worked for other processes. With"
-            " several GPUs, this is the largest share. Null without GPUs, or if NVML does not"
+            " several GPUs: the largest share. Null without GPUs, or if NVML does not"
             " report the share."),
         column("slowed", REAL, "times",
-            "largest temporary slowdown of the busy server relative to its usual speed, as a"
-            " factor. The factor is 1 without a significant slowdown, and in windows that are not"
-            " near the limit."),
-        column("verdict", TEXT, "", "verdict on the tenant: pass, fail, undecided or invalid"),
+            "largest factor by which the busy server was temporarily slower than usual in the"
+            " window. The factor is 1 if no slowdown is significant, or if the window is not near"
+            " the limit."),
+        column("verdict", TEXT, "",
+            "verdict on the tenant in this window: pass, fail, undecided or invalid"),
         column("reason", TEXT, "", "reason for the verdict"),
         column("queue_ms", REAL, "ms",
             "mean time that an answered request waits in the server's queue" + _TRITON),
         column("compute_input_ms", REAL, "ms",
             "mean time to prepare the inputs of an answered request" + _TRITON),
         column("compute_ms", REAL, "ms",
-            "mean time to compute the model for an answered request" + _TRITON),
+            "mean time to run the model for an answered request" + _TRITON),
         column("compute_output_ms", REAL, "ms",
             "mean time to prepare the outputs of an answered request" + _TRITON),
         column("client_ms", REAL, "ms",
             "mean time of a request in transport and in the client: mean latency minus queue_ms,"
             " compute_input_ms, compute_ms and compute_output_ms"),
         column("client_cpu_ms", REAL, "ms",
-            "CPU time of the tenant's client divided by the tenant's answered requests. The CPU"
-            " time counts from the start of the window until the server is idle again. Null if no"
-            " request was answered."),
+            "CPU time of the tenant's client per answered request, from the start of the window"
+            " until the server is idle again. Null if no request was answered."),
         column("server_cpu_ms", REAL, "ms",
-            "CPU time of the server divided by the answered requests of all tenants. The CPU time"
-            " counts from the start of the window until the server is idle again. Null if no"
-            " request was answered or the server runs on another host."),
+            "CPU time of the server divided by the answered requests of all tenants, from the start"
+            " of the window until the server is idle again. Null if no request was answered or the"
+            " server runs on another host."),
     ]
 )  # fmt: skip
 

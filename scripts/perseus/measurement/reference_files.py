@@ -22,7 +22,8 @@ def reference_files(repository: Path, task: MeasureTask) -> dict[str, Path]:
     files = [file for each in deployed for file in files_of(each.name, each.preprocessing, loaded)]
     if missing := [file for file in files if not (repository / file).is_file()]:
         raise ServerError(
-            f"{repository} lacks {', '.join(missing)}: remove that folder and run again. The"
-            " next run makes the folder and measures all cells of that scenario again."
+            f"the model repository {repository} lacks {', '.join(missing)}. Remove the whole"
+            " folder of this repository and run again. The next run makes the repository again,"
+            " and measures all cells again that use it."
         )
     return {each.name: repository / answers_file(each.name) for each in deployed}

@@ -12,7 +12,7 @@ from perseus.traffic.client import Client, ClientError
 
 SILENT_S = 5.0  # after this time without a response, the server counts as stopped or hanging
 SILENT_SLAS = 10  # the time without a response must also exceed this multiple of the longest SLA
-UNHEARD_S = 3.0  # more time without statistics than without a response, as readings may fail
+UNHEARD_S = 3.0  # additional time allowed without statistics, because readings may fail
 DYING_S = 1.0  # longest time from the end of a server's connections to the end of its process
 
 
@@ -32,8 +32,8 @@ class ServerLife:
         self._heard_s = time.monotonic()
 
     def served(self, client: int) -> None:
-        """Record that the server executed more requests of a client, even if the client no longer
-        waits for the responses."""
+        """Record that the server executed more requests of a client. The client may no longer wait
+        for the responses."""
         self._served_s[client] = time.monotonic()
 
     def require(self) -> None:
@@ -45,7 +45,7 @@ class ServerLife:
         if self._server.pid is None and unheard_s > self._silent_s + UNHEARD_S:
             raise ServerError(f"the server has sent no statistics for {unheard_s:.0f} s")
         # An overloaded server may answer only requests that have already timed out. Therefore
-        # executed requests count, too.
+        # executed requests also show that the server is alive.
         now_s = time.monotonic()
         silent_s = max(
             min(client.silent_s(), now_s - served_s)
@@ -59,8 +59,8 @@ class ServerLife:
 
 @contextmanager
 def naming_death(server: RunningServer) -> Iterator[None]:
-    """If an error occurs and the server has ended, raise a ServerError that states the end of the
-    server.
+    """If an error occurs and the server has ended, raise a ServerError that says that the server
+    has ended.
 
     If the server ends, the first error may come from a request, from a reading of the statistics,
     or from a client that connects.

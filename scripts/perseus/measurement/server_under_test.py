@@ -51,7 +51,7 @@ NO_SERVER: Final[Mapping[str, Any]] = {
     "request_bytes": {},
     "client_preprocess_ms": {},
 }
-"""Keys of record.json for a cell without a server."""
+"""Keys of record.json for a cell for which no server ran."""
 
 
 @contextmanager
@@ -100,7 +100,7 @@ class ServerUnderTest:
 
 
 def without_server(cell: CellUnderTest) -> dict[str, Any]:
-    """Return the part of record.json that describes the server, for a cell without a server."""
+    """Return the part of record.json that describes the server, if no server ran for the cell."""
     if not cell.server_log.exists():
         cell.server_log.write_text("No server was started.\n")
     return dict(NO_SERVER)

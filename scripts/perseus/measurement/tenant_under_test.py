@@ -36,8 +36,8 @@ names of the outputs.
 
 ANSWER_S = 120.0
 SHIFTS, UNSEEN_MIB = 10, 32
-"""SHIFTS is the largest number of shifts that turn the examples into unseen requests. UNSEEN_MIB is
-the largest memory of all unseen requests in MiB."""
+"""Perseus shifts the examples at most SHIFTS times to make unseen requests. All unseen requests
+together use at most about UNSEEN_MIB MiB of memory."""
 
 
 @dataclass(frozen=True)
@@ -47,8 +47,8 @@ class TenantUnderTest:
     `examples` contains the inputs of the model by name, shape (n, ...) for n examples. Images have
     shape (n, 3, height, width). `reference` contains the correct responses to the examples, or is
     None for a model that the study does not deploy. If `has_batches` is false, a request contains
-    one example. If the server already had the model, `served` describes the model. With
-    preprocessing, `pictures` contains the encoded images.
+    one example. If the server already had the model, `served` describes the model. If the tenant
+    has preprocessing, `pictures` contains the encoded images.
     """
 
     settings: MeasuredTenant
@@ -74,8 +74,8 @@ class TenantUnderTest:
 
     @property
     def load_images(self) -> list[list[int]]:
-        """Return, for each request of the load, the indices of its examples. The client sends these
-        requests in turn."""
+        """Return, for each request of the load, the indices of its examples. The client sends the
+        requests of the load in turn."""
         return request_images(self.count, self.settings.request_batch_size)
 
     def batches(self, parts: Sequence[Sequence[int]]) -> list[Mapping[str, Tensor]]:
@@ -108,8 +108,8 @@ class TenantUnderTest:
         return sum(tensor.nbytes for each in requests for tensor in each.values()) / len(requests)
 
     def load_route(self, timeout_s: float) -> AbstractContextManager[Route]:
-        """Open the route (server address and contents) of the requests of the load. A request times
-        out after `timeout_s`."""
+        """Prepare the address and the contents of the requests of the load. A request times out
+        after `timeout_s`."""
         return self._route(self.load_images, timeout_s)
 
     @contextmanager
@@ -143,7 +143,7 @@ class TenantUnderTest:
         return replace(self, pictures=None, examples=examples).batches(self.load_images)
 
     def route_of(self, batches: Sequence[Batch]) -> AbstractContextManager[Route]:
-        """Open the route of requests with these inputs and a timeout of ANSWER_S seconds."""
+        """Open the route of requests with the inputs `batches` and a timeout of ANSWER_S."""
         return self.open_route(self.model, batches, ANSWER_S, self.outputs)
 
     def _route(
@@ -153,7 +153,7 @@ class TenantUnderTest:
 
 
 def _shifted(values: Tensor, places: int) -> Tensor:
-    """Return the values of each example, shifted cyclically by this number of places."""
+    """Return the values of each example, shifted cyclically by `places`."""
     return np.roll(values.reshape(len(values), -1), places, axis=1).reshape(values.shape)
 
 

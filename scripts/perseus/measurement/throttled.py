@@ -21,7 +21,7 @@ EXPLAINED: Final = (Outcome.UNSTEADY, Outcome.DISTURBED, Outcome.CLIENT_LIMITED)
 
 @dataclass(frozen=True)
 class QuotaWatch:
-    """The CPU quota, None without a quota, and its counters at the start of the measurement."""
+    """The CPU quota (None without a quota), and its counters at the start of the measurement."""
 
     quota: CpuQuota | None
     before: Throttling
@@ -34,9 +34,9 @@ class QuotaWatch:
     def named(self, found: Findings, task: MeasureTask) -> Findings:
         """Return the findings of a cell with the additional key `throttled`.
 
-        `throttled` states in which share of the quota's periods the quota stopped server and
-        client, and is None if this share is at most LITTLE. If the quota can cause the outcome, the
-        outcome becomes `throttled`.
+        `throttled` is a text with the share of the quota's periods in which the quota stopped
+        processes of the cell. `throttled` is None without a quota, or if this share is at most
+        LITTLE. If the quota can cause the outcome, the outcome becomes `throttled`.
         """
         share = self.quota.throttling().share_since(self.before) if self.quota else 0.0
         if self.quota is None or share <= LITTLE:
@@ -57,4 +57,4 @@ def warnings(record: Mapping[str, Any]) -> Iterator[str]:
     """Yield a warning if a CPU quota stopped the server or the client of a cell. `record` is the
     cell's part of record.json."""
     if message := record.get("throttled"):
-        yield f"{message}: the measured limits are the limits of the quota"
+        yield f"{message}: the measured limits are valid only with this quota"

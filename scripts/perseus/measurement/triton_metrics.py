@@ -59,8 +59,8 @@ def told_precisions(text: str) -> dict[str, str]:
     """Return the precision in which each model is computed, in the notation of the configuration
     (for example fp32).
 
-    The result contains only models whose backend has a metric for the precision. Raises ValueError
-    if the text is not in Prometheus's text format.
+    The dictionary contains only models whose backend has a metric for the precision. Raises
+    ValueError if the text is not in Prometheus's text format.
     """
     return {
         sample.labels["model"]: sample.labels["precision"].replace("f32", "fp32", 1)

@@ -27,17 +27,16 @@ from perseus.traffic.requests import MS
 
 UNSEEN_LIMIT_S: Final = 2.0
 DOUBTFUL: Final = 1.2
-"""Ratio of the throughput to the limit above which the throughput is doubtful."""
+"""If the ratio of throughput to limit exceeds this number, the throughput is doubtful."""
 
 MAX_HOST_GAIN: Final = 1.8
-"""Up to this ratio of throughput and limit, a faster host is the likely cause; above, a cache. The
-ratio is the product of two factors: a busy server is up to 1.2 times as fast as an idle server,
-whose processor sleeps, and a host is up to 1.5 times as fast as a minute before. A cache causes a
-much larger ratio."""
+"""Largest ratio of throughput to limit that a faster host can explain; a larger ratio suggests a
+cache. The ratio is the product of two factors: a busy server is up to 1.2 times as fast as an idle
+server, whose processor sleeps, and a host is up to 1.5 times as fast as a minute before."""
 
 MIN_REQUESTS: Final = 20
-"""Least number of requests of a window that counts. In a window with fewer requests, the first and
-the last request distort the throughput."""
+"""The module ignores windows with fewer requests, because the first and the last request distort
+their throughput."""
 
 
 @dataclass(frozen=True)

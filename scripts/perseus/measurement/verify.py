@@ -30,10 +30,10 @@ def verify(tenants: Sequence[TenantUnderTest]) -> dict[str, float | None]:
     load.
 
     The function sends a request of the smallest size, a request with all examples (or as many as
-    the server accepts), and the requests of the load. Without reference responses, the function
-    sends each request twice, and compares both responses. The error is None if the responses to the
-    same request may differ. Raises VerificationError if a relative error exceeds the tolerance, or
-    if a model does not respond.
+    the server accepts), and each request that the client later sends as load. Without reference
+    responses, the function sends each request twice, and compares both responses. The error is None
+    if the responses to the same request may differ. Raises VerificationError if a relative error
+    exceeds the tolerance, or if a model does not respond.
     """
     return {tenant.name: _verified(tenant) for tenant in tenants}
 
@@ -84,8 +84,8 @@ def _checked_against(
     )
     if not error <= limit:
         raise VerificationError(
-            f"the server's responses for {tenant.name} differ from those of the original model by a"
-            f" relative error of {error:.2g} (allowed: {limit:g}); nothing was measured."
+            f"the server's responses for {tenant.name} differ from the responses of the original"
+            f" model by a relative error of {error:.2g} (allowed: {limit:g}); nothing was measured."
             " See server.log"
         )
     return error if reference.is_deterministic else None

@@ -3,9 +3,10 @@
 The relative error of a response is its difference from the reference response, divided by the
 signal. The signal says how much the responses to different images differ.
 
-An error relative to the size of the outputs, or a fixed threshold, would not detect a server that
-always gives the same response. The output of a neural network can be a large constant plus a small
-part that depends on the image. Some networks with random weights have outputs of only about 1e-9.
+Two simpler criteria would not detect a server that always gives the same response. The first is the
+difference divided by the largest output: the output of a neural network can be a large constant
+plus a small part that depends on the image. The second is a fixed threshold for the difference:
+some networks with random weights have outputs of only about 1e-9.
 """
 
 from __future__ import annotations
@@ -21,20 +22,21 @@ from perseus.models.tensors import Tensor
 Array = NDArray[np.float32]
 
 TOLERANCES: Final = {"fp32": 1e-3, "fp16": 0.5, "bf16": 2.0, "int8": 3.0}
-"""Largest relative error of a response that rounding can explain, for each numeric precision.
+"""Largest relative error of a response, for each numeric precision. Rounding can explain an error
+up to this value.
 
-For thirteen architectures with random weights, the relative error to torch of ONNX Runtime and
-OpenVINO on a CPU was 2e-6 to 1.2e-4 in fp32, and 0.04 to 1.1 in bf16. In ONNX Runtime on a CPU, the
-relative error was 0.006 to 0.12 in fp16 (nine architectures), and 0.5 to 3.3 in int8 (ten
-architectures). For comparison, a server that gives the mean response to every image has a relative
-error of 3.6 to 6.7, and a server that confuses images has 6 or more. Perseus has no measurements of
-these errors on a GPU.
+The responses of ONNX Runtime and OpenVINO on a CPU were compared with the outputs that torch
+computes. For thirteen architectures with random weights, the relative error was 2e-6 to 1.2e-4 in
+fp32, and 0.04 to 1.1 in bf16. In ONNX Runtime on a CPU, the relative error was 0.006 to 0.12 in
+fp16 (nine architectures), and 0.5 to 3.3 in int8 (ten architectures). For comparison, a server that
+gives the mean response to every image has a relative error of 3.6 to 6.7, and a server that returns
+the response to another image has 6 or more. Perseus has no measurements of these errors on a GPU.
 """
 
 
 REPEATED: Final = TOLERANCES["fp16"]
-"""Largest relative difference between two responses to the same request that rounding can explain,
-for a model with an unknown numeric precision."""
+"""For a model with an unknown numeric precision: the largest relative difference between two
+responses to the same request. Rounding can explain a difference up to this value."""
 
 
 def signal(outputs: Tensor) -> float:
@@ -85,9 +87,9 @@ def scale_of(answers: Sequence[Tensor], tolerance: float) -> float:
     """Return the divisor that converts an error of an output into a relative error; 0 if all values
     of the output are 0, or if the output is empty.
 
-    The divisor is the `signal` of the responses, or the standard deviation of all their numbers if
-    their shapes differ. The divisor is at least the largest absolute value times ROUNDING /
-    `tolerance`, so that rounding stays within the tolerance.
+    The divisor is the `signal` of the responses. If the responses have different shapes, the
+    divisor is the standard deviation of all their numbers. The divisor is at least the largest
+    absolute value times ROUNDING / `tolerance`, so that rounding stays within the tolerance.
     """
     numbers = [each.astype(np.float64) for each in answers]
     flat = np.concatenate([each.ravel() for each in numbers])

@@ -136,8 +136,8 @@ class Detector:
 class Timm:
     """A network of timm.
 
-    `name` may end in .TAG, the name of trained weights. `size` is the height and width of the input
-    in pixels, for networks with a fixed input size.
+    `name` may end in .TAG, where TAG is the name of trained weights. `size` is the height and width
+    of the input in pixels, for networks with a fixed input size.
     """
 
     name: str

@@ -16,7 +16,8 @@ from typing import Any, Final, NamedTuple
 WRAPPERS: Final = frozenset(
     {"module", "_orig_mod", "_fsdp_wrapped_module", "_checkpoint_wrapped_module"}
 )
-"""Parts of a weight's name that wrappers of the network or of its modules add."""
+"""If a wrapper surrounds the network or one of its modules, the wrapper adds one of these parts to
+the names of the weights."""
 COUNTS: Final = frozenset({"n_averaged"})
 """Names of values in the state_dict of AveragedModel that are not weights."""
 
@@ -24,16 +25,16 @@ State = Mapping[str, Any]
 
 
 class CheckpointError(ValueError):
-    """Error: a checkpoint has no weights of the network, or several alternatives. The message says
-    what to do."""
+    """Error: a checkpoint does not contain the weights of the network, or contains them several
+    times. The message says what to do."""
 
 
 class Found(NamedTuple):
     """One complete set of a network's weights in a checkpoint.
 
     `key` is the key of the state_dict in the checkpoint, empty if the checkpoint itself is the
-    state_dict. `prefix` is the text that the checkpoint puts before the network's name of each
-    weight.
+    state_dict. In the checkpoint, the name of each weight is `prefix` followed by the name of the
+    weight in the network.
     """
 
     key: str
@@ -65,11 +66,11 @@ def weights_of(states: Mapping[str, State], names: Collection[str], path: Path) 
     """Return the weights of a network, by their names in the network, from the state_dicts of a
     checkpoint.
 
-    `names` has the names of all weights of the network. If the only state_dict lacks some of these
-    names, the function returns this state_dict unchanged.
+    `names` has the names of all weights of the network. If there is only one state_dict, and it
+    lacks some of the `names`, the function returns the state_dict unchanged.
 
-    Raises CheckpointError if the names occur several times, or if none of several state_dicts has
-    all names. The message says how to save the right weights.
+    Raises CheckpointError if the checkpoint has all names several times, or if it has several
+    state_dicts and none has all names. The message says how to save the right weights.
     """
     found = [each for key, state in states.items() for each in _with(key, state, names)]
     if len(found) == 1:
@@ -98,8 +99,8 @@ def weights_of(states: Mapping[str, State], names: Collection[str], path: Path) 
 
 
 def _with(key: str, state: State, names: Collection[str]) -> Iterator[Found]:
-    """Yield the weights of the network for each prefix with which a state_dict contains all
-    `names`."""
+    """For each prefix under which a state_dict contains all `names`, yield the weights of the
+    network."""
     plain = {_plain(name): value for name, value in state.items() if name not in COUNTS}
     if len(plain) < len(state.keys() - COUNTS):  # two names differ only in wrappers
         plain = dict(state)

@@ -23,8 +23,8 @@ Source: in ssdlite320_mobilenet_v3_large, the scores of torch and ONNX Runtime d
 """
 ONE_IN: Final = 100
 """The check accepts one wrong detection in this number of detections. A network drops detections
-that overlap with others or exceed a limit, and rounding can decide which of two detections with
-equal scores the network drops."""
+that overlap with other detections, and returns only a limited number of detections. Rounding can
+decide which of two detections with equal scores the network drops."""
 
 
 def detections_error(
@@ -33,15 +33,15 @@ def detections_error(
     scales: Mapping[str, float],
     sorted_by: str,
 ) -> float:
-    """Return the largest relative error of the detections in a response. Row i of all outputs
-    together describes detection i.
+    """Return the largest relative error of the detections in a response. Row i of each output
+    describes detection i.
 
     The function compares each expected detection with the most similar detection of the response,
-    among detections whose score differs from the expected score by at most TIE. The function then
-    ignores the largest errors, one for every ONE_IN detections. `sorted_by` is the name of the
-    output with the scores. A wrong label has an error of 1. The result is infinite if outputs are
-    missing, if the number of detections is wrong, if values are not finite, or if the scores do not
-    descend.
+    among detections whose score differs from the expected score by at most TIE. For every
+    ONE_IN detections, the result leaves out one error, the largest errors first. `sorted_by` is the
+    name of the output with the scores. A wrong label has an error of 1. The result is infinite if
+    outputs are missing, if the number of detections is wrong, if values are not finite, or if the
+    scores do not descend.
     """
     if any(
         name not in answer or answer[name].shape != of.shape or not np.isfinite(answer[name]).all()

@@ -33,8 +33,8 @@ def write_ensemble(
 ) -> None:
     """Write the preprocessing model and the ensemble into the repository `root`.
 
-    `pictures` is the file pictures.npz of the network, which contains its preprocessing. `check` is
-    the network's export record (check.json), which contains its inputs and outputs.
+    The function reads the preprocessing from the file `pictures` (pictures.npz), and the inputs and
+    outputs of the network from its export record `check` (the content of check.json).
     """
     wanted = Pictures.read(pictures).preprocessing
     (image,), (scores,) = (tensors := ModelTensors.of(check)).inputs, tensors.outputs

@@ -18,8 +18,8 @@ def random_images(count: int, size: int, seed: int) -> Array:
     around zero.
 
     An image has a grid of 1 x 1 to 16 x 16 coloured patches, plus noise, and a random contrast.
-    Without the patches, pooling makes the images nearly equal, so the responses of a network hardly
-    differ.
+    Without the patches, the pooling in a network would make the images nearly equal, and its
+    responses would hardly differ.
     """
     rng = np.random.default_rng([seed, size])
     images = np.empty((count, 3, size, size), np.float32)
@@ -43,10 +43,10 @@ def examples(
 ) -> dict[str, Tensor]:
     """Return `count` seeded examples of each input, shape (count, *dims).
 
-    Square images in FP32 are `random_images`, and other floating-point numbers have a standard
-    normal distribution. Integers of one byte take any value, like pixels. Wider integers are 0 or
-    1, which is valid for every vocabulary, mask and index. If `values` is given, all numbers are
-    uniformly distributed over the range `values`.
+    An FP32 input for square images gets `random_images`; other floating-point inputs get numbers
+    with a standard normal distribution. Integers of one byte take any value, like pixels. Wider
+    integers are 0 or 1: every vocabulary, mask and index accepts these values. If `values` is
+    given, all numbers are uniformly distributed over the range `values`.
     """
     rng = np.random.default_rng([seed, count])
     return {each.name: _values(each, count, seed, rng, values) for each in inputs}

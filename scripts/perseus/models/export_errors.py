@@ -1,9 +1,10 @@
 """Write and read export errors. If Perseus cannot export a model, the model file contains the error
 message.
 
-The pipeline handles a file with an error message like a model file. For a model in one setting of a
-grid or in a survey, a table has the error message in place of results, and Perseus measures all
-other models and settings. For any other model, `require_model` stops the job.
+Snakemake handles a file with an error message in the same way as a model file. If the model belongs
+to a setting of a grid or to an experiment `catalogue`, a table has the error message in place of
+results. The export error does not stop the measurements of other models and settings. For any other
+model, `require_model` stops the job.
 """
 
 from __future__ import annotations
@@ -17,11 +18,13 @@ from perseus.host.files import whole
 HEADER: Final = b"Perseus has no model here: "
 
 TEMPORARY_ERRORS: Final = (ImportError, MemoryError, OSError)
-"""Exceptions that the machine causes, not the network: a later run of the same job may succeed."""
+"""Exceptions that are due to the machine, not to the neural network. A later run of the same job
+may succeed."""
 
 
 class NoModelError(RuntimeError):
-    """Error: a model file contains an export error. The message is the export error."""
+    """Error: a model file contains an export error. The message of this exception repeats the
+    export error."""
 
 
 def export_or_write_error(

@@ -23,7 +23,8 @@ MAX_BYTES: Final = 2**31 - 1  # largest size of a protobuf message, and so of th
 
 
 def external_files(source: Path) -> list[str]:
-    """Return the existing files in the folder of an ONNX file that contain its external data.
+    """Return the paths of the existing files with external data of an ONNX file, in the folder of
+    the ONNX file.
 
     The result is empty if the file is not an ONNX file, or if the package onnx is not installed.
     """
@@ -75,10 +76,10 @@ def load_external_data(model: onnx.ModelProto, source: Path) -> None:
 
 
 def sha256_with_data(source: Path) -> str:
-    """Return the SHA-256 of an ONNX file.
+    """Return one SHA-256 for an ONNX file and its files with external data: the SHA-256 of the
+    SHA-256 digests of all these files.
 
-    For an ONNX file with external data, the result is the SHA-256 of the SHA-256 digests of all
-    files.
+    Without external data, the result is the SHA-256 of the ONNX file.
     """
     digests = [sha256(path) for path in (source, *map(Path, external_files(source)))]
     return (
@@ -87,7 +88,7 @@ def sha256_with_data(source: Path) -> str:
 
 
 def _locations(model: onnx.ModelProto) -> list[str]:
-    """Return the names of the files with external data, as the ONNX file states these names."""
+    """Return the names of the files with external data, as written in the ONNX file."""
     from onnx.external_data_helper import uses_external_data
 
     apart = [each for each in stored_tensors(model) if uses_external_data(each)]

@@ -18,8 +18,8 @@ JPEG_QUALITY: Final = 90
 def read_images(paths: Sequence[Path], transform: Callable[[Any], Any]) -> Tensor:
     """Read image files as one batch, shape (n, 3, H, W).
 
-    `transform` (for example `networks.preset`) converts an RGB image of Pillow into a tensor (3, H,
-    W). Raises ExportError if a file is not a complete PNG or JPEG image.
+    `transform` (for example the result of `networks.preset`) converts an RGB image of Pillow into a
+    tensor (3, H, W). Raises ExportError if a file is not a complete PNG or JPEG image.
     """
     from PIL import Image
 
@@ -38,8 +38,8 @@ def random_pictures(folder: Path, count: int, seed: int) -> tuple[str, ...]:
     """Write `count` seeded random JPEG images of the size PICTURE_PX (width, height) into `folder`.
     Return the paths of the images.
 
-    As in photos, colours vary equally strongly over distances from the whole image down to 4 pixels
-    (D. Field, J. Opt. Soc. Am. A 4, 1987). Therefore the file sizes and decoding times are
+    As in photos, the colours vary equally strongly at all distances from 4 pixels to the size of
+    the image (D. Field, J. Opt. Soc. Am. A 4, 1987), which makes file sizes and decoding times
     realistic.
     """
     from PIL import Image

@@ -23,9 +23,8 @@ SCHEMAS: Final = (
 
 
 def declare(torch: ModuleType) -> Any:
-    """Declare the missing operators. The caller imports torchvision afterwards.
-
-    The operators disappear when Python deletes the returned object.
+    """Declare the missing operators to torch. The caller must import torchvision afterwards, and
+    must keep the returned object: the operators disappear when Python deletes this object.
     """
     library = torch.library.Library("torchvision", "FRAGMENT")
     for schema in SCHEMAS:

@@ -23,10 +23,10 @@ class NetworkCost:
     `flops` is the number of operations: one multiplication and one addition count as two
     operations. For convolutions and matrix products, `flops` counts all operations; for any other
     node, `flops` counts one operation per element of the first output. `weight_bytes` is the size
-    of the weights in the file. `traffic_bytes` is the number of bytes that all nodes read and write
-    if no data is cached between nodes. `working_set_bytes` is the size of the weights plus the
-    largest size of the inputs and outputs of one node; a cache of this size could hold the data of
-    the whole inference. `operators` is the number of nodes.
+    of the weights in the ONNX file. `traffic_bytes` is the number of bytes that all nodes read and
+    write if no data is cached between nodes. `working_set_bytes` is the size of the weights plus
+    the largest size of the inputs and outputs of one node; a cache of this size can hold the data
+    of the whole inference. `operators` is the number of nodes.
     """
 
     flops: float
@@ -111,8 +111,8 @@ def _scopes(
 
 
 def _tensors(graph: onnx.GraphProto) -> dict[str, _Tensor]:
-    """Return the tensors of known shape in a graph, by name, without the tensors of graphs inside
-    its nodes."""
+    """Return the tensors of known shape in a graph, by name. The result does not contain the
+    tensors of graphs inside the nodes of this graph."""
     constants = {name for node in graph.node if node.op_type == "Constant" for name in node.output}
     typed = [
         (each.name, each.type.tensor_type)

@@ -1,8 +1,8 @@
 """Export a neural network of timm, or a detection or segmentation network of torchvision, to ONNX.
 
-torch.onnx.export writes the ONNX file, and Perseus compares the responses of torch with the
-responses of ONNX Runtime. Then Perseus treats the ONNX file like an ONNX file of the user
-(`own_onnx`).
+torch.onnx.export writes the ONNX file, and Perseus compares the responses of ONNX Runtime with the
+outputs that torch computes. After this comparison, Perseus treats the ONNX file like an ONNX file
+of the user (`own_onnx`).
 """
 
 from __future__ import annotations
@@ -38,16 +38,14 @@ torchvision, which have larger feature maps, 4 images are enough."""
 
 
 def export_network(task: NetworkTask, onnx_path: Path, reference_path: Path) -> dict[str, Any]:
-    """Export a network to `onnx_path`, and write its examples and responses to `reference_path`.
-    Return the export record (the content of check.json).
-
-    Both files have the same format as the files of `own_onnx.take_onnx`.
+    """Export a network to `onnx_path`. Write examples, and the responses of the network to these
+    examples, to `reference_path`. Return the export record (the content of check.json).
 
     The input has the name "input" and contains images (n, 3, H, W). If the network does not name
     its outputs, its only output has the name "output". If the network does not support batches,
-    `notes` in the record says why. Raises ExportError for an unknown architecture or unknown
-    weights, a state_dict that does not fit, an input size that the network rejects, a network that
-    torch cannot export, and a failed check.
+    `notes` in the record says why. Raises ExportError if the architecture or the weights are
+    unknown, if the weights or the input size do not fit the architecture, if torch cannot export
+    the network, or if the check fails.
     """
     of = of_library(task.architecture, task.input_size)
     size = task.input_size or of.input_px
@@ -86,7 +84,8 @@ def _network(of: Library, task: NetworkTask, size: int) -> torch.nn.Module:
 def _reference(
     of: Library, network: torch.nn.Module, asked: Mapping[str, Tensor], what: str
 ) -> Reference:
-    """Return the reference: the examples, and the response of torch to each single example."""
+    """Return the reference: the examples, and the outputs that torch computes for each single
+    example."""
     torch, _ = import_torchvision()
     alone = np.asarray(asked["input"])[:, np.newaxis]
     try:
@@ -104,16 +103,16 @@ def _reference(
 
 
 def _named(answer: Any) -> dict[str, torch.Tensor]:
-    """Return the output tensors in a response of torch, by name.
+    """Return the output tensors that the network returns in torch, by name.
 
-    Raises ExportError if the response contains anything other than tensors.
+    Raises ExportError if the network returns a value that is not a tensor.
     """
     torch, _ = import_torchvision()
     named = answer if isinstance(answer, dict) else {"output": answer}
     if not all(isinstance(each, torch.Tensor) for each in named.values()):
         raise ExportError(
-            "the network returns more than tensors. Export the network yourself, and set the key"
-            " `onnx` to the file"
+            "the network returns values that are not tensors. Export the network yourself, and set"
+            " the key `onnx` to the file"
         )
     return dict(named)
 
@@ -148,7 +147,9 @@ def _write(
                 write(images[:2])
                 return []
             except ExportError as error:
-                notes.append(f"{what} takes no batches after the export: {_first_line(error)}")
+                notes.append(
+                    f"{what} does not support batches after the export: {_first_line(error)}"
+                )
         write(images[:1], is_batch_open=False, is_traced=isinstance(of, Detector))
     return notes
 

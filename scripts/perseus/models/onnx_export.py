@@ -1,9 +1,9 @@
-"""Export a classification CNN of torchvision to ONNX, and check that the responses of the ONNX file
-equal the responses of torch.
+"""Export a classification CNN of torchvision to ONNX, and check that the ONNX file gives the same
+responses as the network in torch.
 
 The function `export_model` builds the network, writes `model.onnx` with a variable batch size, runs
-the file in ONNX Runtime, and compares the responses with the responses of torch. If the responses
-differ, no file remains.
+the file in ONNX Runtime, and compares the responses with the outputs that torch computes. If the
+responses differ, no file remains.
 """
 
 from __future__ import annotations
@@ -61,14 +61,14 @@ LARGEST_BYTES: Final = 2**31 - 2**20
 
 
 def export_model(task: ExportTask, onnx_path: Path, reference_path: Path) -> dict[str, Any]:
-    """Export a model to `onnx_path`, and write its reference (images and responses of torch) to
-    `reference_path`. Return the export record (the content of check.json).
+    """Export a model to `onnx_path`, and write its reference (images, and the outputs that torch
+    computes for these images) to `reference_path`. Return the export record (the content of
+    check.json).
 
     The ONNX file has the input "input" float32 [batch, 3, H, W] and the output "output" float32
     [batch, classes], and contains the weights. The function writes both files only after the check
-    has passed. Raises ExportError for an unknown architecture or weights name, a state_dict that
-    does not fit, an image that cannot be read, an input size that the network rejects, and a failed
-    check.
+    has passed. Raises ExportError if the architecture or the weights are unknown, if the weights or
+    the input size do not fit the architecture, if an image cannot be read, or if the check fails.
     """
     torch, _ = import_torchvision()
     network, images, output = answered(task)
@@ -102,7 +102,7 @@ def surveyed_export(
     """Export a model of an experiment `catalogue`. If the network cannot be exported, write the
     reason to `onnx_path`.
 
-    The function always writes the reference, because a runtime that needs no ONNX file may serve
+    The function writes the reference even then, because a runtime that needs no ONNX file may serve
     the network. Raises ExportError if torch cannot run the network.
     """
     check = export_or_write_error(
@@ -121,10 +121,10 @@ def surveyed_export(
 def answered(task: ExportTask) -> tuple[torch.nn.Module, Tensor, Array]:
     """Return the network, its images (n, 3, H, W), and its responses to the images (n, classes).
 
-    For uint8 requests, the returned images are pixels, and the returned network first normalises
-    these pixels. The responses come from the network without this normalisation, with inputs from
-    the function `normalised`. Raises ExportError for unknown names, and for weights or an input
-    size that does not fit the network.
+    For uint8 requests, the function returns images of pixels, and a network that normalises these
+    pixels itself. To compute the responses, the function `normalised` normalises the pixels, and
+    the network runs without its own normalisation. Raises ExportError for unknown names, and for
+    weights or an input size that does not fit the network.
     """
     torch, torchvision = import_torchvision()
     require_known(
@@ -158,9 +158,8 @@ def tensors_of(images: Tensor, scores: Array) -> ModelTensors:
 def images_to_ask(files: Sequence[str], size: int, seed: int, like: Any, request: str) -> Tensor:
     """Return the images for the check of a network, shape (n, 3, size, size).
 
-    The images come from `files`. If `files` is empty, the images are random.
-
-    The preprocessing `like` converts the files. For uint8 requests, the images are not normalised.
+    The function reads the images from `files` and applies the preprocessing `like`. If `files` is
+    empty, the images are random. For uint8 requests, the images are not normalised.
     """
     if files:
         transform = pixels_by(like) if request == "uint8" else like
@@ -214,8 +213,8 @@ def compared(onnx_path: Path, reference: Reference, what: str, tolerance: float)
 def keep_answers(
     onnx_path: Path, tensors: ModelTensors, reference: Reference, npz: Path
 ) -> dict[str, Any]:
-    """Write the reference of an ONNX file. Return the tensors, hash, size and cost of the ONNX file
-    for the export record."""
+    """Write the reference of an ONNX file. Return the entries of the export record that describe
+    the ONNX file: its inputs and outputs, hash, size and cost."""
     reference.write(npz)
     return {
         **tensors.plain(),

@@ -39,11 +39,11 @@ def convert(
     reference_path: Path,
     converted_path: Path,
 ) -> dict[str, Any]:
-    """Convert an ONNX file and write the result to `converted_path`. Return the comparison of the
-    converted file's responses with the responses of torch.
+    """Convert an ONNX file and write the result to `converted_path`. Return a record with the
+    relative error of the converted file's responses and the hashes of both files.
 
     Raises ExportError if the file cannot be converted, or if its responses (in ONNX Runtime on the
-    CPU) differ by more than rounding to `precision` explains.
+    CPU) differ from the reference by more than rounding to `precision` explains.
     """
     import onnx
 
@@ -74,7 +74,8 @@ def _half(onnx_path: Path, examples: Examples) -> onnx.ModelProto:
 
 
 def _quantised(onnx_path: Path, examples: Examples) -> onnx.ModelProto:
-    """Return the network in int8 with explicit quantisation (nodes Q and DQ), as TensorRT requires.
+    """Return the network in int8 with explicit quantisation (QuantizeLinear and DequantizeLinear
+    nodes), as TensorRT requires.
 
     The quantisation is symmetric, with one scale per channel of the weights, and without
     quantisation of the bias.
@@ -123,7 +124,7 @@ def _with_channels(model: onnx.ModelProto) -> onnx.ModelProto:
     """Return the network in an opset that supports one quantisation scale per channel of the
     weights.
 
-    Raises ExportError if the package onnx cannot convert the network to this opset.
+    Raises ExportError if the package onnx cannot convert the network to OPSET_OF_CHANNELS.
     """
     import onnx
 

@@ -17,8 +17,8 @@ from perseus.study.tasks.own_examples import OwnExamples, Pixels, Values
 
 
 def own_examples(asked: OwnExamples, inputs: Sequence[TensorSpec], seed: int) -> dict[str, Tensor]:
-    """Return the examples of each input, shape (n, *dims). Raises ExportError with all
-    `example_problems`, if there are any."""
+    """Return the examples of each input, shape (n, *dims). If there are `example_problems`, raises
+    ExportError with all of them."""
     if wrong := list(example_problems(asked, inputs)):
         raise ExportError("; ".join(wrong))
     if asked.inputs:
@@ -32,8 +32,8 @@ def own_examples(asked: OwnExamples, inputs: Sequence[TensorSpec], seed: int) ->
 
 
 def example_problems(asked: OwnExamples, inputs: Sequence[TensorSpec]) -> Iterator[str]:
-    """Yield the reasons why the examples in the configuration do not fit a model with these
-    inputs."""
+    """Yield the reasons why the examples in the configuration do not fit a model with the inputs
+    `inputs`."""
     if asked.inputs:
         yield from _problems_of_file(Path(asked.inputs), inputs)
     if asked.images:
@@ -104,7 +104,10 @@ def _problems_of_images(pixels: Pixels, inputs: Sequence[TensorSpec]) -> Iterato
     (only,) = inputs
     if (layout := _layout(pixels, only)) is None:
         wanted = f"layout: {pixels.layout}" if pixels.layout else "layout: nchw or nhwc"
-        yield f"images: input {only} has no dimension of 1 or 3 channels ({wanted})"
+        yield (
+            f"images: input {only} must fit exactly one layout of an image with 1 or 3 channels"
+            f" ({wanted})"
+        )
         return
     channels = only.dims[0 if layout == "nchw" else -1]
     for key in ("mean", "std"):
@@ -149,7 +152,7 @@ def _problems_of_values(values: Values, of: TensorSpec) -> Iterator[str]:
     least, most = float(limits.min), float(limits.max)
     if values.low < least or values.high > most:
         yield (
-            f"values: {values.low:g} to {values.high:g} do not fit its input {of.name!r} of type"
+            f"values: {values.low:g} to {values.high:g} do not fit the input {of.name!r} of type"
             f" {of.datatype}"
         )
 

@@ -1,4 +1,4 @@
-"""Check the user's weights and ONNX files before any job uses these files."""
+"""Check the user's weights and ONNX files before any job uses a file."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from perseus.study.planning import own_examples
 
 
 def problems(models: Iterable[tuple[Model, Sequence[str]]]) -> Iterator[str]:
-    """Yield the reasons why Perseus cannot use the files of these models. The function runs no
-    model.
+    """Yield the reasons why Perseus cannot use the files of the models in `models`. The function
+    runs no model.
 
     `models` contains each model with the paths of its image files. If a check needs a package that
     is not installed here, only the export job of the model makes this check.
@@ -55,7 +55,8 @@ def _of_built(model: Model, images: Sequence[str]) -> Iterator[str]:
     if model.weights_file:
         require_fit(of, Path(model.weights_file))
     elif model.weights not in ("random", *known):
-        yield f"weights: {model.architecture} has only {' and '.join(['random', *known])}"
+        choices = "' or '".join(["random", *known])
+        yield f"weights: for {model.architecture}, write '{choices}'"
 
 
 def _is_installed(package: str) -> bool:

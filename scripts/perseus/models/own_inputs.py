@@ -33,7 +33,7 @@ def inputs_of(graph: onnx.GraphProto) -> list[onnx.ValueInfoProto]:
 
 def declared(value: onnx.ValueInfoProto) -> TensorSpec:
     """Return an input or output with all sizes that the file declares. The first size may be the
-    batch.
+    batch size.
 
     If Triton does not support the type of the tensor, `datatype` has ONNX's name of the type.
     """
@@ -54,7 +54,7 @@ def declared(value: onnx.ValueInfoProto) -> TensorSpec:
 
 def asked_inputs(model: onnx.ModelProto, sizes: Sizes) -> list[TensorSpec]:
     """Return the inputs with the sizes that the study sets. If the first size of an input is still
-    variable, this size is the batch."""
+    variable, the first size is the batch size."""
     return [replace(declared(each), dims=_dims(each, sizes)) for each in inputs_of(model.graph)]
 
 
@@ -79,8 +79,8 @@ def problems(model: onnx.ModelProto, sizes: Sizes) -> Iterator[str]:
     if sizes.input_size and not any(_has_size(each, sizes.input_size) for each in inputs):
         given = ", ".join(_described(each) for each in inputs)
         yield (
-            f"input_size: {given} has no variable size and no size {sizes.input_size} (remove"
-            " input_size)"
+            f"input_size: {given}: no size after the first is variable or {sizes.input_size}."
+            " Remove input_size"
         )
 
 
@@ -109,7 +109,8 @@ def _size_problems(inputs: Sequence[onnx.ValueInfoProto], sizes: Sizes) -> Itera
 
 
 def _wanted(value: onnx.ValueInfoProto, has_batch: bool) -> list[str]:
-    """Return the names of an input's variable sizes, except the batch."""
+    """Return the names of an input's variable sizes. If `has_batch` is true, the function leaves
+    out the first size."""
     sizes = zip(value.type.tensor_type.shape.dim, declared(value).dims, strict=True)
     return [
         dim.dim_param if re.fullmatch(r"[^\W\d]\w*", dim.dim_param) else "size"
@@ -147,7 +148,8 @@ def _dims(value: onnx.ValueInfoProto, sizes: Sizes) -> tuple[int, ...]:
 def _fillings(value: onnx.ValueInfoProto, given: Sequence[int]) -> list[tuple[int, ...]]:
     """Return the possible shapes of an input if the study sets the sizes `given`.
 
-    The study may set all sizes or only the variable sizes, with or without the first size.
+    The study may set all sizes of the input, or only its variable sizes. In both cases, the study
+    may leave out the first size.
     """
     dims = declared(value).dims
     if not _has_shape(value):

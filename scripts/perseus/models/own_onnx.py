@@ -52,17 +52,20 @@ def take_onnx(
     what: str = "",
     sorted_by: str = "",
 ) -> dict[str, Any]:
-    """Write the ONNX file `source`, prepared for Triton, to `onnx_path`, and its examples and
-    responses to `reference_path`. Return the record of the check.
+    """Prepare the ONNX file `source` for Triton, and write the result to `onnx_path`. Write
+    examples, and the responses of the model to these examples, to `reference_path`. Return the
+    export record (the content of check.json).
 
     `what` is the name of the model in messages, by default the path of `source`. `sorted_by` is the
     name of the output with the scores of a detection network (see `Reference`).
 
     Inputs and outputs keep their names, and the sizes in the task replace variable sizes. The model
     gets a variable batch size if its responses to a batch equal its responses to single examples.
-    Otherwise, a request can have only one example, and `notes` in the record says why. Raises
-    ExportError for the problems in `own_problems`, for a file that ONNX Runtime cannot run, and,
-    unless the task allows them, for different responses to the same request.
+    Otherwise, a request can have only one example, and `notes` in the record says why.
+
+    Raises ExportError for the problems in `own_problems`, and for a file that ONNX Runtime cannot
+    run. If `task.deterministic` is true, different responses to the same request also raise
+    ExportError.
     """
     model, sizes, what = read_onnx(source), Sizes(task.shape, task.input_size), what or str(source)
     if wrong := list(problems(model, sizes)):
@@ -87,7 +90,9 @@ def take_onnx(
         except ExportError as error:
             fixed = isinstance(error, OnnxRuntimeError)
             why = FIXED_BATCH.format(size=size) if fixed else str(error)
-            notes.insert(0, f"{what} takes no batches, so each request has one example: {why}")
+            notes.insert(
+                0, f"{what} does not support batches, so each request has one example: {why}"
+            )
             tensors, check = _write(model, whole_inputs, reference, onnx_file, what)
         kept = keep_answers(onnx_file, tensors, reference, npz)
     return {
@@ -119,8 +124,8 @@ def own_problems(source: Path, sizes: Sizes, asked: OwnExamples) -> Iterator[str
 
 
 def read_onnx(source: Path) -> onnx.ModelProto:
-    """Read an ONNX file without its external data (weights in other files). Each input and output
-    gets at least one dimension.
+    """Read an ONNX file without its external data (weights in other files). Inputs and outputs
+    without dimensions (single numbers) become tensors of size one.
 
     External data must be in the folder of the ONNX file. Raises ExportError if the ONNX file cannot
     be read.
@@ -143,16 +148,16 @@ def read_onnx(source: Path) -> onnx.ModelProto:
 
 
 def _rows_of(inputs: Sequence[TensorSpec]) -> list[TensorSpec]:
-    """Return the inputs of one example: without the first size if this size is the same in all
-    inputs (the batch), otherwise unchanged."""
+    """Return the inputs of one example. If all inputs have the same first size (the batch size),
+    the result does not contain this size."""
     if not common_size([each.dims for each in inputs]):
         return list(inputs)
     return [replace(each, dims=each.dims[1:]) for each in inputs]
 
 
 def _grouped(given: Examples, size: int) -> Examples:
-    """Group examples into batches of `size` examples. The number of batches equals the number of
-    examples, and batch i begins with example i."""
+    """Return one batch of `size` examples per example. Batch i contains the examples i, i + 1, and
+    so on. After the last example, the batch continues with the first example."""
     count = len(next(iter(given.values())))
     rows = [[(i + j) % count for j in range(size)] for i in range(count)]
     return {name: values[rows] for name, values in given.items()}
@@ -163,8 +168,8 @@ def _served(
 ) -> tuple[onnx.ModelProto, OnnxNetwork]:
     """Return the model with the input sizes in `inputs`, and this model loaded in ONNX Runtime.
 
-    If ONNX Runtime rejects the sizes in `inputs`, these sizes stay variable: a size that ONNX
-    Runtime infers may be invalid in a branch that no request takes.
+    If ONNX Runtime rejects the sizes in `inputs`, these sizes stay variable. ONNX Runtime also
+    rejects sizes that are invalid only in a branch that no request takes.
     """
     sized = _as_served(model, inputs)
     try:
@@ -176,8 +181,8 @@ def _served(
 
 
 def _as_served(model: onnx.ModelProto, inputs: Sequence[TensorSpec]) -> onnx.ModelProto:
-    """Return the model with the input sizes in `inputs`, without the shapes of outputs and
-    intermediate tensors."""
+    """Return the model with the input sizes in `inputs`. The returned model declares no shapes of
+    outputs and intermediate tensors."""
     import onnx
 
     served = onnx.ModelProto()
@@ -204,8 +209,9 @@ def _reference(
 ) -> Reference:
     """Return the reference: the examples, and the response of the model to each example.
 
-    Raises ExportError if the model rejects an example, if a response contains anything but finite
-    numbers, or if responses to the same request differ and the task does not allow this.
+    Raises ExportError if the model rejects an example, or if a response contains a value that is
+    not a finite number. If `task.deterministic` is true, different responses to the same request
+    also raise ExportError.
     """
     count = len(next(iter(given.values())))
     try:
@@ -263,8 +269,8 @@ def _notes(reference: Reference, what: str) -> Iterator[str]:
 
 
 def _rows(alone: Reference, given: Examples, size: int | None) -> Reference:
-    """Return the reference for single examples: of each response in `alone` (to a batch of `size`
-    examples), the function keeps only the first row.
+    """Return the reference for single examples. Each response in `alone` belongs to a batch of
+    `size` examples. The returned reference contains only the first row of each response.
 
     Raises ExportError if the first size of an output is not the batch size, or if the shape of an
     output varies.
@@ -292,10 +298,11 @@ def _write(
     path: Path,
     what: str,
 ) -> tuple[ModelTensors, dict[str, Any]]:
-    """Write the ONNX file for Triton. Return its inputs and outputs, and the record of the check of
-    its responses.
+    """Write the ONNX file for Triton and compare its responses with the reference. Return the
+    inputs and outputs of the ONNX file, and the result of the comparison.
 
-    `inputs` has the sizes of the inputs, without the batch size if the reference supports batches.
+    `inputs` has the sizes of the inputs. If `reference.has_batches` is true, the batch size is not
+    among these sizes.
     Raises ExportError if the responses of the written file differ from the reference.
     """
     import onnx

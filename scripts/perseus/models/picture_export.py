@@ -1,5 +1,5 @@
-"""Write encoded images for a network, and the responses of torch to these images, into the file
-pictures.npz."""
+"""Write encoded images for a network, and the outputs that torch computes for these images, into
+the file pictures.npz."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from perseus.study.tasks.export import ExportTask
 
 
 def export_pictures(task: ExportTask, path: Path) -> None:
-    """Write the images of the task, or seeded random images, and the responses of torch into `path`
-    (.npz).
+    """Write images, and the outputs that torch computes for these images, into `path` (.npz). The
+    images are the images of the task or, if the task has none, seeded random images.
 
     The file contains the arrays of a `Reference` and of `Pictures`. Raises ExportError if torch
     cannot run the network, if an image cannot be read, or if the responses do not depend on the
@@ -41,8 +41,8 @@ def export_pictures(task: ExportTask, path: Path) -> None:
 
 
 def preprocessing_for(architecture: str, weights: str, input_size: int) -> Preprocessing:
-    """Return torchvision's preprocessing for these weights (`networks.preset`), with a crop of
-    `input_size` x `input_size` pixels."""
+    """Return torchvision's preprocessing for the weights `weights` (see `networks.preset`), with a
+    crop of `input_size` x `input_size` pixels."""
     own = preset(architecture, weights, input_size)
     return Preprocessing(
         resize_px=own.resize_size[0],

@@ -1,5 +1,5 @@
 """Read and write pictures.npz: encoded images for requests, the tensors into which the
-preprocessing converts these images, and the responses of torch."""
+preprocessing converts these images, and the outputs that torch computes from these tensors."""
 
 from __future__ import annotations
 
@@ -34,7 +34,8 @@ class Pictures:
 
     @classmethod
     def of(cls, arrays: Mapping[str, NDArray[Any]]) -> Pictures:
-        """Return the encoded images and the preprocessing in the arrays of pictures.npz."""
+        """Return the encoded images and the preprocessing that the arrays of pictures.npz
+        contain."""
         told = json.loads(str(arrays[PARAMETER]))
         count = sum(name.startswith("picture_") for name in arrays)
         return cls([arrays[f"picture_{i}"] for i in range(count)], Preprocessing(**told))

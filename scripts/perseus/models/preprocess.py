@@ -1,8 +1,9 @@
 """Convert images into tensors as torchvision does, using only Pillow and NumPy.
 
 This file is also the model.py of a Triton model: for a tenant with `preprocessing: server`,
-Triton's Python backend runs this file before the network. Therefore this file imports no module of
-Perseus. With this file, the client and the server preprocess images in the same way.
+Triton's Python backend runs this file before the network. This file imports no module of Perseus,
+because the containers of NVIDIA do not contain Perseus. With this file, the client and the server
+preprocess images in the same way.
 """
 
 from __future__ import annotations

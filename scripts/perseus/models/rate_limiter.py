@@ -1,5 +1,5 @@
 """Define the name of a resource of Triton's rate limiter. The model repository and the server's
-command line use this name."""
+command line refer to the resource by this name."""
 
 from typing import Final
 

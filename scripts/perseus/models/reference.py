@@ -48,13 +48,14 @@ class Reference:
         return tuple(self.answers[0])
 
     def given(self, examples: Sequence[int]) -> dict[str, Tensor]:
-        """Return the inputs of a request with the examples of these indices. If the model does not
-        support batches, the request has only the first of these examples."""
+        """Return the inputs of a request with the examples at the indices `examples`. If the model
+        does not support batches, the request has only the first of these examples."""
         rows = list(examples) if self.has_batches else examples[0]
         return {name: np.asarray(values[rows]) for name, values in self.inputs.items()}
 
     def expected(self, examples: Sequence[int]) -> dict[str, Tensor]:
-        """Return the expected response to a request with the examples of these indices."""
+        """Return the expected response to a request with the examples at the indices
+        `examples`."""
         if not self.has_batches:
             return dict(self.answers[examples[0]])
         return {name: np.stack([self.answers[i][name] for i in examples]) for name in self.outputs}
@@ -71,7 +72,7 @@ class Reference:
         self, examples: Sequence[int], answer: Mapping[str, Tensor], scales: Mapping[str, float]
     ) -> float:
         """Return the largest relative error of the response `answer` to a request with the examples
-        of these indices.
+        at the indices `examples`.
 
         The error is infinite if an output is missing or has a wrong shape.
 

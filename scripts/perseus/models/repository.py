@@ -59,10 +59,12 @@ def write_repository(
 
     `model_files` has the files of each tenant, in the order of the tenants in the task.
     `is_variant` is true for a scenario with a setting of a grid, and for a survey (the experiment
-    `catalogue`). If `is_variant` is true, the function writes an error message in place of a model
-    whose export failed or that does not support the configured batches; otherwise, the function
-    raises NoModelError or RepositoryError. Raises RepositoryError for a tenant with invalid
-    settings.
+    `catalogue`).
+
+    Perseus cannot serve a model if its export failed, or if the model does not support the
+    configured batches. If `is_variant` is true, the function writes an error message in place of
+    such a model. If `is_variant` is false, the function raises NoModelError or RepositoryError.
+    Raises RepositoryError for a tenant with invalid settings.
     """
     for tenant, files in zip(task.tenants, model_files, strict=True):
         check = json.loads(files.check.read_text())
@@ -93,7 +95,7 @@ def write_tenant(root: Path, tenant: ServedTenant, model: Path, check: Mapping[s
 
 def unfit_batches(tenant: ServedTenant, check: Mapping[str, Any]) -> str:
     """Return the reason why a network does not support the configured batches; empty if it supports
-    these batches.
+    them.
 
     `check` is the export record of the network, as in `write_tenant`.
     """
@@ -106,7 +108,9 @@ def unfit_batches(tenant: ServedTenant, check: Mapping[str, Any]) -> str:
         return ""
     keys = "leave dynamic_batching and request_batch_size out"
     also = f", or set request_batch_size: {size}, the model's fixed batch size" if size > 1 else ""
-    return f"model {tenant.model!r} of tenant {tenant.name!r} takes no batches: {keys}{also}"
+    return (
+        f"model {tenant.model!r} of tenant {tenant.name!r} does not support batches: {keys}{also}"
+    )
 
 
 def write_model(root: Path, config: pb.ModelConfig, file: str, source: Path) -> None:
@@ -136,9 +140,9 @@ def model_config(tenant: ServedTenant, tensors: ModelTensors) -> pb.ModelConfig:
     The priority of a tenant becomes its priority in Triton's rate limiter. Each instance needs one
     unit of the resource "cores" per thread. The rate limiter is active in a server with
     `--rate-limit=execution_count`. The option `--rate-limit-resource=cores:<n>` of the server sets
-    the number of units. Without this option, the server has only the units that the largest
-    instance needs, so that tenants with a priority execute one after another. Raises
-    RepositoryError for settings that Triton or the runtime rejects.
+    the number of units. Without the option `--rate-limit-resource`, the server has only the units
+    that the largest instance needs, so that tenants with a priority execute one after another.
+    Raises RepositoryError for settings that Triton or the runtime rejects.
     """
     if problem := next(_problems(tenant), None):
         raise RepositoryError(f"tenant {tenant.name!r} of model {tenant.model!r}: {problem}")
@@ -176,9 +180,9 @@ def model_config(tenant: ServedTenant, tensors: ModelTensors) -> pb.ModelConfig:
 def tensor(kind: Callable[..., T], of: TensorSpec) -> T:
     """Return the Triton configuration of an input or output.
 
-    Triton does not support a tensor whose only dimension is the batch: in requests and responses,
-    such a tensor has a second dimension of size 1, and the setting `reshape` removes this dimension
-    for the model.
+    Triton does not support a tensor whose only dimension is the batch. In requests and responses,
+    such a tensor has a second dimension of size 1. The setting `reshape` removes the second
+    dimension for the model.
     """
     datatype = pb.DataType.Value(f"TYPE_{of.datatype}")
     if of.dims:
@@ -188,7 +192,7 @@ def tensor(kind: Callable[..., T], of: TensorSpec) -> T:
 
 def _problems(tenant: ServedTenant) -> Iterator[str]:
     if not re.fullmatch(r"[A-Za-z0-9_~-]+(\.network)?", tenant.name):
-        yield "its name may only have letters, digits and '_~-', for use in folders and URLs"
+        yield "in its name, only letters, digits and the characters _, ~ and - are permitted"
     if tenant.precision not in get_args(Precision):
         yield f"precision {tenant.precision!r} is not one of {', '.join(get_args(Precision))}"
     elif tenant.runtime not in RUNTIMES:

@@ -5,9 +5,9 @@ machine of the server, with the same version of TensorRT. The `trtexec` on the P
 that runs a container of NVIDIA.
 
 TensorRT 11 and later take the numeric precision of a network from its ONNX file and have no option
---fp16. TensorRT 10 also takes the precision from the ONNX file with the option --stronglyTyped,
-which Perseus sets. For a plan in fp16 or int8, `onnx_precision.convert` therefore first writes an
-ONNX file in this precision; its inputs and outputs stay fp32.
+--fp16. For TensorRT 10, Perseus sets the option --stronglyTyped. With this option, TensorRT 10 also
+takes the precision from the ONNX file. For a plan in fp16 or int8, `onnx_precision.convert`
+therefore first writes an ONNX file in this precision; its inputs and outputs stay fp32.
 """
 
 from __future__ import annotations
@@ -59,9 +59,9 @@ class Batches:
 def batches(task: TensorRtTask) -> Batches:
     """Return the batch sizes for the plan of a tenant.
 
-    TensorRT optimises the plan for the largest of the `preferred_batch_sizes`. If there are no
-    preferred sizes, TensorRT optimises for `max_batch_size` if the tenant has dynamic batching, and
-    otherwise for the batch of one request.
+    With dynamic batching, TensorRT optimises the plan for the largest of the
+    `preferred_batch_sizes`, or for `max_batch_size` if there are no preferred sizes. Without
+    dynamic batching, TensorRT optimises the plan for `request_batch_size`.
     """
     joined = max(task.preferred_batch_sizes, default=task.max_batch_size)
     best = joined if task.dynamic_batching else task.request_batch_size
@@ -79,11 +79,11 @@ def build(
     """Build the TensorRT plan of a tenant and write the file `plan`. Return the record of the
     build.
 
-    `check` is the export record, which contains the inputs of the network. `timing_cache` is the
-    file in which TensorRT stores the execution times of layers for all plans of this server, so
-    that a second build with the same layers takes only seconds. `log_path` is the file for the
-    output of trtexec. Raises TensorRtError if trtexec is missing or too old, NoPlanError if trtexec
-    fails, and GpuError if a GPU is missing.
+    `check` is the export record. The function reads the inputs of the network from this record.
+    `timing_cache` is the file in which TensorRT stores the execution times of layers for all plans
+    of this server, so that a second build with the same layers takes only seconds. `log_path` is
+    the file for the output of trtexec. Raises TensorRtError if trtexec is missing or too old,
+    NoPlanError if trtexec fails, and GpuError if a GPU is missing.
     """
     # A build on the first GPU is enough, since all GPUs of the server must be of one kind.
     environment = {**os.environ, **gpu.cuda_environment(task.gpus[:1])}
@@ -132,8 +132,8 @@ def no_measurement_running(
     """Reserve the GPUs and cores of this job while the job builds a plan, so that no measurement
     runs on these GPUs and cores.
 
-    If another job uses these GPUs or cores, this job waits, and logs the name of the other job with
-    `say`. `owner` is the name of this job in the messages of waiting jobs. Raises GpuError and
+    If another job uses one of the GPUs or cores, this job waits, and logs the name of the other job
+    with `say`. `owner` is the name of this job in the messages of waiting jobs. Raises GpuError and
     LockError.
     """
     locks = core_locks(os.sched_getaffinity(0)) | gpu.locks(task.gpus)
@@ -174,8 +174,8 @@ def _shapes(tensors: ModelTensors, sizes: Batches) -> Iterator[str]:
 
 
 def _version(program: str, environment: Mapping[str, str], log_path: Path) -> tuple[int, int, int]:
-    """Return the version of TensorRT (major, minor, patch). trtexec prints this version first,
-    whatever its arguments are."""
+    """Return the version of TensorRT (major, minor, patch). trtexec prints this version, whatever
+    its arguments are."""
     _run([program, "--help"], environment, log_path)
     match = re.search(r"TensorRT v(\d+)", log_path.read_text(errors="replace"))
     if match is None:
@@ -204,8 +204,8 @@ def _run(command: Sequence[str], environment: Mapping[str, str], log_path: Path)
     """Run trtexec and return its exit code.
 
     If the process of Perseus ends, trtexec also ends. The output of trtexec replaces the content of
-    the log file. To stop trtexec, the function first sends SIGTERM, which a script can forward to
-    its container.
+    the log file. To stop trtexec, the function sends SIGTERM. If `trtexec` is a script, it can
+    forward this signal to its container. After LEAVES_S seconds, the function kills trtexec.
     """
     here = sorted(os.sched_getaffinity(0))
     process = child_process.start(command, here, log_path, environment)

@@ -22,11 +22,11 @@ DTYPES: Final[dict[str, np.dtype[Any]]] = {
     **{f"INT{bits}": np.dtype(f"int{bits}") for bits in (8, 16, 32, 64)},
     **{f"UINT{bits}": np.dtype(f"uint{bits}") for bits in (8, 16, 32, 64)},
 }
-"""Types of numpy by Triton's names of types. BYTES and BF16 are missing, since numpy has no such
-types."""
+"""The numpy type of each data type of Triton, by the name in Triton. BYTES and BF16 are missing,
+since numpy has no such types."""
 
 DATATYPES: Final = {dtype: name for name, dtype in DTYPES.items()}
-"""Triton's names of types by the types of numpy."""
+"""The name in Triton of each data type, by its numpy type."""
 
 
 @dataclass(frozen=True)
@@ -81,8 +81,8 @@ class ModelTensors:
 
 
 def closings(dims: Sequence[int], given: Sequence[int]) -> list[tuple[int, ...]]:
-    """Return the possible shapes of a tensor. The sizes `given` are either the variable sizes or
-    all sizes of the tensor."""
+    """Return the shapes that a tensor with the declared sizes `dims` can have if `given` states its
+    variable sizes or all its sizes."""
     found = []
     if list(dims).count(OPEN) == len(given):
         left = iter(given)

@@ -1,8 +1,8 @@
 """Export a torchvision CNN as a program of torch.export, for the runtime `pytorch`.
 
-The program is a zip archive with JSON and raw tensors. torch.export.load unpickles any other files
-in such an archive, and unpickling can run code. Therefore the backend for programs
-(scripts/backends/pytorch) rejects an archive with other files.
+The program is a zip archive with JSON and raw tensors. If such an archive contains files of another
+kind, torch.export.load unpickles these files, and unpickling can run code. Therefore the backend
+for programs (scripts/backends/pytorch) rejects an archive with other files.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ LARGEST_BATCH: Final = 1024  # the limit of `max_batch_size` in the configuratio
 
 
 def write_reference(task: ExportTask, path: Path) -> dict[str, Any]:
-    """Write a reference (images and responses of torch) to `path`. Return the inputs and outputs of
-    the model.
+    """Write a reference to `path`, for a server without an ONNX file: images, and the outputs that
+    torch computes for these images.
 
-    This reference is for a server without an ONNX file. Raises ExportError if torch cannot run the
-    network.
+    Return the names, types and sizes of the model's inputs and outputs, as in an export record.
+    Raises ExportError if torch cannot run the network.
     """
     _, images, output = answered(task)
     with whole(path) as partial:
@@ -41,8 +41,8 @@ def write_reference(task: ExportTask, path: Path) -> dict[str, Any]:
 
 
 def export_program(task: ExportTask, path: Path) -> dict[str, Any]:
-    """Write the program to `path` (.pt2). Return the comparison of the program's responses with the
-    responses of the network.
+    """Write the program to `path` (.pt2). Return a record with the relative error of the program's
+    responses, compared with the responses of the network.
 
     The program converts images, float32 (batch, 3, H, W), into scores, float32 (batch, classes),
     for 1 to LARGEST_BATCH images. For the comparison, the function reads the written file. Raises

@@ -26,10 +26,11 @@ MINUTE: Final = 60
 
 @dataclass(frozen=True)
 class Minute:
-    """The requests of one minute of a window, and the number of requests within the SLA.
+    """The number of requests in one minute of a window, and the number of these requests within the
+    SLA.
 
     The minute begins `start_s` seconds after the start of the window. If the window is shorter than
-    a minute, the object describes the whole window.
+    a minute, the numbers are for the whole window.
     """
 
     start_s: int
@@ -39,10 +40,11 @@ class Minute:
 
 @dataclass(frozen=True)
 class Attainment:
-    """The number of all requests, and the number of requests within the SLA, in each second.
+    """For each second of a window, the number of requests and the number of requests within the
+    SLA.
 
-    Both arrays have shape (n,), with one entry per second since the start of the window. The
-    numbers exclude requests that the client dropped.
+    `requests` and `within` have shape (n,), with one entry per second since the start of the
+    window. Both arrays leave out requests that the client dropped.
     """
 
     requests: Counts
@@ -50,8 +52,8 @@ class Attainment:
 
     @classmethod
     def of(cls, seen: Observation, tenant: int, sla: Sla, seconds: int) -> Attainment:
-        """Count the requests of a tenant in each second of a window. The window contains `seconds`
-        seconds of arrivals."""
+        """Count a tenant's requests in each of the first `seconds` seconds of a window. All
+        requests of the window must have an intended send time in these seconds."""
         requests = seen.requests[tenant]
         due = requests.status != Status.UNSENT
         second = (requests.intended_ns - seen.start_ns) // 10**9
@@ -77,8 +79,8 @@ class Attainment:
 
 
 def attained(requests: Requests, sla: Sla, now_ns: int) -> stats.Interval:
-    """Return the share of requests within the SLA, with the 95 % interval of this share
-    (`stats.exceedance`)."""
+    """Return the share of requests within the SLA, with its 95 % interval from
+    `stats.exceedance`."""
     latency_ms = requests.latency_ms(now_ns)[requests.status != Status.UNSENT]
     dispersion = stats.dispersion([stats.exceedances(latency_ms, sla.latency_ms)], [1.0])
     late = stats.exceedance(latency_ms, sla.latency_ms, 0.95, dispersion)
@@ -86,10 +88,9 @@ def attained(requests: Requests, sla: Sla, now_ns: int) -> stats.Interval:
 
 
 def late_from_send(requests: Requests, sla: Sla, now_ns: int) -> float:
-    """Return the share of requests whose response takes longer than the SLA from the actual send
-    time.
+    """Return the share of requests that would be late if latency counted from the actual send time.
 
-    Requests that the client has not sent are not in this share, because the client caused their
+    A request that the client has not sent does not count as late, because the client caused its
     delay.
     """
     sent = requests.sent_ns > 0
@@ -109,21 +110,22 @@ class ReplayVerdict(StrEnum):
 
     @property
     def outcome(self) -> Outcome:
-        """Return the outcome of the cell. The outcome of SLA_MISSED is `OK`, because a missed SLA
-        is a valid result."""
+        """Return the outcome of a replay with this verdict: `OK` for SLA_MISSED, because a missed
+        SLA is a valid result about the server."""
         return Outcome.OK if self is ReplayVerdict.SLA_MISSED else Outcome(self)
 
 
 def verdict(seen: TenantWindow, sla: Sla, late_from_send: float) -> tuple[ReplayVerdict, str]:
     """Return the verdict of the first rule whose condition is true, and the reason for the verdict.
 
-    If the client or other processes delayed requests, the verdict never blames the server. If a
-    disturbed window keeps the SLA, an undisturbed window would have kept the SLA, too.
+    If late sends or other processes may explain the late requests, the verdict is never SLA_MISSED.
+    A valid window that keeps the SLA is OK even on a busy host, because the server would also keep
+    the SLA on an idle host.
     """
     missed = f"{1 - seen.exceedance:.1%} of the requests took at most {sla.latency_ms:g} ms"
     invalid = seen.verdict is Verdict.INVALID
     others, used = other_load(seen)
-    sends = f"{1 - late_from_send:.1%} did if latency counts from the actual, late send time"
+    sends = f"this share is {1 - late_from_send:.1%} if latency counts from the actual send time"
     rules = (
         (invalid and seen.disturbed, ReplayVerdict.DISTURBED, seen.reason),
         (invalid, ReplayVerdict.CLIENT_LIMITED, seen.reason),

@@ -1,10 +1,10 @@
-"""Estimate the mean result of many repeats, and its uncertainty, from few repeats
+"""From few repeats, estimate the mean result that many repeats would have, with its uncertainty
 (docs/explanation/repeats.md).
 
-The results of repeats scatter more than the interval of each result suggests, because the speed of
-a host changes between repeats. Two to five repeats hardly determine the standard deviation of this
-scatter. Therefore the standard deviation between repeats is a parameter of the statistical model,
-with a prior.
+The results of repeats differ from each other by more than the interval of a single result suggests,
+because the speed of a host changes between repeats. Two to five results hardly determine the
+standard deviation between repeats. Therefore the statistical model has a prior on the standard
+deviation between repeats.
 """
 
 from __future__ import annotations
@@ -20,25 +20,25 @@ DRAWS = 2000
 """Number of posterior draws from which the interval of a limit is computed."""
 
 PRIOR = 0.25
-"""Standard deviation of the half-normal prior on the standard deviation between repeats, in units
-of log(limit).
+"""Parameter sigma of the half-normal prior on the standard deviation of log(limit) between repeats.
 
-The speed of real hosts changed by 5 to 20 % between repeats. On hosts like these, 95 % of the
-intervals from two to five repeats contain the mean of many repeats. Even if two repeats agree, the
-interval is about 20 % wide. Student's t interval of two repeats would be far wider, and useless.
+The speed of real hosts changed by 5 to 20 % between repeats. If an interval is computed from two to
+five repeats on such a host, it contains the mean of many repeats in 95 % of the cases. Even if two
+repeats agree, the width of the interval is about 20 % of the limit. A Student's t interval from two
+repeats would be too wide to be useful.
 """
 
 HOSTS_PRIOR = 1.0
-"""Standard deviation of the half-normal prior on the variation between hosts. The quantity that
-varies is log(standard deviation between the repeats of a host).
+"""Parameter sigma of a half-normal prior: it states how much log(standard deviation between
+repeats) varies from host to host.
 
-The standard deviations between repeats of an idle and a busy host differ by a factor of up to
-eight.
+On a busy host, the standard deviation between repeats is up to eight times as large as on an idle
+host.
 """
 
 Group = tuple[Floats, Floats]
-"""Results of all repeats of one measured quantity: the mean and the variance of log(result), one
-entry per repeat."""
+"""The mean and the variance of log(result) in each repeat of one measured quantity; shape
+(repeats,) each."""
 
 _DEVIATIONS = np.geomspace(1e-4, 8 * PRIOR, 400)
 _BETWEEN_HOSTS = HOSTS_PRIOR * special.ndtri((1 + (np.arange(20) + 0.5) / 20) / 2)
@@ -55,9 +55,10 @@ def limit_draws(
     The limit of each repeat is drawn from the posterior of this repeat. In each draw, one common
     factor multiplies the limits of all repeats. The factor accounts for the difference between the
     mean of few repeats and the mean of many repeats. The factor is exp(tau z / sqrt(repeats)), with
-    z standard normal and tau from `deviation_draws`. Without `deviations`, a single repeat gets no
-    common factor, because one repeat says nothing about the standard deviation between repeats. If
-    other data also determine tau, pass draws of tau as `deviations`, shape (draws,).
+    z standard normal, and tau the standard deviation between repeats (`deviation_draws`). Without
+    `deviations`, a single repeat gets no common factor, because one repeat says nothing about the
+    standard deviation between repeats. If tau was estimated from more data than these repeats, pass
+    draws of tau as `deviations`, shape (draws,).
     """
     limits = np.column_stack([rng.choice(posterior, draws) for posterior in posteriors])
     repeats = len(posteriors)
@@ -70,7 +71,8 @@ def limit_draws(
 
 
 def log_moments(posteriors: Sequence[Floats]) -> tuple[Floats, Floats]:
-    """Return the mean and the variance of the logarithm of each posterior, shape (repeats,)."""
+    """Return the mean and the variance of log(draw) for each array of posterior draws; shape
+    (repeats,) each."""
     logs = [np.log(posterior) for posterior in posteriors]
     return np.array([each.mean() for each in logs]), np.array([each.var() for each in logs])
 
@@ -80,11 +82,11 @@ def deviation_draws(
 ) -> Floats:
     """Return posterior draws of the standard deviation between repeats; shape (draws,).
 
-    The statistical model assumes that means[i], the result of repeat i, is normally distributed
-    around a common mean. The variance of means[i] is variances[i], from the posterior of repeat i,
-    plus the variance between repeats. The prior of the common mean is flat, and the prior of the
-    standard deviation between repeats is half-normal (Gelman et al., Bayesian Data Analysis, 3rd
-    ed., eq. 5.21).
+    The statistical model assumes that means[i], the mean log(result) of repeat i, is normally
+    distributed around a common mean. The variance of means[i] is variances[i], from the posterior
+    of repeat i, plus the variance between repeats. The prior of the common mean is flat, and the
+    prior of the standard deviation between repeats is half-normal (Gelman et al., Bayesian Data
+    Analysis, 3rd ed., eq. 5.21).
     """
     return shared_deviation_draws([(means, variances)], rng, draws)
 
@@ -93,10 +95,11 @@ def shared_deviation_draws(
     groups: Sequence[Group], rng: np.random.Generator, draws: int, prior: float = PRIOR
 ) -> Floats:
     """Return posterior draws of the standard deviation between repeats, from the repeats of several
-    quantities.
+    measured quantities; shape (draws,).
 
     The standard deviation between repeats is a property of the host, and therefore the same for all
-    quantities. `prior` is the standard deviation of the half-normal prior.
+    quantities. `prior` is the parameter sigma of the half-normal prior on the standard deviation
+    between repeats.
     """
     log_density = _log_prior(prior) + _log_likelihood(groups)
     density = np.exp(log_density - log_density.max())
@@ -106,8 +109,8 @@ def shared_deviation_draws(
 def mean_draws(
     means: Floats, variances: Floats, rng: np.random.Generator, draws: int, prior: float = PRIOR
 ) -> Floats:
-    """Return posterior draws of the common mean of all repeats; shape (draws,). `deviation_draws`
-    defines the statistical model."""
+    """Return posterior draws of the common mean of all repeats; shape (draws,). The statistical
+    model is described in `deviation_draws`."""
     deviations = shared_deviation_draws([(means, variances)], rng, draws, prior)
     weights = 1 / (variances + deviations[:, None] ** 2)
     total = weights.sum(axis=1)
@@ -119,15 +122,16 @@ def mean_draws(
 def deviation_draws_of_each(
     groups: Mapping[str, Sequence[Group]], rng: np.random.Generator, draws: int
 ) -> dict[str, Floats]:
-    """Return posterior draws of the standard deviation between repeats for each host, by host name.
+    """Return, by host name, posterior draws of the standard deviation between repeats on each host;
+    shape (draws,) each.
 
-    Each host gets an array of shape (draws,). The entries with index k in all arrays form one joint
-    draw. The statistical model treats hosts as exchangeable (Gelman et al., Bayesian Data Analysis,
-    3rd ed., section 5.3): the standard deviation of a host is lognormally distributed around a
-    value that all hosts share. The prior of the shared value is half-normal (PRIOR), and the prior
-    of the variation between hosts is half-normal (HOSTS_PRIOR). If a host has many repeats, its
-    draws depend mostly on its own repeats. If a host has few repeats, and all other hosts are
-    similar, its draws depend mostly on these other hosts.
+    The entries with the index k of all arrays together are one joint draw. The statistical model
+    treats hosts as exchangeable (Gelman et al., Bayesian Data Analysis, 3rd ed., section 5.3): the
+    standard deviation of a host is lognormally distributed around a value that all hosts share. The
+    priors of the shared value (PRIOR) and of the variation between hosts (HOSTS_PRIOR) are
+    half-normal. If a host has many repeats, its draws depend mostly on its own repeats. If a host
+    has few repeats, and all other hosts have similar standard deviations, the draws of the host
+    with few repeats depend mostly on the other hosts.
     """
     if len(groups) == 1:
         ((name, own),) = groups.items()
@@ -158,13 +162,14 @@ def _drawn(densities: Floats, rng: np.random.Generator) -> Floats:
 
 
 def _log_prior(scale: float) -> Floats:
-    """Return log(prior probability) of each point of _DEVIATIONS. The prior is half-normal, and the
-    points are evenly spaced on a logarithmic scale."""
+    """Return log(prior probability) of each standard deviation in _DEVIATIONS, up to a constant.
+    The prior is half-normal. Because _DEVIATIONS is evenly spaced on a logarithmic axis, the
+    probability of a value is proportional to the prior density times the value."""
     return np.asarray(np.log(_DEVIATIONS) - 0.5 * (_DEVIATIONS / scale) ** 2)
 
 
 def _log_likelihood(groups: Sequence[Group]) -> Floats:
-    """Return the logarithm of the likelihood at each point of _DEVIATIONS."""
+    """Return log(likelihood of the results) for each standard deviation in _DEVIATIONS."""
     found = np.zeros(len(_DEVIATIONS))
     for means, variances in groups:
         weights = 1 / (variances + _DEVIATIONS[:, None] ** 2)

@@ -1,5 +1,5 @@
-"""Check whether the preset can certify an SLA: a single request on the idle server must keep the
-SLA, and the windows of the preset must contain enough requests."""
+"""Check whether a search with the preset can certify a rate: a single request on the idle server
+must keep the SLA, and the windows of the preset must contain enough requests."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from perseus.study.sla import Sla
 def infeasible(
     slas: Sequence[Sla], names: Sequence[str], unloaded_p50_ms: Mapping[str, float]
 ) -> str:
-    """Return the reason why no load can keep the SLAs, or an empty text if some load may keep the
-    SLAs."""
+    """Return the reason why the server cannot keep the SLAs at any load; empty if it may keep the
+    SLAs at some load."""
     for name, sla in zip(names, slas, strict=True):
         # Use the median, since a high percentile of few requests depends on single late requests.
         if unloaded_p50_ms[name] > sla.latency_ms:
@@ -28,13 +28,13 @@ def infeasible(
 def too_slow(
     preset: str, slas: Sequence[Sla], limits_rps: Sequence[float], names: Sequence[str]
 ) -> str:
-    """Return a text that names the tenants whose limits are too low for the preset to certify, and
-    the presets that can certify these tenants.
+    """Return a text that names the tenants whose limits are too low for the preset to certify. For
+    each of these tenants, the text also names a preset that can certify the limit, if there is one.
 
-    The text is empty if the preset can certify all tenants with load.
+    The text is empty if the preset can certify the limits of all tenants that have load.
     """
     return "; ".join(
-        f"the certification windows offer {name} at most {rate:.3g} requests/s:"
+        f"for {name}, certification windows send at most {rate:.3g} requests/s:"
         f" {_certifies(preset, sla)}, {_which_can(sla, rate)}"
         for name, sla, limit in zip(names, slas, limits_rps, strict=True)
         for rate in [CERTIFY_AT[0] * limit]
@@ -50,12 +50,12 @@ def begins_too_slow(
     unloaded_p50_ms: Mapping[str, float],
 ) -> str:
     """Before a search, return a text that names the tenants whose start rates are too low for the
-    preset to certify.
+    preset to certify. For each of these tenants, the text also names a preset that can certify the
+    start rate, if there is one.
 
-    The text also names presets that can certify these tenants. The search may find a limit above
-    the start rate. If the SLA leaves little time for waiting, the limit may be below the start
-    rate. Therefore the function checks the start rate or an upper bound of the limit, whichever is
-    lower.
+    The text is only a warning, because the search may find a limit above the start rate. If an
+    upper bound of the limit is below the start rate, the function checks this bound instead of the
+    start rate.
     """
     found = []
     for name, sla, start in zip(names, slas, start_rps, strict=True):
@@ -64,8 +64,9 @@ def begins_too_slow(
         if most < start:
             rate = most
             what = (
-                f"{name}, served one request after the other, keeps p{sla.percentile:g} within"
-                f" {sla.latency_ms:g} ms up to about {most:.3g} requests/s"
+                f"a server that handles the requests of {name} one after the other keeps"
+                f" p{sla.percentile:g} within {sla.latency_ms:g} ms up to about {most:.3g}"
+                " requests/s"
             )
         if 0 < rate < lowest_rps(PRESETS[preset].settings, sla):
             found.append(f"{what}: {_certifies(preset, sla)}, {_which_can(sla, rate)}")
@@ -73,12 +74,13 @@ def begins_too_slow(
 
 
 def _one_after_the_other_rps(sla: Sla, work_ms: float) -> float:
-    """Return an upper bound of the rate that keeps the SLA on a server that serves one request at a
-    time.
+    """Return an upper bound of the rate at which a server that serves one request at a time keeps
+    the SLA. `work_ms` is the service time of a request.
 
     A request that arrives during the service of another request waits for the remaining service
-    time, which is uniformly distributed. If the remaining service time can exceed the SLA minus one
-    service time, the SLA bounds the utilisation of the server.
+    time, which is uniformly distributed. If the remaining service time plus the request's own
+    service time can exceed the SLA, the server keeps the SLA only if enough requests arrive while
+    the server is idle.
     """
     # Share of late requests among the requests that find the server busy.
     late = 1 - (sla.latency_ms - work_ms) / work_ms

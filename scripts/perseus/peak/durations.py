@@ -1,4 +1,4 @@
-"""Compute, before a search, how long the search and its windows last."""
+"""Compute, before a search, how long the search and its windows will last."""
 
 from __future__ import annotations
 
@@ -11,45 +11,46 @@ from perseus.study.presets import Effort, SearchSettings
 from perseus.study.sla import Sla
 
 USUAL_WARM_UP_S = 5.0
-USUAL_COARSE = 2  # windows of the bracketing phase, and of the bisection phase
+USUAL_COARSE = 2  # usual number of windows in the bracketing phase, and in the bisection phase
 CERTIFY_AT = (0.85, 0.75, 0.6)
 """Rates that the search tries to certify, as shares of the estimated limit. The search tries the
 rates in this order until the windows at one rate pass."""
 
 ATTEMPTS = 3
-"""Largest number of attempts at a window. A search repeats invalid windows."""
+"""A search repeats an invalid window until it has made this number of attempts."""
 
 FEWEST_COUNTED, LONGEST_COUNTED_S = 50, 120.0
-"""Least number of requests of the slowest tenant in a window. Requests count for at most
-LONGEST_COUNTED_S seconds, even if there are fewer."""
+"""If the tenant with the lowest rate has fewer than FEWEST_COUNTED requests in the longest time
+that the preset states, the window counts requests for a longer time: until this tenant has
+FEWEST_COUNTED requests, but for at most LONGEST_COUNTED_S seconds."""
 
 TIMES_FEWEST = 3
-"""Number of requests in the certification windows of slow models, as a multiple of
-`fewest_requests`, if the preset allows the time. Late requests are correlated, so each late request
-is weaker evidence than an independent request."""
+"""For slow models, a certification window may last until each tenant has TIMES_FEWEST times
+`fewest_requests` requests, but no longer than `slow_certify_s` of the preset. The multiple exceeds
+1, since a cluster of late requests is little more evidence than one request."""
 
 SPARE = 1.2
-"""Expected number of requests in the longest certification window at the lowest rate that a preset
-certifies, as a multiple of `fewest_requests`. With this multiple, most windows contain enough
-requests, although the number of arrivals is random."""
+"""At the lowest rate that a preset certifies, the mean number of requests in the longest
+certification window is this multiple of `fewest_requests`. The multiple exceeds 1, since the number
+of arrivals is random, and most windows must contain enough requests."""
 
 MAX_NEAR_LIMIT_FACTOR = 2
-"""Largest number of windows near the limit, as a multiple of the usual number. The search adds
-windows while the interval of the limit is wide. For example, other processes may make a window fail
-at a load far below the limit. The search then measures near this low load, where no later window
-fails."""
+"""A search measures at most this multiple of the usual number of windows near the limit. The search
+adds windows while the interval of the limit is wide. For example, if other processes make a window
+fail far below the limit, the search measures near this low load, where all later windows pass, and
+the interval stays wide."""
 
 PATIENCE_S = 120.0
-"""Longest total time in seconds that one cell waits until other processes end. A software build or
-a backup may end within this time. If the host stays busy, the cell ends within minutes."""
+"""Longest total time in seconds for which the search of one cell waits for other processes to end,
+for example a software build or a backup. If the host stays busy, the search ends within minutes."""
 
 SPEEDS = 4
 """Number of saturation probes in a search."""
 
 
 def effort(phase: Phase, settings: SearchSettings) -> Effort:
-    """Return the number of requests to count in a window of this phase, and the longest time to
-    count, in seconds."""
+    """Return the number of requests after which a window of this phase stops counting, and the
+    largest number of seconds for which the window counts requests."""
     efforts = {
         Phase.NEAR_LIMIT: settings.near_limit,
         Phase.ALONE: settings.near_limit,
@@ -60,27 +61,25 @@ def effort(phase: Phase, settings: SearchSettings) -> Effort:
 
 def settle_s(settings: SearchSettings, slas: Sequence[Sla]) -> float:
     """Return the settling time of a window in seconds. Queues reach their steady state within a few
-    times the SLA's latency."""
+    times the latency limit of the SLA."""
     return max(1.0, settings.settle_slas * max(sla.latency_ms for sla in slas) / 1000)
 
 
 def grace_s(slas: Sequence[Sla]) -> float:
-    """Return the seconds that the search waits for the responses to the last counted requests.
-
-    A request without a response within this time is late. The time is so long that a slow request
-    is not mistaken for a lost request.
-    """
+    """Return the seconds that the search waits for the responses to the last counted requests. If a
+    counted request has no response by then, the request is late."""
     return 2 * max(sla.latency_ms for sla in slas) / 1000
 
 
 def counted_s(
     phase: Phase, settings: SearchSettings, slas: Sequence[Sla], rates_rps: Sequence[float]
 ) -> float:
-    """Return the longest counted part of a window, in seconds.
+    """Return the largest length of the counted part of a window, in seconds. The counted part
+    contains the requests that determine the verdict.
 
-    The counted part is long enough for the required number of requests of each tenant, but no
-    longer than the preset allows. For slow models, the counted part may be longer than the preset
-    allows (FEWEST_COUNTED, TIMES_FEWEST).
+    The counted part lasts until each tenant has the required number of requests, but no longer than
+    the preset allows. For slow models, the counted part may last longer than the preset allows
+    (FEWEST_COUNTED, TIMES_FEWEST).
     """
     much, loaded = effort(phase, settings), _loaded(slas, rates_rps)
     slowest_rps = min(rate for _, rate in loaded)
@@ -92,10 +91,12 @@ def counted_s(
 
 
 def lowest_rps(settings: SearchSettings, sla: Sla) -> float:
-    """Return the rate below which windows contain too few requests to certify the SLA.
+    """Return the rate in requests/s below which certification windows contain too few requests to
+    pass.
 
     The rate is infinite if the preset cannot certify the SLA at any rate. If late requests come in
-    clusters, a window needs more requests (docs/explanation/verdict.md).
+    clusters, even a window at this lowest rate may contain too few requests
+    (docs/explanation/verdict.md).
     """
     fewest = fewest_requests(sla.allowed)
     enough = fewest <= settings.certify.requests
@@ -103,7 +104,6 @@ def lowest_rps(settings: SearchSettings, sla: Sla) -> float:
 
 
 def _loaded(slas: Sequence[Sla], rates_rps: Sequence[float]) -> list[tuple[Sla, float]]:
-    """Return the SLA and the rate of each tenant that has load."""
     return [(sla, rate) for sla, rate in zip(slas, rates_rps, strict=True) if rate > 0]
 
 
@@ -134,7 +134,7 @@ def usual_windows(settings: SearchSettings, tenants: int) -> dict[Phase, int]:
 
 
 def expected_s(settings: SearchSettings, slas: Sequence[Sla], rates_rps: Sequence[float]) -> float:
-    """Return the usual time in seconds for which a search offers load."""
+    """Return the time in seconds for which a search usually offers load."""
     return seconds_left({}, settings, slas, rates_rps)
 
 
@@ -144,7 +144,8 @@ def seconds_left(
     slas: Sequence[Sla],
     rates_rps: Sequence[float],
 ) -> float:
-    """Return the estimated remaining seconds of a search after `done` windows of each phase."""
+    """Return the estimated remaining time of a search in seconds. `done` contains the number of
+    finished windows of each phase."""
     usual = usual_windows(settings, len(slas))
     phases = list(usual)
     reached = max((phases.index(each) for each in done if each is not Phase.PROBE), default=0)
@@ -161,9 +162,11 @@ def loop_s(settings: SearchSettings, slas: Sequence[Sla]) -> float:
 
 
 def longest_s(settings: SearchSettings, slas: Sequence[Sla], rates_rps: Sequence[float]) -> float:
-    """Return the longest time in seconds for which a search near these rates can offer load.
+    """Return the longest time in seconds for which a search offers load if the limit is near the
+    rates `rates_rps`.
 
-    In the longest search, every window has its maximum length and needs all attempts.
+    In the longest search, every window has its maximum length, and is repeated until the last
+    allowed attempt.
     """
     s, overhead_s = settings, settle_s(settings, slas) + grace_s(slas)
     most = {
@@ -172,7 +175,8 @@ def longest_s(settings: SearchSettings, slas: Sequence[Sla], rates_rps: Sequence
         Phase.CERTIFY: s.certify_windows * len(CERTIFY_AT),
         Phase.ALONE: len(slas) if len(slas) > 1 else 0,
     }
-    # Windows may be too short to certify the start rate, but long enough for a higher limit.
+    # If a start rate is too low to certify, the search may find a higher limit, and certify it in
+    # longer windows.
     lowest = [lowest_rps(s, sla) for sla in slas]
     more_rps = [
         max(rate, low) if rate > 0 and low < float("inf") else rate

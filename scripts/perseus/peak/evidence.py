@@ -16,14 +16,15 @@ from perseus.traffic.requests import Status
 
 @dataclass(frozen=True)
 class Evidence:
-    """The data of one window from which the limit of one tenant is estimated.
+    """Data of one window, from which Perseus estimates the limit of one tenant.
 
-    `arrivals_s` contains the arrival times of all tenants' requests, in seconds since the start of
-    the window. `done_s` contains the response times of this tenant, NaN for a request without a
-    response. The window counts the tenant's requests from index `first` to index `last` - 1. For
-    each counted request, `late` says whether its latency exceeded the SLA, and `recovered` says
-    whether its latency was low (`stats.late_and_recovered`). `certifies` says that the window is a
-    certification window, whose rate is below the limit on purpose.
+    `arrivals_s` contains one array per tenant: the arrival times of its requests. `done_s` contains
+    the times at which the responses to this tenant's requests arrive, NaN for a request without a
+    response. All times are in seconds since the start of the window. This tenant's requests with
+    the indices `first` to `last` - 1 count for the verdict. For each counted request, `late` says
+    whether its latency exceeded the SLA, and `recovered` says whether its latency was low
+    (`stats.late_and_recovered`). `certifies` says whether the window is a certification window,
+    whose rate is below the limit on purpose.
     """
 
     scale: float
@@ -38,7 +39,6 @@ class Evidence:
 
     @classmethod
     def of(cls, window: Window, tenant: int, sla: Sla, grace_s: float) -> Evidence:
-        """Extract the evidence about the limit of a tenant from a window."""
         seen = window.seen
         mine = seen.requests[tenant]
         part = counted(seen, tenant, window.settle_s, grace_s)

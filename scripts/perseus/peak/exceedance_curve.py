@@ -1,4 +1,5 @@
-"""Compute the long-run share of late requests of a virtual queue as a function of the load."""
+"""Compute the share of late requests in the steady state of a virtual queue (a simulated server),
+as a function of the load."""
 
 from __future__ import annotations
 
@@ -11,22 +12,22 @@ from perseus.peak.line_model import LineModel
 from perseus.peak.stats import Floats
 
 MORE_RUNS = 6
-"""Number of additional long runs at the limit of the virtual queue. More runs make the sampling
-error smaller."""
+"""Number of additional simulations at the limit of the virtual queue, which reduce the sampling
+error."""
 
 COARSE = 8
-"""The first, rough search for the limit of the virtual queue simulates 1 / COARSE of the requests
-of a later run."""
+"""For the first, rough search for the limit of the virtual queue, a simulation has 1 / COARSE of
+the usual number of requests."""
 
 Logit = Callable[[float, int, int], float]
-"""Function that returns the logit of the share of late requests in a simulated run, from (load
-factor, number of requests, number of the run)."""
+"""Function of (load factor, number of requests, index of the simulation) that returns the logit of
+the share of late requests in this simulation."""
 
 
 @dataclass(frozen=True)
 class ExceedanceCurve:
-    """The logit of the long-run share of late requests in a virtual queue, as a function of
-    log(load factor).
+    """The logit of the share of late requests in the steady state of a virtual queue, as a function
+    of log(load factor).
 
     At `log_limit` the curve equals `level`, the logit of the share of late requests that the SLA
     allows.
@@ -48,7 +49,8 @@ class ExceedanceCurve:
         log_scales = np.log(near) + np.linspace(-0.6, 0.3, 16)
         logits = np.maximum.accumulate([logit(float(np.exp(x)), requests, 0) for x in log_scales])
         log_limit = float(np.interp(level, logits, log_scales))
-        # All runs so far use the same random numbers, so the mean of more runs is more precise.
+        # All simulations above use the same random numbers. The mean over simulations with other
+        # random numbers is more precise.
         runs = [logit(float(np.exp(log_limit)), requests, run) for run in range(1, MORE_RUNS + 1)]
         slope = float(np.interp(log_limit, log_scales, np.gradient(logits, log_scales)))
         shift = float(np.mean([0, *(run - level for run in runs)])) / max(slope, 1.0)
@@ -58,8 +60,8 @@ class ExceedanceCurve:
         return float(1 / (1 + np.exp(-np.interp(np.log(scale), self.log_scales, self.logits))))
 
     def above_level(self, log_scales: Floats) -> Floats:
-        """Return the logit minus `level`. `log_scales` contains values of log(load factor /
-        limit)."""
+        """Return the logit of the share of late requests, minus `level`. `log_scales` contains
+        values of log(load factor / limit)."""
         return np.interp(log_scales + self.log_limit, self.log_scales, self.logits) - self.level
 
 

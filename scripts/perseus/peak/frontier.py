@@ -1,4 +1,4 @@
-"""Choose the next mix of a frontier to measure (docs/explanation/frontier.md)."""
+"""Choose which mix of a frontier to measure next (docs/explanation/frontier.md)."""
 
 from __future__ import annotations
 
@@ -44,11 +44,11 @@ def next_weights(tenants: int, measured: Sequence[MeasuredMix]) -> tuple[int, ..
 
     For two tenants, the next mix lies in the middle of a gap between two neighbouring mixes. The
     function chooses the gap with the largest product of width and uncertainty. The uncertainty of a
-    gap is the sum of two terms. The first term is the larger of the bends of the frontier at the
-    two mixes that end the gap. The bend at a mix is the distance of its sharing ratio from the
-    straight line between its two neighbours. The second term is half the mean width of the
-    intervals of the sharing ratios of these two mixes. For three or more tenants, the function
-    raises IndexError if no further mix exists.
+    gap is the sum of two terms: the larger of the bends of the frontier at the two ends of the gap,
+    and half of the mean width of the intervals of the sharing ratios at these ends. The bend at a
+    mix is the distance of its sharing ratio from the straight line between the sharing ratios of
+    its two neighbours. For three or more tenants, the next mix comes from the list `rays`; after
+    the last mix of this list, the function raises IndexError.
     """
     if tenants > 2:
         return rays(tenants)[len(measured)]
@@ -65,19 +65,22 @@ def next_weights(tenants: int, measured: Sequence[MeasuredMix]) -> tuple[int, ..
 
 
 def rays(tenants: int) -> list[tuple[int, ...]]:
-    """Return the weights of the mixes of three or more tenants: equal weights, each pair of
-    tenants, and a double weight for each tenant."""
+    """Return the weights of the mixes to measure with three or more tenants. The first mix contains
+    all tenants with equal weights. For each pair of tenants, a mix of these two tenants follows.
+    Finally, for each tenant, a mix of all tenants follows, in which this tenant has twice the
+    weight of each other tenant."""
     pairs = [tuple(int(i in pair) for i in range(tenants)) for pair in round_robin(tenants)]
     more = [tuple(1 + (i == most) for i in range(tenants)) for most in range(tenants)]
     return [(1,) * tenants, *pairs, *more]
 
 
 def round_robin(tenants: int) -> list[tuple[int, int]]:
-    """Return all pairs of tenants, divided into rounds. In a round, no tenant occurs twice.
+    """Return all pairs of tenants, in consecutive rounds. In a round, no tenant occurs twice.
 
-    The function uses the circle method: the two numbers of every pair of a round have the same sum
-    modulo the number of rounds, which is odd. If the number of tenants is even, each round pairs
-    the last tenant with the tenant that the method would pair with itself.
+    By the circle method, the sum of the two tenant numbers, modulo the (odd) number of rounds, is
+    the same for all pairs of a round. If the number of tenants is even, this rule leaves out the
+    last tenant. By the rule, one tenant of each round would be its own partner. The round pairs
+    this tenant with the last tenant.
     """
     rounds = tenants - 1 + tenants % 2
 
@@ -89,7 +92,7 @@ def round_robin(tenants: int) -> list[tuple[int, int]]:
 
 
 def _bends(mixes: Sequence[MeasuredMix]) -> list[float]:
-    """Return the distance of each sharing ratio from the straight line between its two neighbours.
+    """Return the bend of the frontier at each mix, as `next_weights` defines it.
 
     The neighbours are the nearest mixes with a known sharing ratio. The distance is 0 at both ends
     of the frontier, and for a mix whose sharing ratio is unknown.

@@ -1,4 +1,5 @@
-"""Compute the limit of a load line, which is the lowest of the limits of its tenants."""
+"""Compute the limit of a load line: the largest load factor at which no tenant exceeds its own
+limit."""
 
 from __future__ import annotations
 
@@ -14,9 +15,9 @@ from perseus.peak.verdict import Verdict
 from perseus.peak.window import Window
 
 WIDEST, ABOVE = 1.6, 1.2
-"""WIDEST is the largest factor between two similar loads. Windows at more than ABOVE times the
-limit are not used: a queue far above its limit never settles, so its share of late requests says
-little about the limit."""
+"""The estimate of a limit uses windows at loads from limit / WIDEST to limit x ABOVE. A queue far
+above its limit never settles. The share of late requests in such a queue says little about the
+limit."""
 
 
 def valid_near(windows: Sequence[Window], scale: float, above: float) -> list[Window]:
@@ -29,7 +30,7 @@ def valid_near(windows: Sequence[Window], scale: float, above: float) -> list[Wi
 
 
 def line_limit(model: LineModel, windows: Sequence[Window], near: float, draws: Draws) -> Limit:
-    """Compute the limit of a load line from the windows near a load factor.
+    """Compute the limit of a load line from the valid windows near the load factor `near`.
 
     If all windows near the load factor `near` are invalid, the limit is `near`, without posterior
     draws.

@@ -15,8 +15,7 @@ from perseus.traffic.arrivals import Arrivals
 
 @dataclass(frozen=True)
 class LineModel:
-    """A load line, the SLA of each tenant, the arrival process, and a virtual queue that simulates
-    the server."""
+    """The input for the simulation of a load line. `queue` simulates the server."""
 
     line: LoadLine
     slas: tuple[Sla, ...]
@@ -28,8 +27,9 @@ class LineModel:
         """Return a function that simulates many requests in the virtual queue, and caches its
         results.
 
-        The arguments are the shares of the tenants, the number of requests, and the index of the
-        simulation. The exceedance curves of all tenants use the same simulations.
+        The arguments of the returned function are each tenant's share of the requests, the number
+        of requests, and the index of the simulation. The exceedance curves of all tenants use the
+        same simulations.
         """
         queue, arrivals = self.queue, self.arrivals
 

@@ -13,7 +13,8 @@ START_SHARE = 0.8
 1."""
 
 MIN_REMAINING_SHARE = 0.1
-"""Least share of a server that a search assumes to be free of background load."""
+"""If the background load leaves less than this share of the server free, the search starts as if
+this share were free."""
 
 DEDICATED_START_SHARE = 0.6
 """Start of the search on a dedicated server, as a share of the rate at which the server answers
@@ -39,13 +40,12 @@ def load_line(
     dedicated_rps: Mapping[str, float],
     unloaded_p50_ms: Mapping[str, float],
 ) -> tuple[LoadLine, float]:
-    """Return the load line that the settings `run` describe, and the load factor at which the
-    search starts.
+    """Return the load line that `run` describes, and the load factor at which the search starts.
 
     On a dedicated server, the load factor is a rate in requests/s. On the load line of a mix, the
     sharing ratio (the sum of rate / dedicated peak) is 1 at the load factor s = 1. With background
     load ("hold"), the sharing ratio is 1 at s = 1 - b, with b the sum of background rate /
-    dedicated peak.
+    dedicated peak over the tenants with background load.
     """
     if run.line == "dedicated":
         served_alone_rps = 1000 / unloaded_p50_ms[names[0]]
@@ -62,8 +62,8 @@ def load_line(
 
 
 def weights_along(rates: Sequence[float], dedicated_rps: Sequence[float]) -> tuple[int, ...]:
-    """Return the weights of the mix with these request rates. A weight is the tenant's share of the
-    sum of rate / dedicated peak, in whole percent and at least 1.
+    """Return the weights of the mix with the request rates `rates`. The weight of a tenant is its
+    rate / dedicated peak, in whole percent of the sum over all tenants, and at least 1.
 
     The result is empty if a dedicated peak is unknown.
     """

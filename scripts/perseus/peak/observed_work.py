@@ -1,9 +1,9 @@
-"""Infer the service time of each request from arrival and response times.
+"""Infer the service time of each request from the times of all arrivals and responses.
 
 A busy first-come first-served server answers a request one service time after the previous
-response. Therefore the response times of a busy server show its service times, without a counter in
-the server. The response times also show whether the server has several workers or forms batches.
-The service times of such a server cannot be inferred.
+response. Therefore the gaps between the responses of a busy server are its service times. The times
+of the responses also show whether a server has several workers or forms batches. Perseus cannot
+infer the service times of such a server.
 """
 
 from __future__ import annotations
@@ -15,15 +15,17 @@ import numpy as np
 
 from perseus.peak.stats import Floats
 
-# All thresholds below come from simulated servers near their limit, eight runs of 3,000 requests.
+# All thresholds below come from eight simulations of 3,000 requests each, on servers near their
+# limit.
 
 FEWEST = 200
 """A comparison of service times needs at least this number of requests that waited, and at least
-this number that did not wait. The quantile LOW of 200 requests rests on 20 requests."""
+this number that did not wait. Of 200 requests, 20 lie below the quantile LOW."""
 
 LOW = 0.1
-"""Quantile at which the service times of requests that waited, and of requests that did not wait,
-are compared. Pauses and network delays only lengthen times, so they disturb low quantiles least."""
+"""The quantile of service times that the module compares between requests that waited and requests
+that did not wait. Pauses and network delays only lengthen times, so they disturb low quantiles
+least."""
 
 EVEN = 0.1
 """Largest relative difference between the mean service times of requests that waited long and of
@@ -32,37 +34,39 @@ simulations, a single server shows a difference of up to 5 % by chance, two work
 workers 26 % or more, and batches over 100 %."""
 
 ERRORS = 3
-"""Number of standard errors up to which chance may explain the difference of mean service times."""
+"""A difference between mean service times may be due to chance if the difference is at most this
+number of standard errors."""
 
 OVERTAKING = 0.01
-"""Largest share of requests whose response may arrive before the response to an earlier request.
-The network may swap two neighbouring requests now and then. Several workers reorder 1 to 40 % of
-the requests, unless all service times are equal."""
+"""Largest allowed share of requests whose response arrives before the response to an earlier
+request. The network may swap two neighbouring requests now and then. Several workers reorder 1 to
+40 % of the requests, unless all service times are equal."""
 
 SPREAD = 1.5
-"""Largest ratio of the spread of service times to the spread of latencies without load (`_spread`).
-With 40 latencies without load, exponential service times reach a ratio of 1.3 by chance, and
-batches reach 2 or more."""
+"""Largest allowed ratio of the spread of service times to the spread of latencies without load
+(`_spread`). With 40 latencies without load, exponential service times reach a ratio of 1.3 by
+chance, and batches reach 2 or more."""
 
 RARE = 0.01
-"""`_spread` clips this share of all deviations from the median, namely the largest deviations.
-Measurements without load hardly ever contain the pauses of a server, which cause the largest
-deviations."""
+"""Share of all deviations from the median that `_spread` clips. `_spread` clips the largest
+deviations. Measurements without load hardly ever contain the pauses of a server, which cause the
+largest deviations."""
 
 LAGS, CORRELATED = 4, 0.15
-"""Service times up to LAGS requests apart must be uncorrelated. CORRELATED is the largest allowed
-correlation. In simulations, the correlation is up to 0.06 for variable service times by chance, 0.2
-for batches, and 0.4 to 0.8 for equal service times on two or four workers."""
+"""The correlation of service times up to LAGS requests apart may be at most CORRELATED. In
+simulations, the correlation reaches 0.06 by chance on a single server with variable service times.
+The correlation is 0.2 with batches, and 0.4 to 0.8 with equal service times on two or four
+workers."""
 
 LAG_ERRORS = 4
-"""Number of standard errors up to which chance may explain a correlation. The number is large,
-since the test compares several lags."""
+"""A correlation may be due to chance if it is at most this number of standard errors. The number is
+large, since the test compares several lags."""
 
 
 @dataclass(frozen=True)
 class ObservedWork:
-    """The service times of each window's requests, in the order of the requests, and the network
-    time `away_s` in seconds.
+    """One array of service times per window, in seconds and in the order of the requests, and the
+    network time `away_s` in seconds.
 
     The network time to the server and back is the latency minus waiting time and service time.
     """
@@ -77,10 +81,9 @@ def observed_work(
     """Return the service times of each window's requests; None if the service times cannot be
     inferred.
 
-    `arrivals_s` and `done_s` are arrival and response times, with one array of shape (n,) per
-    window. The method requires that the server has no requests at the start of a window. Only the
+    `arrivals_s` and `done_s` contain the times of the arrivals and of the responses, with one array
+    of shape (n,) per window. The server must have no requests at the start of a window. Only the
     last requests of a window may lack a response (NaN). `alone_s` contains latencies without load.
-    The method inverts the recursion of Lindley (1952).
     """
     if not done_s or not all(map(_complete, done_s)) or not in_turn(done_s):
         return None
@@ -139,7 +142,8 @@ def in_turn(done_s: Sequence[Floats]) -> bool:
 
 def _as_alone(work_s: Floats, alone_s: Floats) -> bool:
     """Return whether service times under load vary no more than latencies without load. If service
-    times vary more, the server serves several requests at the same time."""
+    times under load vary more than latencies without load, the server serves several requests at
+    the same time."""
     return _spread(work_s) <= SPREAD * _spread(alone_s) + EVEN * float(work_s.mean())
 
 
@@ -160,8 +164,8 @@ def _work_and_waits(arrival_s: Floats, done_s: Floats, away_s: float) -> tuple[F
 
 
 def _even(found: _Read) -> bool:
-    """Return whether requests with long waiting times have the same service times as all other
-    requests."""
+    """Return whether requests with long waiting times have nearly the same mean service time as all
+    other requests."""
     work_s, waits_s = found.work_s, found.waits_s
     long = waits_s > np.median(waits_s[waits_s > 0]) if np.any(waits_s > 0) else waits_s > 0
     if min(np.count_nonzero(long), np.count_nonzero(~long)) < FEWEST / 2:
@@ -175,8 +179,8 @@ def _even(found: _Read) -> bool:
 
 
 def _independent(works_s: Sequence[Floats]) -> bool:
-    """Return whether the service times of successive requests in a window are uncorrelated or
-    nearly equal."""
+    """Return whether the service times of successive requests in a window are uncorrelated with
+    each other, or all service times are nearly equal."""
     mean_s = float(np.concatenate(works_s).mean())
     centred = [work - mean_s for work in works_s]
     variance = float(np.mean(np.concatenate(centred) ** 2))
@@ -196,14 +200,15 @@ requests together, since the speed of a host changes over time."""
 
 
 def work_error(work_s: Floats, rate_rps: float, draws: int, rng: np.random.Generator) -> Floats:
-    """Return random factors, shape (draws,), for the sampling error of a limit that is computed
+    """Return random factors, shape (draws,), that represent the sampling error of a limit computed
     from few service times.
 
     The limit is `rate_rps` in requests/s. `work_s` contains the observed service times S. The tail
-    of the waiting time decays like exp(-theta t), with theta the root of rate (E exp(theta S) - 1)
-    = theta (Asmussen, Applied Probability and Queues, 2nd ed., section XIII.5, for Poisson
-    arrivals). At the limit, theta has the value that the SLA requires. The factors come from a
-    block bootstrap of the service times.
+    of the waiting time decays like exp(-theta t), where theta solves rate (E[exp(theta S)] - 1) =
+    theta (Asmussen, Applied Probability and Queues, 2nd ed., section XIII.5, for Poisson arrivals).
+    At the limit, theta has the value that the SLA requires. Each factor comes from one sample of a
+    block bootstrap of the service times. The factor is the rate at which theta has this value for
+    the sample, divided by `rate_rps`.
     """
 
     def surplus(theta: float) -> float:

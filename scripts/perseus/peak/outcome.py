@@ -1,4 +1,5 @@
-"""Describe the result of a search: its outcome, the reason, and the peak of the load line."""
+"""Describe the result of a search: its outcome, the reason for this outcome, and the peak on the
+load line."""
 
 from __future__ import annotations
 
@@ -36,7 +37,7 @@ class Outcome(StrEnum):
 
     @property
     def is_temporary(self) -> bool:
-        """Return whether a new attempt on a fresh server may succeed."""
+        """Return whether a new search on a restarted server may succeed."""
         return self in (
             Outcome.UNSTEADY,
             Outcome.CLIENT_LIMITED,
@@ -47,7 +48,6 @@ class Outcome(StrEnum):
 
     @property
     def is_result(self) -> bool:
-        """Return whether the outcome is a result about the server."""
         return not self.is_temporary and self is not Outcome.BLOCKED
 
 
@@ -55,19 +55,21 @@ class Outcome(StrEnum):
 class Peak:
     """The result of a search. Loads are load factors. Unknown values are NaN.
 
-    `certified` is the load factor at which all certification windows passed. `certified_window` is
-    the index in `windows` of the last certification window that passed, or -1. `estimate` is the
-    median of the posterior of the limit. `posterior` contains draws of the limit, shape (draws,),
-    and is empty if the windows do not show the limit of the server. The spread of the draws
-    includes the changes of the host's speed.
+    `certified` is the certified rate as a load factor: all certification windows at this load
+    factor passed. `certified_window` is the index in `windows` of the last certification window
+    that passed, or -1 without a certified load factor. `first_failing` is the lowest load factor
+    above `certified` at which a window fails. `estimate` is the median of the posterior of the
+    limit. `posterior` contains draws of the limit, shape (draws,), and is empty if the windows do
+    not show the limit of the server. The spread of the draws also covers changes of the host's
+    speed.
 
     `other_load` describes the load of other processes during the search, and is empty if the load
-    was small. For each tenant, `speeds_rps` contains the throughput in each saturation probe, NaN
-    without load. `work_s` contains the service times in the probes (`peak.speed.work_s`), shape
+    was small. For each tenant, `speeds_rps` contains the throughput in each saturation probe (NaN
+    without load), and `work_s` contains service times from the probes (`peak.speed.work_s`), shape
     (parts,). `rounds` contains the saturation throughputs of each tenant alone and of all tenants
     together. `model` contains the limits of a simulated server with the service times `work_s`.
-    `cliff` describes a steep rise of the latency just above the highest passing load, and is empty
-    if the latency rises gradually.
+    `cliff` describes a steep rise of the latency just above the highest load that passes, and is
+    empty without such a rise.
     """
 
     outcome: Outcome
@@ -108,10 +110,10 @@ def no_peak(outcome: Outcome, reason: str, windows: Sequence[Window] = ()) -> Pe
 
 
 def found_limit(outcome: str, estimate: float | None, posterior: Sequence[float]) -> bool:
-    """Return whether the limit of the server and its uncertainty are known, from a search or a
-    prediction.
+    """Return whether a search or a prediction found the limit of the server, and the uncertainty of
+    this limit.
 
-    The result is false if the search found only the limit of the client.
+    The result is false if the client, not the server, limited the load of the search.
     """
     stated = estimate is not None and bool(np.isfinite(estimate)) and len(posterior) > 0
     of_server = (Outcome.OK, Outcome.UNCERTIFIED, Outcome.PREDICTED)
@@ -120,10 +122,8 @@ def found_limit(outcome: str, estimate: float | None, posterior: Sequence[float]
 
 
 def cliff(windows: Sequence[Window], names: Sequence[str]) -> str:
-    """Return a description of a steep rise of the latency just above the highest passing load.
-
-    The text is empty without a steep rise of the latency.
-    """
+    """Return a description of a steep rise of the latency just above the highest load that passes;
+    empty without such a rise."""
     valid = [w for w in windows if w.verdict is not Verdict.INVALID]
     passing = max(
         (w for w in valid if w.passes_roughly), key=lambda window: window.scale, default=None
@@ -151,18 +151,20 @@ def _other_share(window: Window) -> float:
 
 
 def largest_other_load(windows: Sequence[Window]) -> str:
-    """Return a description of the largest load of other processes in a valid window; the text is
-    empty if this load was small."""
+    """Return a description of the largest load of other processes in any valid window; empty if
+    this load was small."""
     valid = [w.tenants[0] for w in windows if w.verdict is not Verdict.INVALID]
     share, used = max(map(other_load, valid), default=(0.0, ""))
     return used if share > ON_IDLE_HOST.other_load else ""
 
 
 def server_failed_above(windows: Sequence[Window], low: float) -> bool:
-    """Return whether a valid window above the load factor `low` does not pass.
+    """Return whether at least one valid window above the load factor `low` does not pass
+    (`Window.passes_roughly`).
 
-    A valid window that does not pass shows the limit of the server. If all valid windows pass, the
-    search may have found only the limit of the client.
+    If a valid window does not pass, the load of this window is above the limit of the server, or
+    near this limit. If all valid windows pass, the search may have found only the limit of the
+    client.
     """
     return any(
         w.scale > low and w.verdict is not Verdict.INVALID and not w.passes_roughly for w in windows
@@ -172,8 +174,9 @@ def server_failed_above(windows: Sequence[Window], low: float) -> bool:
 def why_no_server_limit(windows: Sequence[Window]) -> tuple[Outcome, str] | None:
     """Return an outcome and a reason if no window shows the limit of the server; otherwise None.
 
-    A window is lost if every attempt at its load was invalid. If other processes disturbed at least
-    half of the lost windows, the outcome is `disturbed`. Otherwise the outcome is `client_limited`.
+    A load is lost if every window at this load was invalid. If other processes caused at least half
+    of the invalid verdicts at lost loads, the outcome is `disturbed`; otherwise, the outcome is
+    `client_limited`.
     """
     valid = {w.scale for w in windows if w.verdict is not Verdict.INVALID}
     lost = [w for w in windows if w.scale not in valid]
@@ -187,8 +190,8 @@ def why_no_server_limit(windows: Sequence[Window]) -> tuple[Outcome, str] | None
 
 
 def why_certification_is_invalid(windows: Sequence[Window]) -> str:
-    """Return the reason if other processes made all certification windows invalid; otherwise an
-    empty text."""
+    """If other processes made all certification windows invalid, return a description of this
+    failure; otherwise an empty text."""
     certifying = [window for window in windows if window.phase == Phase.CERTIFY]
     invalid = [tenant for window in certifying for tenant in window.invalid_tenants]
     if not invalid or any(window.verdict is not Verdict.INVALID for window in certifying):
@@ -199,8 +202,8 @@ def why_certification_is_invalid(windows: Sequence[Window]) -> str:
 
 
 def _majority_cause(invalid: Sequence[TenantWindow]) -> tuple[Outcome, str]:
-    """Return the outcome for the main cause of the invalid windows (the host or the clients), and
-    the reason of the last window with this cause."""
+    """Return the outcome for the main cause of the invalid verdicts (other processes or the
+    clients), and the reason of the last verdict with this cause."""
     disturbed = [tenant.reason for tenant in invalid if tenant.disturbed]
     if 2 * len(disturbed) >= len(invalid):
         return Outcome.DISTURBED, disturbed[-1]
@@ -219,22 +222,22 @@ def why_uncertified(last: Window, names: Sequence[str]) -> str:
 
 
 def why_unbounded(windows: Sequence[Window], names: Sequence[str]) -> str:
-    """Return the rates of the highest tested load as the reason why the search found no upper bound
-    of the limit."""
+    """If the search found no upper bound of the limit, return a text that says so and names the
+    rates of the highest tested load."""
     highest = max(windows, key=lambda window: window.scale)
     rates = ", ".join(
         f"{name} at {seen.offered_rps:.1f}/s"
         for name, seen in zip(names, highest.tenants, strict=True)
         if seen.offered_rps > 0
     )
-    return f"no tested rate fails, up to {rates}: the limit is higher"
+    return f"no tested rate fails: the limit is above the highest tested load ({rates})"
 
 
 def why_unsteady(
     first: Sequence[Speed], last: Sequence[Speed], names: Sequence[str], largest_change: float
 ) -> str:
-    """Return a text that names the tenants whose throughputs differ between the first and the last
-    saturation probe."""
+    """Return a text that names the tenants whose throughput differs by more than the factor
+    `largest_change` between the first and the last saturation probe."""
     return "; ".join(
         f"{name}: the busy server answered {before.rate_rps:.3g} requests/s before the search and"
         f" {after.rate_rps:.3g} requests/s after it"
@@ -246,21 +249,25 @@ def why_unsteady(
 def outcome_without_pass(
     windows: Sequence[Window], base_rps: Sequence[float], names: Sequence[str]
 ) -> tuple[Outcome, str]:
-    """Return the outcome and the reason of a search in which no rate passed.
+    """Return the outcome of a search in which no rate passed, and the reason for this outcome.
 
-    The reason lists the tenants that did not pass in the valid window with the lowest load. If the
-    verdict on this window is undecided, the outcome is `uncertified`, not `infeasible`.
+    The reason lists the tenants that did not pass in the valid window with the lowest load. The
+    outcome is `infeasible` if the valid window with the lowest load fails, and `uncertified` if
+    this window is undecided.
     """
     valid = (window for window in windows if window.verdict is not Verdict.INVALID)
     lowest = min(valid, key=lambda window: window.scale)
     if lowest.verdict is Verdict.FAIL:
         outcome, what = Outcome.INFEASIBLE, "the SLA fails at every rate tested"
     else:
-        outcome, what = Outcome.UNCERTIFIED, "no rate passed, and the lowest rate is undecided"
+        outcome, what = (
+            Outcome.UNCERTIFIED,
+            "no rate passed, and the verdict at the lowest tested rate is undecided",
+        )
     return outcome, f"{what}: " + "; ".join(
-        f"{name}, {'held at' if base > 0 else 'at'} {seen.offered_rps:.1f}/s, answered"
-        f" {seen.completed_ratio:.1%} of its requests, with a p95 of {seen.p95_ms:.1f} ms"
-        f" ({seen.reason})"
+        f"for {name} {'with the background load of' if base > 0 else 'at'}"
+        f" {seen.offered_rps:.1f} requests/s, the server answered {seen.completed_ratio:.1%} of"
+        f" the requests, with a p95 of {seen.p95_ms:.1f} ms ({seen.reason})"
         for name, base, seen in zip(names, base_rps, lowest.tenants, strict=True)
         if seen.verdict is not Verdict.PASS
     )

@@ -1,11 +1,10 @@
 """Compare the saturation throughputs of a server's tenants, each tenant alone and all together
 (docs/explanation/sharing-ratio.md).
 
-The speed of a host changes within minutes, which distorts comparisons of measurements that are
-minutes apart. Therefore a search saturates a shared server in short windows, with each tenant alone
-and with all tenants together, repeatedly and in alternating order. The windows to compare are
-seconds apart, as in duet benchmarking (Bulej et al., ICPE 2020). A simulated queue converts the
-saturation throughputs into limits that keep the SLAs.
+The speed of a host changes within minutes. If two measurements are minutes apart, this change
+distorts their comparison. Therefore a search saturates a shared server in short windows, with each
+tenant alone and with all tenants together, repeatedly and in alternating order. The windows to
+compare are seconds apart, as in duet benchmarking (Bulej et al., ICPE 2020).
 """
 
 from __future__ import annotations
@@ -19,9 +18,10 @@ from scipy import special
 from perseus.peak.stats import Floats
 
 OUTLYING, LEAST = 5.0, 0.005
-"""A round does not count if its log(sharing ratio) is more than OUTLYING median absolute deviations
-from the median of all rounds. A smaller median absolute deviation than LEAST counts as LEAST. Of
-normally distributed values, 1 in 1,300 is further from the median."""
+"""`ratio_at_saturation` leaves out a round if log(sharing ratio) of this round differs from the
+median of all rounds by more than OUTLYING median absolute deviations. If the median absolute
+deviation is below LEAST, the function uses LEAST in its place. Only 1 of 1,300 normally distributed
+values is so far from the median."""
 
 NEAR = 0.25
 """Standard deviation of the measured exponent of a server (`first_come_probability`) around the
@@ -30,12 +30,12 @@ theoretical exponent of its queueing discipline, which is 0 or 1."""
 
 @dataclass(frozen=True)
 class Round:
-    """Saturation throughputs of each tenant in requests/s, alone and together with all other
-    tenants.
+    """One round of saturation probes: the throughput of each tenant in requests/s, alone and
+    together with all other tenants.
 
-    The throughput is NaN if a tenant has no load or got no response. A round may contain disturbed
-    windows, because other processes slow all tenants of the round alike. The estimate of the
-    sharing ratio ignores a round that differs strongly from the other rounds.
+    The throughput of a tenant is NaN if this tenant has no load or got no response. Rounds with
+    windows that other processes disturbed are allowed, because these processes slow down all
+    tenants of the round alike.
     """
 
     alone_rps: tuple[float, ...]
@@ -57,18 +57,19 @@ class Round:
 
 @dataclass(frozen=True)
 class Estimate:
-    """The logarithm of a quantity, and the standard error of this logarithm."""
+    """An estimated quantity: its logarithm, and the standard error of the logarithm."""
 
     log: float
     error: float
 
 
 def ratio_at_saturation(rounds: Sequence[Round]) -> Estimate:
-    """Return the sharing ratio at saturation, from the mean throughputs over the rounds.
+    """Return the logarithm of the sharing ratio at saturation, from the throughputs averaged over
+    the rounds.
 
     The standard error comes from a jackknife over the rounds, and is infinite for fewer than three
-    rounds. The function ignores rounds whose ratio is far from the median, because other processes
-    disturbed these rounds.
+    rounds. The function leaves out rounds whose ratio is far from the median, because other
+    processes have probably disturbed these rounds.
     """
     ratios = np.array([each.ratio for each in rounds])
     logs = np.log(np.where(ratios > 0, ratios, np.nan))
@@ -100,13 +101,13 @@ def first_come_probability(rounds: Sequence[Round], work_s: Sequence[float]) -> 
     """Return the probability that the server serves all requests in the order of arrival, instead
     of serving all tenants at the same time.
 
-    In a round, all tenants have equally many requests in flight. If the server works in the order
-    of arrival, all tenants have the same throughput. If the server serves all tenants at the same
-    time, the quotient throughput together / throughput alone is the same for all tenants. In
-    general, the quotient is proportional to a power of the tenant's service time. The exponent is 1
-    for service in the order of arrival, and 0 for service at the same time. The probability follows
-    from the measured exponent. If all service times are equal, the exponent cannot be measured, and
-    the probability is one half.
+    In a round, all tenants have equally many requests in flight. If the server serves all requests
+    in the order of arrival, the throughput together is the same for all tenants. If the server
+    serves all tenants at the same time, the quotient throughput together / throughput alone is the
+    same for all tenants. In general, the quotient is proportional to a power of the tenant's
+    service time. The exponent is 1 if the server serves all requests in the order of arrival, and 0
+    if the server serves all tenants at the same time. If all service times are equal, the exponent
+    cannot be measured, and the probability is one half.
     """
     valid = [each.shares for each in rounds if np.isfinite(each.ratio)]
     if not valid:
@@ -127,12 +128,13 @@ def first_come_probability(rounds: Sequence[Round], work_s: Sequence[float]) -> 
 
 @dataclass(frozen=True)
 class ModelLimits:
-    """The limits of a simulated server with the observed service times of a cell.
+    """The limits of a simulated server that has the service times observed in a cell (one
+    measurement).
 
-    `alone_rps` contains the limit of each tenant alone, NaN without load. `scale` is the limit of
-    the load line as a load factor. `scale_error` is the standard deviation of log(scale) that
-    follows from the unknown queueing discipline. `utilisation` is the utilisation of the server at
-    the limit of the load line.
+    `alone_rps` contains the limit of each tenant alone in requests/s, NaN without load. `scale` is
+    the limit of the load line as a load factor. `scale_error` is the standard deviation of
+    log(scale) over the possible queueing disciplines. `utilisation` is the utilisation of the
+    server at the limit of the load line.
     """
 
     alone_rps: tuple[float, ...]

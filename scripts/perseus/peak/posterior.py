@@ -1,5 +1,5 @@
-"""Compute the posterior distribution of a limit from the late requests of the windows near the
-limit."""
+"""Compute the posterior distribution of a limit from the numbers of late requests in the windows
+near the limit."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from perseus.peak.exceedance_curve import ExceedanceCurve
 from perseus.peak.stats import Floats
 
 DISPERSIONS = 5
-"""The posterior is averaged over this number of quantiles of the dispersion, since the dispersion
-is uncertain."""
+"""The posterior is averaged over this number of quantiles of the dispersion (`stats.dispersion`),
+since the dispersion is uncertain."""
 
 REACH = float(np.log(1.5))
 """Natural logarithm of the factor by which the grid of possible limits extends beyond the lowest
@@ -23,29 +23,30 @@ and the highest offered load."""
 
 OPEN = 0.15
 """If the density at an end of the grid exceeds this share of the highest density, the limit may lie
-outside the grid. The density of a normal distribution has this ratio at the ends of the 95 %
+outside the grid. A normal density has this share of its maximum at the ends of its 95 %
 interval."""
 
 BEYOND = 5 * REACH
-"""Natural logarithm of the factor by which the grid is extended further at both ends, if the limit
-may lie outside the grid. The prior density falls by a factor of e for each REACH."""
+"""If the limit may lie outside the grid, the grid extends further at both ends. BEYOND is the
+natural logarithm of the factor of this second extension. In both extensions, the prior density
+falls by a factor of e whenever log(limit) moves outwards by REACH."""
 
 POINTS, SLOPES = 300, 15
 """Numbers of grid points of log(limit), and of the slope m (see `Posterior`)."""
 
 WANDERS = (0.0, 0.01, 0.02, 0.04, 0.08, 0.16, 0.32)
-"""Possible scale parameters for the random speed of a host in each window. The scale 0 means a
-constant speed."""
+"""Possible scale parameters of the distribution of log(limit in one window / common limit), which
+varies with the speed of the host. With the scale 0, the speed is constant."""
 
 USUAL_WANDER = 0.03
-"""Prior scale parameter for the random speed of a host. The throughput of a busy server changes by
-some percent within seconds, and by 20 % within minutes."""
+"""Typical value of the scale parameters WANDERS, on which their prior depends. The throughput of a
+busy server changes by some percent within seconds, and by 20 % within minutes."""
 
 TINY = 1e-300
 
 TAILS = 3
-"""Degrees of freedom of Student's t distribution of the random speed of a host. Heavy tails allow
-for short bursts of load on the host."""
+"""Degrees of freedom of Student's t distribution of log(limit in one window / common limit). Heavy
+tails allow for short bursts of load on the host."""
 
 
 @dataclass(frozen=True)
@@ -53,9 +54,9 @@ class LateCounts:
     """The number of requests and the number of late requests in each window; shape (k,) each.
 
     `log_scales` contains the logarithm of the load factor of each window. `weights` contains, for
-    each window, the effective number of independent requests per observed request. The weights
-    depend on an estimated dispersion, which is as uncertain as a variance with `freedom` degrees of
-    freedom.
+    each window, the number of independent requests that contain as much information as one observed
+    request. The weights depend on an estimated dispersion, which is as uncertain as a variance with
+    `freedom` degrees of freedom.
     """
 
     log_scales: Floats
@@ -80,11 +81,12 @@ class Posterior:
     The statistical model is logit p(s) = level + m (logit v(s / limit) - level). At load factor s,
     the real server has a share p(s) of late requests. At x times its own limit, the virtual queue
     has a share v(x) of late requests. `level` is the logit of the share of late requests that the
-    SLA allows. The slope m has a lognormal prior. The prior on log(limit) is flat from REACH below
-    the lowest to REACH above the highest offered log(load factor), and falls exponentially outside.
-    Because the speed of a host changes, the limit in each window is the common limit times a random
-    factor. The logarithm of the factor has Student's t distribution, with a scale that the windows
-    determine. The density is the average over the possible values of the dispersion.
+    SLA allows. The slope m has a lognormal prior. The prior on log(limit) is flat between two
+    bounds, and falls exponentially outside these bounds. The lower bound is REACH below the lowest
+    log(load factor) of the windows, and the upper bound is REACH above the highest. Because the
+    speed of a host changes, the limit in each window is the common limit times a random factor. The
+    logarithm of the factor has Student's t distribution, whose scale parameter is estimated, too.
+    `density` is the posterior density, averaged over the possible values of the dispersion.
     """
 
     log_limits: Floats
@@ -96,8 +98,8 @@ class Posterior:
     ) -> Posterior:
         """Compute the posterior of a limit.
 
-        `slope_spread` is the prior standard deviation of log(m). `beyond` is the natural logarithm
-        of the factor that extends the grid of possible limits at both ends.
+        `slope_spread` is the prior standard deviation of log(slope m). `beyond` is the natural
+        logarithm of the factor that extends the grid of possible limits at both ends.
         """
         scales, weighted = counts.log_scales, counts.weighted
         low, high = scales.min() - REACH, scales.max() + REACH
@@ -144,8 +146,8 @@ def _wander_prior() -> Floats:
 
 
 def _wandering(log_limits: Floats, scale: float) -> Floats:
-    """Return, for each common limit, the probability of each grid point as the limit of a single
-    window; shape (POINTS, POINTS)."""
+    """Return, for each common limit (column), the probability that the limit in one window is the
+    grid point of the row; shape (POINTS, POINTS)."""
     away = (log_limits - log_limits[0]) / scale
     moved = toeplitz((1 + away**2 / TAILS) ** (-(TAILS + 1) / 2))
     likely: Floats = moved / moved.sum(axis=0)

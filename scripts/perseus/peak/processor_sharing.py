@@ -1,9 +1,8 @@
 """Simulate processor sharing: each tenant has its own queue, and all busy tenants get an equal part
 of the speed of the server.
 
-An operating system shares a core in this way. The models of a server take turns on the core,
-thousands of times per second. A GPU is similar if kernels run side by side. Busy tenants may also
-slow each other down, because they share caches and memory.
+An operating system shares a core between the models of a server by processor sharing. A GPU works
+similarly if kernels run side by side.
 """
 
 from __future__ import annotations
@@ -23,12 +22,13 @@ ROUNDING = 1e-9
 def served(
     arrivals_s: Sequence[Floats], work_s: Sequence[Floats], slower: float = 1.0
 ) -> list[Floats]:
-    """Return the latency of each tenant's requests under processor sharing, one array per tenant.
+    """Return the latencies of each tenant's requests in seconds under processor sharing, one array
+    per tenant.
 
     The server serves the requests of one tenant first come, first served. The arrival times ascend.
     `work_s` contains the service time that each request needs if no other tenant is busy. While
-    several tenants are busy, the factor `slower` multiplies all service times, in addition to the
-    equal sharing.
+    several tenants are busy, the factor `slower` also multiplies all service times, because the
+    tenants share caches and memory.
     """
     if len(arrivals_s) == 2:
         return _of_two(arrivals_s, work_s, slower)
@@ -36,7 +36,7 @@ def served(
 
 
 def _of_two(arrivals_s: Sequence[Floats], work_s: Sequence[Floats], slower: float) -> list[Floats]:
-    """Return the latencies for two tenants. This function is three times faster than `_of_any`."""
+    """Return the same as `_of_any` for two tenants, three times faster."""
     joined_s = np.concatenate(arrivals_s)
     order = np.argsort(joined_s, kind="stable")
     of_second = order >= len(arrivals_s[0])
@@ -51,8 +51,8 @@ def _of_two(arrivals_s: Sequence[Floats], work_s: Sequence[Floats], slower: floa
 def _left_s(
     times_s: Sequence[float], works_s: Sequence[float], of_second: Sequence[bool], each: float
 ) -> tuple[Floats, Floats]:
-    """Return the remaining work of the first and of the second tenant, in seconds, before each
-    arrival.
+    """Return the remaining work of the first and of the second tenant, in seconds, just before each
+    arrival of either tenant.
 
     While both tenants are busy, one second of work takes `each` seconds.
     """
@@ -84,8 +84,8 @@ def _left_s(
 
 @dataclass(frozen=True)
 class _Tenant:
-    """One of two tenants: positions of its requests, its cumulative work, and the work of the other
-    tenant."""
+    """One of two tenants: the positions of its requests among all requests, its cumulative work,
+    and the work of the other tenant."""
 
     places: NDArray[np.int64]
     before_s: Floats
@@ -101,8 +101,9 @@ class _Tenant:
     def latencies_s(
         self, times_s: Floats, own_s: Floats, others_left_s: Floats, slower: float
     ) -> Floats:
-        """Return the latencies of this tenant, from the remaining work of both tenants before each
-        request."""
+        """Return the latencies of this tenant in seconds. `own_s` and `others_left_s` contain the
+        remaining work of this tenant and of the other tenant, just before each request of either
+        tenant."""
         served_s = self.before_s - own_s
         # Find the last arrival before the end of each request. From this arrival on, the remaining
         # work of both tenants shares the processor without new arrivals.
@@ -114,7 +115,7 @@ class _Tenant:
 
 
 def _of_any(arrivals_s: Sequence[Floats], work_s: Sequence[Floats], slower: float) -> list[Floats]:
-    """Return the latencies for any number of tenants by an event-driven simulation."""
+    """Return the latencies for any number of tenants, by an event-driven simulation."""
     works = [work.tolist() for work in work_s]
     tenants = np.repeat(np.arange(len(works)), [len(each) for each in arrivals_s])
     times_s = np.concatenate(arrivals_s)
@@ -127,7 +128,7 @@ def _of_any(arrivals_s: Sequence[Floats], work_s: Sequence[Floats], slower: floa
     ends_s: dict[int, float] = {}
 
     def each() -> float:
-        """Return the seconds that one second of work of each busy tenant takes."""
+        """Return the seconds in which the server does one second of work for each busy tenant."""
         return len(ends_s) * (slower if len(ends_s) > 1 else 1.0)
 
     def serve_until(time_s: float) -> None:

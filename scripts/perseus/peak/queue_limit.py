@@ -1,8 +1,8 @@
-"""Find the load at which a simulated server first misses an SLA, for each queueing discipline.
+"""Find the lowest load at which a simulated server misses an SLA, for each queueing discipline.
 
-Every simulation draws the same random numbers for the same tenant. Therefore differences between
-load lines, disciplines and speeds have no sampling error (common random numbers: Law, Simulation
-Modeling and Analysis, 5th ed., section 11.2).
+Every simulation draws the same random numbers for the same tenant. Therefore, differences between
+the limits for two load lines, disciplines or speeds have little sampling error (common random
+numbers: Law, Simulation Modeling and Analysis, 5th ed., section 11.2).
 """
 
 from __future__ import annotations
@@ -22,19 +22,15 @@ from perseus.traffic.arrivals import Arrivals
 
 
 class Discipline(StrEnum):
-    """The rule by which a server serves several tenants with waiting requests.
-
-    The factor `slower` multiplies service times. Under processor sharing, service times are longer
-    only while another tenant is busy. In the order of arrival, service times are always longer.
-    """
+    """The rule by which a server divides its time between several tenants with waiting requests."""
 
     PROCESSOR_SHARING = "processor_sharing"
     FIRST_COME = "first_come"
 
 
 class Work(Protocol):
-    """The service times of a tenant, shape (n,), its SLA, and the time that a request spends
-    outside the server."""
+    """A tenant of the simulated server: its SLA, its service times, shape (n,), and the time that a
+    request spends outside the server."""
 
     @property
     def sla(self) -> Sla: ...
@@ -48,9 +44,9 @@ class Work(Protocol):
 class Precision:
     """The size of a simulation.
 
-    A simulation has about `requests` requests in total, or more if a tenant would have fewer than
-    `of_each` requests, but at most about `most` requests in total. The search for the limit halves
-    its range `halvings` times.
+    A simulation has about `requests` requests in total. If a tenant would then have fewer than
+    `of_each` requests, the simulation has more requests, but at most about `most` requests in
+    total. The search for the limit halves its range `halvings` times.
     """
 
     requests: int
@@ -72,8 +68,10 @@ def limit_scale(
 ) -> float:
     """Return the load factor, between 0 and `high`, above which at least one tenant misses its SLA.
 
-    `rates_rps` returns the rate of each tenant at a load factor. Tenant i uses the random stream
-    streams[i], by default stream i.
+    `rates_rps` returns the rate of each tenant at a load factor. The factor `slower` multiplies
+    service times. Under processor sharing, `slower` applies only while another tenant is busy. If
+    the server works in the order of arrival, `slower` always applies. Tenant i uses the random
+    stream streams[i], by default stream i.
     """
 
     spend_s = _SPENT_S[discipline]
@@ -102,10 +100,8 @@ def limit_scale(
 
 
 def _in_turn(arrivals_s: Sequence[Floats], work_s: Sequence[Floats], slower: float) -> list[Floats]:
-    """Return the latencies on a server that serves all requests in the order of arrival.
-
-    The arguments and the result have the same form as in `processor_sharing.served`.
-    """
+    """Return the latencies in seconds on a server that serves all requests in the order of arrival,
+    one array per tenant."""
     times_s, works_s = np.concatenate(arrivals_s), slower * np.concatenate(work_s)
     order = np.argsort(times_s, kind="stable")
     spent_s = np.empty(len(order))

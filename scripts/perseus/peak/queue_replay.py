@@ -21,8 +21,8 @@ from perseus.peak.stats import Floats, dispersion, percentile, similarity
 from perseus.peak.virtual_queue import Drawn, VirtualQueue
 
 WORK_DRAWS = 8
-"""Number of times that service times are drawn for the requests of a window. The arrival times are
-known and stay the same."""
+"""Number of simulations of a window. The simulations have different random service times, and the
+same known arrival times."""
 
 
 @dataclass(frozen=True)
@@ -59,8 +59,9 @@ class QueueReplay:
         """Replay windows with observed service times if possible, otherwise with drawn service
         times.
 
-        The replay with drawn service times leaves out the long certification windows, because far
-        below the limit the real and the virtual exceedance curve may differ.
+        If the service times cannot be inferred from all windows, the replay leaves out the
+        certification windows. The rates of these windows are far below the limit, where the real
+        and the virtual exceedance curve may differ.
         """
         others = [seen for seen in windows if not seen.certifies]
         found = _observed(model, tenant, windows)
@@ -85,20 +86,21 @@ class QueueReplay:
 
     @property
     def similar(self) -> Floats:
-        """Return the similarity of the loads of every pair of windows; shape (k, k)."""
+        """Return the similarity (`stats.similarity`) of the loads of every pair of windows; shape
+        (k, k)."""
         scales = np.array([seen.scale for seen in self.windows])
         return np.array([similarity(scale, scales) for scale in scales])
 
     @property
     def worth(self) -> Floats:
-        """Return, for each window, the effective number of independent requests per observed
-        request; shape (k,)."""
+        """Return, for each window, the number of independent requests that contain as much
+        information as one observed request; at most 1, shape (k,)."""
         counts = [seen.exceedances for seen in self.windows]
         return 1 / np.array([dispersion(counts, near) for near in self.similar])
 
     def spent(self) -> Iterator[tuple[Evidence, Floats]]:
-        """Yield each window with the simulated time of each of its requests, which
-        `VirtualQueue.spent_s` defines; shape (draws, n)."""
+        """Yield each window with the simulated times of its counted requests
+        (`VirtualQueue.spent_s`), shape (draws, n)."""
         for seen, requests in zip(self.windows, self.drawn, strict=True):
             yield seen, self.queue.spent_s(requests, self.tenant)[:, seen.first : seen.last]
 
@@ -128,8 +130,8 @@ def _observed(model: LineModel, tenant: int, windows: Sequence[Evidence]) -> Que
 
 
 def _fitted(model: LineModel, tenant: int, windows: Sequence[Evidence]) -> QueueReplay:
-    """Return the replay with drawn service times, scaled so that the virtual and the real server
-    have the same share of late requests."""
+    """Return the replay with drawn service times. One common factor multiplies the service times,
+    so that the virtual queue and the real server have the same share of late requests."""
     drawn = [model.queue.draw(seen.arrivals_s, WORK_DRAWS) for seen in windows]
     replay = QueueReplay(model, tenant, windows, drawn)
     worth = replay.worth

@@ -13,11 +13,12 @@ from perseus.peak.attainment import Counts
 from perseus.traffic.requests import Requests, Status
 
 BURST: Final = 1.5
-"""Least ratio of the arrivals in each second of a burst to the mean arrivals per second."""
+"""In each second of a burst, the number of arrivals is more than this multiple of the mean per
+second."""
 
 CHANCE: Final = 0.001
-"""Probability that the arrivals of a Poisson process exceed the threshold of a burst in one second
-by chance."""
+"""Probability that a Poisson process with the mean rate exceeds the threshold of a burst in a given
+second."""
 
 
 @dataclass(frozen=True)
@@ -37,9 +38,8 @@ class Burst:
 def bursts(counts: Counts) -> list[tuple[int, int]]:
     """Return (start, end) of each burst, in seconds since the start of the window.
 
-    In each second of a burst, the number of arrivals exceeds BURST times the mean, and is
-    significantly above the mean (CHANCE). `counts` contains the arrivals of each second, shape
-    (n,).
+    The constants BURST and CHANCE define a burst. `counts` contains the arrivals of each second,
+    shape (n,).
     """
     from scipy import stats  # imported only here: the import takes longer than most jobs run
 
@@ -50,12 +50,13 @@ def bursts(counts: Counts) -> list[tuple[int, int]]:
 
 
 def recoveries(requests: Requests, start_ns: int, back: NDArray[np.bool_]) -> list[Burst]:
-    """Return the bursts of a window that began at `start_ns`, each with its recovery time.
+    """Return the bursts of a window, each with its recovery time. The window begins at `start_ns`.
 
-    The server has recovered if two conditions hold: all requests with an intended send time before
-    the end of the burst have ended, and the requests of one later second keep the SLA. `back`,
-    shape (n,), says for each second whether its requests keep the SLA. If a burst begins before the
-    server has recovered from the previous burst, the function merges both bursts.
+    The server has recovered when two conditions hold: all requests with an intended send time
+    before the end of the burst have ended, and the first second after the burst whose requests keep
+    the SLA has begun. `back`, shape (n,), says for each second whether its requests keep the SLA.
+    If a burst begins before the server has recovered from the previous burst, the function merges
+    both bursts.
     """
     seconds = (requests.intended_ns - start_ns) // 10**9
     counts = np.bincount(seconds, minlength=len(back))
@@ -71,7 +72,8 @@ def recoveries(requests: Requests, start_ns: int, back: NDArray[np.bool_]) -> li
 
 
 def most_in_flight(requests: Requests) -> int:
-    """Return the largest number of requests in flight, counted from their intended send times."""
+    """Return the largest number of requests that were in flight at the same moment. A request is in
+    flight from its intended send time."""
     due = requests.status != Status.UNSENT
     ended_ns = np.sort(requests.done_ns[due & (requests.status != Status.PENDING)])
     intended_ns = requests.intended_ns[due]
@@ -81,10 +83,7 @@ def most_in_flight(requests: Requests) -> int:
 
 def _drained_s(requests: Requests, until_ns: int) -> float:
     """Return the seconds from `until_ns` until all requests with an earlier intended send time have
-    ended.
-
-    The result is infinite if one of these requests has not ended.
-    """
+    ended; infinite if one of these requests has not ended."""
     part = requests.between(int(requests.intended_ns[0]), until_ns)
     if part.count(Status.PENDING):
         return np.inf
@@ -92,6 +91,6 @@ def _drained_s(requests: Requests, until_ns: int) -> float:
 
 
 def _first(back: NDArray[np.bool_]) -> float:
-    """Return the index of the first true value. Return infinity without a true value, and 0 for an
-    empty array."""
+    """Return the index of the first true value; infinity if no value is true, and 0 for an empty
+    array."""
     return float(back.argmax()) if back.any() else np.inf if len(back) else 0.0

@@ -57,12 +57,12 @@ from perseus.study.sla import Sla
 
 GROWTH = 1.5  # factor between two loads of the bracketing phase
 BELOW_MODEL, MODEL_STEP = 0.92, 1.22
-"""A search on a shared server simulates a queue with the observed service times. The search starts
-at BELOW_MODEL times the limit of the simulated queue. MODEL_STEP is the factor between the loads of
-the first bracketing step."""
+"""A search on a shared server starts at BELOW_MODEL times the limit of a simulated queue with the
+observed service times. MODEL_STEP is the factor between the first two loads of the bracketing
+phase."""
 MODEL_ERROR = 0.05
 """Standard deviation of log(limit of the simulated queue / limit of the server)."""
-LEAP = 4.0  # factor of a step down, if even a twentieth of the first load fails
+LEAP = 4.0  # factor between two loads if even a twentieth of the start load fails
 DRAWS = 200
 """Number of posterior draws of a limit that a result contains. Intervals of derived quantities are
 computed from these draws."""
@@ -76,8 +76,9 @@ AGREEING = 0.6
 relative width of the interval is at most this value. A wider interval contains almost any value."""
 
 ROUNDS_PART = 0.3
-"""The search repeats rounds until the half-width of the interval of the sharing ratio is below this
-share of the half-width that the preset requires."""
+"""The preset states the required half-width of the interval of the sharing ratio. The search stops
+its rounds of saturation probes as soon as the half-width is below this share of the required
+half-width."""
 
 LOOKS_S = 1.0  # seconds between two checks of the steady state during the warm-up
 SHORTEST_WARM_UP_S = 6.0
@@ -102,9 +103,10 @@ def find_peak(
 ) -> Peak:
     """Search for the peak along a load line, and return the result.
 
-    The search begins at load factor `start`. `unloaded_ms` contains, for each tenant, an array of
-    latencies without load. The function calls `on_window` after each window, with an estimate of
-    the remaining seconds.
+    If only one tenant has load, the first window on the load line is at the load factor `start`. If
+    several tenants have load, the first window is near the limit of a simulated queue.
+    `unloaded_ms` contains, for each tenant, an array of latencies without load. The function calls
+    `on_window` after each window, with an estimate of the remaining seconds.
     """
     queue = VirtualQueue.of(unloaded_ms, [sla.latency_ms for sla in slas])
     model = LineModel(line, tuple(slas), system.arrivals, queue)
@@ -162,17 +164,19 @@ class _Search:
         """Load the server until its latency is steady. Return an empty text, or the reason if the
         latency does not become steady.
 
-        The load is a closed loop of all tenants with load. If the latency is not steady after the
-        first window, a second window follows. The speed of a host changes now and then. Therefore
-        the search ends only if the latency changes strongly over both windows.
+        The load is a closed loop with requests of all tenants that take part in this search. If the
+        latency is not steady after the first window, a second window follows. The speed of a host
+        changes now and then. Therefore the search fails only if the latency is not steady in the
+        second window, and changes by more than the factor LARGEST_CHANGE from the start of the
+        first to the end of the second window.
         """
         first = self._closed_until_steady()
         if all(found.steady for found in first):
             return ""
         second = self._closed_until_steady()
         return "; ".join(
-            f"{name}: the server does not become steady under load: the lower quartile of its"
-            f" latency went from {old.first.value_ms:.2f} to {new.last.value_ms:.2f} ms"
+            f"{name}: the latency does not become steady under load: its lower quartile changed"
+            f" from {old.first.value_ms:.2f} to {new.last.value_ms:.2f} ms"
             for name, old, new in zip(self.names, first, second, strict=True)
             if new.goes_on_from(old, LARGEST_CHANGE)
         )
@@ -180,8 +184,8 @@ class _Search:
     def probe_saturation(self) -> None:
         """Measure the saturation throughput of each tenant alone.
 
-        With several tenants, the search runs rounds, which saturate the server with each tenant
-        alone and with all tenants together.
+        If several tenants have load, the search measures in rounds (`_round`). Each round also
+        measures the saturation throughput of all tenants together.
         """
         if len(self.loaded) > 1:
             looks = tuple(map(speed.combined, zip(*self._rounds_of_turns(), strict=True)))
@@ -193,7 +197,8 @@ class _Search:
         self.runner.usual = UsualSpeed.of(self.speeds, warm_up.seen)
 
     def _rounds_of_turns(self) -> list[tuple[Speed, ...]]:
-        """Run the preset's number of rounds, but stop when the sharing ratio is precise enough."""
+        """Run the preset's number of rounds, but stop earlier if the sharing ratio is precise
+        enough. Return, for each round, the speed of the server with each tenant alone."""
         seen = [self._round()]
         while len(seen) < self.settings.rounds:
             error = ratio_at_saturation(self.rounds).error
@@ -203,8 +208,8 @@ class _Search:
         return seen
 
     def _round(self) -> tuple[Speed, ...]:
-        """Run one round: saturate the server with each tenant alone, and in between with all
-        tenants together."""
+        """Run one round: saturate the server with each tenant alone and, in the middle of the
+        round, once with all tenants together. Return the speed of each tenant alone."""
         counted_s = speed.round_window_s([self.unloaded_ms[i] for i in self.loaded])
         order: list[int | None] = [*self.loaded]
         order.insert(len(order) // 2, None)  # None stands for all tenants together
@@ -223,8 +228,8 @@ class _Search:
         return tuple(alone)
 
     def _at_saturation(self, tenants: Sequence[int], counted_s: float) -> tuple[Speed, ...]:
-        """Return the throughput of the server while requests of these tenants are always in
-        flight."""
+        """Run a saturation probe: keep requests of `tenants` in flight, and return the speed of the
+        server for each tenant."""
         in_flight = tuple(IN_FLIGHT if i in tenants else 0 for i in range(len(self.slas)))
         settle_s = counted_s / 5
         plan = WindowPlan(
@@ -247,8 +252,8 @@ class _Search:
 
     @property
     def shared_model_scale(self) -> float:
-        """Return the limit of the simulated queue if several tenants have load; NaN for a single
-        tenant."""
+        """Return the limit of the simulated queue as a load factor; NaN if only one tenant has
+        load."""
         return self.model_limits.scale if len(self.loaded) > 1 else np.nan
 
     @property
@@ -265,11 +270,8 @@ class _Search:
         return model_limits(self.model, works, self.rounds)
 
     def with_model(self, near: float, posterior: stats.Floats) -> float:
-        """Return a weighted geometric mean of two limits: the limit `near` from the windows, and
-        the limit of the simulated queue.
-
-        A limit with a smaller error has a larger weight.
-        """
+        """Return the geometric mean of two limits, weighted by their precision: the limit `near`
+        from the windows, and the limit of the simulated queue."""
         scale = self.shared_model_scale
         if not (np.isfinite(scale) and len(posterior)):
             return near
@@ -284,8 +286,9 @@ class _Search:
         return speed.change(self.speeds[0], self.speeds[-1]) if self.speeds else 1.0
 
     def bracket(self) -> tuple[float, float]:
-        """Return the highest load factor that passes (0 if none passes), and the lowest load factor
-        that fails (infinity if none fails)."""
+        """Raise or lower the load until one load passes and another fails. Return the highest load
+        factor that passes (0 if none passes), and the lowest load factor that fails (infinity if
+        none fails)."""
         low, high, scale, growth = 0.0, np.inf, self.start, self.growth
         while (low == 0 or np.isinf(high)) and self._may_go_on() and self._may_pass(scale):
             if self._measure(Phase.BRACKET, scale).passes_roughly:
@@ -298,8 +301,8 @@ class _Search:
     def _may_pass(self, scale: float) -> bool:
         """Return whether the search may measure at this load to bracket the limit.
 
-        Below one thirtieth of the start load, the search measures only without background load, and
-        only if a window contains enough requests.
+        Below one thirtieth of the start load, the search measures only if no tenant has background
+        load, and if LONGEST_COUNTED_S seconds are enough for a window.
         """
         rates_rps = self.model.line.rates_rps(scale)
         lasts_s = counted_s(Phase.BRACKET, self.settings, self.slas, rates_rps)
@@ -316,13 +319,15 @@ class _Search:
         return low, high
 
     def near_limit_windows(self, low: float, high: float) -> float:
-        """Measure windows near the limit, and return a load factor near the limit.
+        """Measure windows near the limit, and return the last estimate of the limit as a load
+        factor.
 
         The loads of the windows are spread around the limit, in random order. After each window,
         the search estimates the limit anew, which corrects errors of the bisection. In two cases,
-        one third of the usual number of windows is enough: the windows show the service time of
-        each request and the interval is narrow, or the interval contains the limit of the simulated
-        queue. If the interval stays wide, the search measures up to MAX_NEAR_LIMIT_FACTOR times the
+        the search stops after one third of the usual number of windows. In the first case, the
+        windows show the service time of each request, and the interval of the limit is narrow. In
+        the second case, the interval contains the limit of the simulated queue, and is not too
+        wide. If the interval stays wide, the search measures up to MAX_NEAR_LIMIT_FACTOR times the
         usual number of windows.
         """
         by_model = self.shared_model_scale
@@ -342,15 +347,15 @@ class _Search:
         return scale
 
     def estimate(self, near: float) -> tuple[float, stats.Floats]:
-        """Return the limit from all windows near a load factor, and posterior draws of the
-        limit."""
+        """Estimate the limit from all windows near the load factor `near`. Return the estimate, and
+        posterior draws of the limit, shape (DRAWS,)."""
         scales = self._limit(near, DRAWS).scales
         return float(scales[0]), scales[1:]
 
     def certify(self, scales: Sequence[float]) -> int | None:
         """Try the load factors in order until all fresh windows at one load factor pass.
 
-        Return the index of the last window that passed, or None if no load factor passed.
+        Return the index of the last of these windows; None if there is no such load factor.
         """
         for scale in scales:
             fresh = range(self.settings.certify_windows)
@@ -361,8 +366,7 @@ class _Search:
         return None
 
     def alone(self, scale: float) -> None:
-        """Run one window per tenant. In the window, only this tenant has load, at its rate on the
-        load line."""
+        """Run one window for each tenant alone, at its rate for the load factor `scale`."""
         rates_rps = self.model.line.rates_rps(scale)
         busy = [i for i, rate in enumerate(rates_rps) if rate > 0]
         for i in busy if len(busy) > 1 else ():
@@ -425,7 +429,7 @@ class _Search:
 
     @property
     def loaded(self) -> list[int]:
-        """Return the indices of the tenants with load on this load line."""
+        """Return the indices of the tenants that have load in this search."""
         return np.flatnonzero(self.model.line.rates_rps(self.start)).tolist()
 
     @property
@@ -442,8 +446,8 @@ class _Search:
     def _may_go_on(self) -> bool:
         """Return whether the search may measure at a further load.
 
-        The limit `max_windows` refers to different loads, not to repetitions of invalid windows. If
-        the host stays busy, the search ends.
+        The search ends after windows at `max_windows` different load factors, or if other processes
+        keep the host busy.
         """
         return (
             not self.host_stays_busy
@@ -451,12 +455,13 @@ class _Search:
         )
 
     def _measure(self, phase: Phase, scale: float) -> Window:
-        """Measure a window at this load; repeat the window while it is invalid.
+        """Measure a window at this load. If the window is invalid, measure again.
 
-        After two invalid attempts, the search accepts more load of other processes, and any
-        slowdown of the server, because other processes may slow the server down. If even this
-        larger tolerance is exceeded, the search waits until the other processes end. If the
-        processes do not end in time, the search no longer repeats invalid windows.
+        After two invalid attempts, the search accepts more load of other processes. Because these
+        processes may slow the server down, the search then also accepts any slowdown of the server.
+        If other processes exceed even the larger tolerance ON_BUSY_HOST, the search waits until
+        these processes end. If the other processes do not end within PATIENCE_S, the search no
+        longer repeats invalid windows.
         """
         rates_rps = self.model.line.rates_rps(scale)
         for _ in range(0 if self.host_stays_busy else ATTEMPTS - 1):
@@ -475,8 +480,8 @@ class _Search:
         return window
 
     def _closed_until_steady(self) -> tuple[Steadiness, ...]:
-        """Run a closed loop until the latency is steady or the warm-up time is over; return one
-        entry per tenant."""
+        """Run a closed loop until the latency is steady or the warm-up time is over. Return, for
+        each tenant, whether its latency is steady (`Steadiness`)."""
         longest_s = max(self.settings.warm_up_s, SHORTEST_WARM_UP_S)
         looks_s = np.append(np.arange(SHORTEST_WARM_UP_S, longest_s, LOOKS_S), longest_s)
         in_flight = tuple(IN_FLIGHT if i in self.loaded else 0 for i in range(len(self.slas)))

@@ -1,8 +1,7 @@
 """Compute the limits of a simulated server that has the service times of the real server.
 
-The simulation converts saturation throughputs into limits that keep the SLAs. The saturation
-throughputs of different tenants are comparable, because the search measures these throughputs
-within seconds of each other (`peak.paired`).
+The simulation converts saturation throughputs (`peak.paired`) into the highest rates that keep the
+SLAs.
 """
 
 from __future__ import annotations
@@ -25,8 +24,8 @@ from perseus.peak.stats import Floats
 from perseus.study.sla import Sla
 
 FINE = Precision(requests=60_000, of_each=20_000, most=120_000, halvings=11)
-"""Precision of the simulated limits. With this precision, the ratio of two limits varies by about
-0.3 %."""
+"""Precision of the simulated limits. With this precision, the sampling error of the ratio of two
+limits is about 0.3 %."""
 
 LIKELY = 0.02
 """The module simulates a queueing discipline only if the probability of the discipline exceeds this
@@ -35,8 +34,8 @@ value."""
 
 @dataclass(frozen=True)
 class TenantWork:
-    """The SLA of a tenant, its service times without other tenants, and its time outside the server
-    (see `queue_limit.Work`)."""
+    """The SLA of a tenant, its service times without other tenants, and the time that its requests
+    spend outside the server."""
 
     sla: Sla
     work_s: Floats
@@ -50,8 +49,8 @@ def model_limits(
 
     The service times of a tenant come from its saturation probes. For several tenants, one common
     factor multiplies all service times, so that the simulated saturation throughput of all tenants
-    together equals the throughput measured in the rounds. The limits are NaN if the service times
-    of a tenant with load are unknown.
+    together equals the throughput measured in the rounds. If any tenant that has load has unknown
+    service times, all limits are NaN.
     """
     rates_rps = np.array(model.line.rates_rps(1.0))
     loaded = np.flatnonzero(rates_rps).tolist()
@@ -102,8 +101,8 @@ def _limit(
     discipline: Discipline,
     slower: float = 1.0,
 ) -> float:
-    """Return the limit of a server with these tenants. The limit is at most the load factor of full
-    utilisation."""
+    """Return the limit of a simulated server with the tenants `works`, as a load factor. At the
+    limit, the utilisation is at most 1."""
     means_s = np.array([each.work_s.mean() for each in works])
 
     def utilisation(scale: float) -> float:

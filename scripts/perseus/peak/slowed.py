@@ -1,9 +1,9 @@
-"""Detect a temporary slowdown of a busy server from its response times.
+"""Detect a temporary slowdown of a busy server from the gaps between its responses.
 
 Perseus can measure the load of other processes on the server's cores, but not the load of a
 hypervisor or of another virtual machine on the same hardware. Such hidden load is visible in the
-responses: while requests wait, responses come more slowly than in the saturation probes
-(docs/explanation/search.md).
+times of the responses. While requests wait for the server, the responses come more slowly than they
+came in the saturation probes (docs/explanation/search.md).
 """
 
 from __future__ import annotations
@@ -19,16 +19,17 @@ from perseus.peak.system import Observation
 from perseus.traffic.requests import Status
 
 SHORTEST_S, REQUESTS = 0.2, 30
-"""Least length of a slowdown, in seconds and in consecutive requests."""
+"""A slowdown lasts at least SHORTEST_S seconds, and at least as long as the server usually needs
+for REQUESTS consecutive requests."""
 
 SURE = 5.0
-"""Least number of standard errors by which a significant slowdown differs from the usual speed. The
-number is large, since a search tests hundreds of intervals, and service times are seldom normally
-distributed."""
+"""In a significant slowdown, the speed is at least this number of standard errors below the usual
+speed. The number is large, since a search tests hundreds of intervals, and service times are seldom
+normally distributed."""
 
 PAUSE = 0.25
-"""Longest time without responses, as a share of the tested interval. A longer gap is a pause of the
-server itself, not a slowdown by the host."""
+"""Longest gap between two responses in a slowdown, as a share of the tested interval. A longer gap
+is a pause of the server itself, not a slowdown by the host."""
 
 
 @dataclass(frozen=True)
@@ -36,8 +37,9 @@ class UsualSpeed:
     """The usual speed of the busy server.
 
     For each tenant, `gaps_s` and `variances_s2` contain the mean and the variance of the times
-    between responses while only this tenant has load. The mean is NaN for a tenant without load.
-    `together` is the speed while all tenants have load, as a share of the speed with one tenant.
+    between responses while only this tenant has load. For a tenant without load, the entry of
+    `gaps_s` is NaN. `together` is the speed of the server while all tenants have load, as a share
+    of its speed with one tenant alone.
     """
 
     gaps_s: tuple[float, ...]
@@ -85,7 +87,8 @@ def slowed(seen: Observation, usual: UsualSpeed) -> float:
 
 @dataclass(frozen=True)
 class _Answers:
-    """The send times and the response times of all tenants in a window, each ascending.
+    """The times at which clients sent requests in a window, and the times at which clients received
+    responses. Both arrays are ascending, and contain all tenants together.
 
     `gaps_s` and `variances_s2` contain, for each response, the mean and the variance of the usual
     service time of its tenant. Times are in seconds since the start of the window.
@@ -114,18 +117,18 @@ class _Answers:
         )
 
     def pace(self, begin_s: float, while_s: float) -> tuple[float, float]:
-        """Return the speed in an interval as a share of the speed with one tenant, and the standard
-        error of this share. The speed is the sum of the usual service times of all responses,
-        divided by the length of the interval."""
+        """Return the speed of the server in an interval as a share of its usual speed with one
+        tenant, and the standard error of this share. The speed is the sum of the usual service
+        times of all responses, divided by the length of the interval."""
         first, last = np.searchsorted(self.done_s, [begin_s, begin_s + while_s])
         gaps_s = self.gaps_s[first:last]
-        # The interval may contain only parts of the first and the last service time.
+        # The first and the last service time may lie only partly in the interval.
         cut_off_s2 = gaps_s.max(initial=0.0) ** 2
         error_s = np.sqrt(self.variances_s2[first:last].sum() + cut_off_s2)
         return float(gaps_s.sum()) / while_s, float(error_s) / while_s
 
     def keep_coming(self, begin_s: float, while_s: float) -> bool:
-        """Return whether requests waited during the whole interval, and the server sent responses
+        """Return whether requests waited during the whole interval while the server sent responses
         without a pause."""
         first, last = np.searchsorted(self.done_s, [begin_s, begin_s + while_s])
         times_s = np.array([begin_s, *self.done_s[first:last], begin_s + while_s])

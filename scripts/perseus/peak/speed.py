@@ -1,8 +1,8 @@
 """Measure the speed of a busy server in saturation probes (docs/explanation/search.md).
 
-A saturation probe is a short closed loop with waiting requests. A server works as it does near its
-limit only while requests wait. Without load, the data of the server leave the caches of the
-processor, which changes the latencies.
+A saturation probe is a short closed loop in which requests always wait for the server. While
+requests wait, the speed of a server is the same as near its limit. Without load, the data of the
+server leave the caches of the processor, which changes the service times.
 """
 
 from __future__ import annotations
@@ -28,17 +28,16 @@ ROUND_S, ROUND_LONGEST_S, ROUND_REQUESTS = 0.7, 5.0, 20
 least ROUND_S and at most ROUND_LONGEST_S seconds."""
 
 SURE = 4.0
-"""Least number of standard errors by which two speeds differ significantly. The number is large,
-since the standard errors come from few batches. For a fast model with exponential service times,
-the test still detects every relevant change."""
+"""Two speeds differ significantly if the difference exceeds this number of standard errors. The
+number is large, since the standard errors come from few batches."""
 
 MEDIAN = float(np.sqrt(np.pi / 2))
-"""Ratio of the standard errors of the median and of the mean of normally distributed values."""
+"""Standard error of the median divided by the standard error of the mean, for normally distributed
+values."""
 
 
 PARTS = 100
-"""Largest number of service times in a result. The times between responses are sorted and divided
-into this number of parts, and the result contains the mean of each part."""
+"""`work_s` returns at most this number of service times."""
 
 
 @dataclass(frozen=True)
@@ -62,8 +61,8 @@ def speed(requests: Requests, from_ns: int) -> Speed:
     """Return the speed of a server in a closed loop after `from_ns`; NaN for fewer than two
     responses.
 
-    The speed is the median of the speeds in batches of consecutive responses. Short load of other
-    processes hardly changes a median.
+    The speed is the median of the speeds in batches of consecutive responses. If other processes
+    load the host during a few batches, the median hardly changes.
     """
     done_s = np.sort(requests.done_ns[requests.answered & (requests.done_ns >= from_ns)]) / 1e9
     gaps_s = np.diff(done_s)
@@ -76,12 +75,13 @@ def speed(requests: Requests, from_ns: int) -> Speed:
 
 
 def mean_rps(seen: Speed) -> float:
-    """Return the mean throughput of a window in responses per second; NaN without responses."""
+    """Return the mean throughput of a window in responses per second; NaN for fewer than two
+    responses."""
     return float(1 / seen.gaps_s.mean()) if len(seen.gaps_s) else np.nan
 
 
 def combined(seen: Sequence[Speed]) -> Speed:
-    """Return the median speed over several windows; NaN if no window has a speed."""
+    """Return the median speed over several windows; NaN if the speed is unknown in every window."""
     known = [each for each in seen if np.isfinite(each.rate_rps)]
     if not known:
         return NO_SPEED
@@ -92,7 +92,8 @@ def combined(seen: Sequence[Speed]) -> Speed:
 
 
 def work_s(seen: Sequence[Speed]) -> Floats:
-    """Return the service times of a tenant: the times between the responses of a busy server.
+    """Return the service times of a tenant in seconds: the times between the responses of a busy
+    server.
 
     The function sorts the times between responses of all probes, and divides the sorted times into
     at most PARTS parts. The result contains the mean of each part, shape (up to PARTS,).
@@ -103,23 +104,26 @@ def work_s(seen: Sequence[Speed]) -> Floats:
 
 
 def duration_s(unloaded_ms: Floats) -> float:
-    """Return the length of a saturation probe in seconds, from latencies without load."""
+    """Return the length of a saturation probe in seconds, computed from the latencies without
+    load."""
     alone_s = float(np.median(unloaded_ms)) / 1000
     return float(np.clip(REQUESTS * alone_s, SHORTEST_S, LONGEST_S))
 
 
 def round_window_s(unloaded_ms: Sequence[Floats]) -> float:
-    """Return the length in seconds of each window of a round. The slowest tenant determines the
-    length."""
+    """Return the length in seconds of every window of a round, computed from the latency of the
+    slowest tenant without load."""
     slowest_s = max(float(np.median(each)) for each in unloaded_ms) / 1000
     return float(np.clip(ROUND_REQUESTS * slowest_s, ROUND_S, ROUND_LONGEST_S))
 
 
 def change(first: Sequence[Speed], last: Sequence[Speed]) -> float:
-    """Return the factor by which the speed changed from the first to the last probe, at least 1.
+    """Return the factor by which the speed rose or fell from the first to the last probe. The
+    factor is at least 1 in both cases.
 
-    The result is the largest factor over all tenants with load. The function ignores a factor that
-    may be a sampling error, because a probe of a slow model contains few responses.
+    The result is the largest factor over all tenants with load. If the difference between the two
+    speeds of a tenant may be a sampling error, the factor of this tenant counts as 1. Sampling
+    errors are large for slow models, because a probe of a slow model contains few responses.
     """
     found = [1.0]
     for a, b in zip(first, last, strict=True):
@@ -130,10 +134,10 @@ def change(first: Sequence[Speed], last: Sequence[Speed]) -> float:
 
 
 def wander(seen: Sequence[Sequence[Speed]]) -> float:
-    """Return the standard deviation of log(speed) over time, after subtraction of the measurement
-    error.
+    """Return the standard deviation of log(speed) between probes. The function first subtracts the
+    variance that comes from measurement errors.
 
-    `seen` contains the speeds of all tenants at each time. The variance is averaged over the
+    `seen` contains, for each probe, the speed of each tenant. The variance is averaged over the
     tenants.
     """
     variances = []

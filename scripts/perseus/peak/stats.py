@@ -1,8 +1,8 @@
 """Compute statistics of correlated latencies: percentiles, intervals, dispersion and trends.
 
 Latencies of neighbouring requests are correlated, so plain binomial intervals are far too narrow.
-Batches of requests are nearly independent (docs/explanation/verdict.md). Functions import
-scipy.stats only if they need the module, because the import takes longer than most jobs run.
+Means over batches of consecutive requests are nearly independent (docs/explanation/verdict.md).
+Only functions that need scipy.stats import it, because the import takes longer than most jobs run.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ class Interval:
 
     @property
     def log_deviation(self) -> float:
-        """Return the standard deviation of a normal distribution of log(value) with this interval;
-        infinite if the lower end is not positive."""
+        """Return the standard deviation of log(value), assuming a normal distribution with this 95
+        % interval; infinite if the lower end is not positive."""
         if self.low <= 0:
             return np.inf
         return float(np.log(self.high / self.low) / (2 * NORMAL_ENDS))
@@ -45,8 +45,7 @@ TAIL = (1 - CONFIDENCE) / 2
 """Probability of a value beyond one end of an interval with the default confidence."""
 
 NORMAL_ENDS = float(special.ndtri(1 - TAIL))
-"""Distance of the ends of a 95 % interval of a normal distribution from the mean, in standard
-deviations."""
+"""Half of the width of a 95 % interval of a normal distribution, in standard deviations."""
 
 
 def percentile(values: ArrayLike, percent: float) -> float:
@@ -63,13 +62,12 @@ def percentile(values: ArrayLike, percent: float) -> float:
 
 
 def percentile_interval(latency_ms: Floats, percent: float) -> Interval:
-    """Return a percentile of latencies, given in the order of their requests, with its 95 %
-    interval.
+    """Return a percentile of latencies, and the 95 % interval of this percentile. The latencies are
+    in the order of their requests.
 
-    The ends of the interval are order statistics. The ranks of these ends are binomial quantiles
-    for the number of independent requests, which follows from the clusters of requests above the
-    percentile (`dispersion`). The upper end is infinite if too few requests are above the
-    percentile.
+    Both ends of the interval are latencies of the sample. The ranks of both ends are binomial
+    quantiles, with the effective number of independent requests as the number of trials
+    (`dispersion`). The upper end is infinite if too few requests are above the percentile.
     """
     from scipy import stats
 
@@ -86,11 +84,12 @@ def percentile_interval(latency_ms: Floats, percent: float) -> Interval:
 
 @cache
 def fewest_requests(allowed: float) -> int:
-    """Return the least number of requests with which a window can pass.
+    """Return the least number of requests that a window needs to pass; `allowed` is the share of
+    late requests that the SLA allows.
 
-    If a share `allowed` of all requests is late, n requests contain at most one late request with a
-    probability that falls with n. The result is the smallest n for which this probability is 1 % or
-    less: 130 for p95, 662 for p99 (docs/explanation/verdict.md).
+    If a share `allowed` of all requests is late, the probability of at most one late request among
+    n requests falls with n. The result is the smallest n for which this probability is at most 1 %:
+    130 for p95, 662 for p99 (docs/explanation/verdict.md).
     """
     from scipy import stats
 
@@ -110,10 +109,11 @@ def batches(values: NDArray, count: int) -> list[NDArray]:
 class Exceedances:
     """The number of late requests of one tenant in one window, and measures of their clustering.
 
-    A cluster is a series of late requests between which the latency never recovered.
-    `episode_squares` is the sum of the squared sizes of all clusters. `correlation` is the
-    integrated autocorrelation time of the latencies, in requests. For `correlation`, latencies are
-    clipped to the range from QUIET to 10 times the SLA.
+    A cluster is a series of late requests between which the latency never recovered
+    (`late_and_recovered`). `episode_squares` is the sum of the squared sizes of all clusters.
+    `correlation` is the integrated autocorrelation time of the latencies, in requests.
+    `correlation` is computed from clipped latencies. Their range is from QUIET times to 10 times
+    the latency limit of the SLA.
     """
 
     requests: int
@@ -128,20 +128,17 @@ def late_and_recovered(
     """Return two arrays: whether each latency exceeds the limit, and whether each latency has
     recovered.
 
-    A latency has recovered if it is at most half of the limit. If the median latency is above half
-    of the limit, a latency has recovered if it is at most the median, because the service time then
-    fills most of the limit.
+    A latency has recovered if it is at most half of the limit. If the median latency exceeds half
+    of the limit, the service time fills most of the limit. In this case, a latency has recovered if
+    it exceeds neither the median nor the limit.
     """
     recovered_ms = min(limit_ms, max(limit_ms / 2, percentile(latency_ms, 50)))
     return latency_ms > limit_ms, latency_ms <= recovered_ms
 
 
 def exceedances(latency_ms: Floats, limit_ms: float) -> Exceedances:
-    """Count the latencies above `limit_ms` and their clusters. The latencies are in the order of
-    the requests.
-
-    A cluster ends when a latency has recovered (see `late_and_recovered`).
-    """
+    """Count the latencies above `limit_ms`, and compute measures of the clusters that these
+    latencies form. The latencies are in the order of the requests."""
     if len(latency_ms) == 0:
         return Exceedances(0, 0, 0.0, 1.0)
     late, recovered = late_and_recovered(latency_ms, limit_ms)
@@ -151,12 +148,12 @@ def exceedances(latency_ms: Floats, limit_ms: float) -> Exceedances:
 
 
 def correlation_time(values: Floats) -> float:
-    """Return the integrated autocorrelation time: the number of values per independent value, at
-    least 1.
+    """Return the integrated autocorrelation time of `values`: the number of values that contain as
+    much information as one independent value, at least 1.
 
-    The result is the sum of autocorrelations over the first M lags, where M is the smallest number
-    of lags that is at least five times the result (Sokal, Monte Carlo Methods in Statistical
-    Mechanics, 1997, section 3).
+    Let t(M) be 1 plus twice the sum of the autocorrelations at the lags 1 to M. The result is t(M)
+    for the smallest M that is at least 5 t(M) (Sokal, Monte Carlo Methods in Statistical Mechanics,
+    1997, section 3).
     """
     if np.ptp(values) == 0:  # by rounding, the mean of equal values may differ from the values
         return 1.0
@@ -169,15 +166,15 @@ def correlation_time(values: Floats) -> float:
 
 
 def dispersion(windows: Sequence[Exceedances], weights: ArrayLike) -> float:
-    """Return the dispersion of the count of late requests, pooled over windows; at least 1.
+    """Return the dispersion of the number of late requests, estimated from several windows; at
+    least 1.
 
-    The dispersion is the variance of the count divided by the variance for independent requests.
-    Late requests come in independent clusters, so the count is nearly a compound Poisson variable.
-    The dispersion of this variable is the size-weighted mean size of a cluster (declustering in
-    extreme-value theory: Ferro and Segers, JRSS B 65, 2003). The correlation of the latencies
-    serves as a prior with the weight of PRIOR_EPISODES clusters. If windows contain few or no late
-    requests, this prior replaces the mean cluster size. In simulated queues near their limit, the
-    correlation and the mean cluster size agree within a factor of 1.5.
+    The dispersion is the variance of the number of late requests divided by the variance that
+    independent requests would have. Late requests come in independent clusters, so their number is
+    nearly a compound Poisson variable. The dispersion of a compound Poisson variable is the
+    size-weighted mean size of a cluster (declustering in extreme-value theory: Ferro and Segers,
+    JRSS B 65, 2003). The correlation time of the latencies determines a prior with the weight of
+    PRIOR_EPISODES clusters. This prior matters most if the windows contain few or no late requests.
     """
     w = np.asarray(weights, float)
     squares = float(np.dot(w, [seen.episode_squares for seen in windows]))
@@ -193,13 +190,15 @@ def dispersion(windows: Sequence[Exceedances], weights: ArrayLike) -> float:
 
 
 def similarity(scale: float, scales: ArrayLike) -> Floats:
-    """Return weights in (0, 1], shape (k,), of windows at the load factors `scales` for an estimate
-    at the load factor `scale`. The closer the two load factors, the larger the weight."""
+    """Return weights in (0, 1], shape (k,), with which windows at the load factors `scales` count
+    in an estimate at the load factor `scale`. The closer the load factor of a window is to `scale`,
+    the larger is its weight."""
     return np.exp(-0.5 * (np.log(np.asarray(scales) / scale) / SIMILAR) ** 2)
 
 
 SIMILAR = 0.08
-"""Relative difference of loads up to which late requests form similar clusters."""
+"""If the relative difference of two loads is at most about this value, late requests form clusters
+of similar sizes at both loads."""
 
 PRIOR_EPISODES = 2.0
 PRIOR_CORRELATIONS = 1.5
@@ -209,8 +208,8 @@ multiple exceeds 1, since short windows underestimate the correlation time."""
 
 
 QUIET = 0.25
-"""Share of the SLA below which a latency contains no information about clusters of late
-requests."""
+"""A latency below this share of the latency limit of the SLA contains no information about clusters
+of late requests."""
 
 BATCHES = 10
 """Number of batches of a window for the batch-means interval of its exceedance."""
@@ -255,8 +254,8 @@ def mean_interval(values: ArrayLike) -> Interval:
 
 
 def rising(times: ArrayLike, values: ArrayLike, confidence: float) -> tuple[float, bool]:
-    """Return the Theil-Sen slope of `values` over `times`, and whether the two-sided interval of
-    the slope lies above 0."""
+    """Return the Theil-Sen slope of `values` over `times`, and whether its two-sided interval at
+    `confidence` lies above 0."""
     from scipy import stats
 
     fit = stats.theilslopes(np.asarray(values), np.asarray(times), alpha=confidence)

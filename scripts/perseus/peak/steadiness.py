@@ -11,13 +11,13 @@ from perseus.peak.stats import Floats
 from perseus.peak.system import Observation
 
 TOLERANCE = 0.1
-"""Largest relative change of the latency that counts as steady. The speed of a host varies by this
-much."""
+"""If the relative change of a latency is smaller than this value, the latency is steady, because
+the speed of a host varies by this much."""
 
 ALIKE = 0.25
 BATCHES = 10
 GROUP = 5  # MSER-5 uses means of five values
-SURE = 3.0  # standard errors
+SURE = 3.0  # number of standard errors by which a difference is significant
 TREND_CONFIDENCE = 0.998
 FEWEST = 60  # least number of responses of a tenant for a decision on its steady state
 
@@ -30,14 +30,15 @@ class LowerQuartile:
     error_ms: float
 
     def differs(self, other: LowerQuartile, tolerance: float) -> bool:
-        """Return whether two quartiles differ significantly, by more than the relative
-        tolerance."""
+        """Return whether another quartile differs from this quartile significantly, and by more
+        than `tolerance` times this quartile."""
         change_ms = abs(other.value_ms - self.value_ms)
         error_ms = np.hypot(self.error_ms, other.error_ms)
         return bool(change_ms > tolerance * self.value_ms and change_ms > SURE * error_ms)
 
     def is_like(self, other: LowerQuartile, tolerance: float) -> bool:
-        """Return whether two quartiles certainly differ by less than the relative tolerance."""
+        """Return whether another quartile differs from this quartile by at most `tolerance` times
+        this quartile, even if the difference is two standard errors larger."""
         change_ms = abs(other.value_ms - self.value_ms)
         error_ms = np.hypot(self.error_ms, other.error_ms)
         return bool(change_ms + 2 * error_ms <= tolerance * self.value_ms)
@@ -62,27 +63,27 @@ class Steadiness:
         return not (self.trend or self.first.differs(self.last, TOLERANCE))
 
     def goes_on_from(self, before: Steadiness, factor: float) -> bool:
-        """Return whether the latency changed by more than this factor from the start of the
-        previous window to the end of this window."""
+        """Return whether the latency is not steady, and changed by more than `factor` from the
+        start of the previous window (`before`) to the end of this window."""
         changes = not self.steady or before.last.differs(self.first, TOLERANCE)
         ratio = self.last.value_ms / before.first.value_ms if before.first.value_ms else 1.0
         return changes and max(ratio, 1 / ratio) > factor
 
     @property
     def surely_steady(self) -> bool:
-        """Return whether both halves of the window certainly have similar latencies. If so, the
-        warm-up ends."""
+        """Return whether the latencies of both halves of the window are certainly similar, so that
+        the warm-up may end."""
         return self.steady and self.first.is_like(self.last, ALIKE)
 
 
 NONE = LowerQuartile(0.0, 0.0)
 IDLE = Steadiness(NONE, NONE, trend=False)
-"""Steadiness of a tenant without load, or with too few responses."""
+"""Value for a tenant without load or with too few responses, which counts as steady."""
 
 
 def of_each_tenant(seen: Observation) -> tuple[Steadiness, ...]:
-    """Return the steadiness of each tenant. The function treats a tenant with too few responses as
-    steady."""
+    """Return the steadiness of each tenant's latency. A tenant with fewer than FEWEST responses
+    counts as steady."""
     found = []
     for requests in seen.requests:
         latency_ms = requests.latency_ms(seen.now_ns)[requests.answered]
@@ -91,7 +92,7 @@ def of_each_tenant(seen: Observation) -> tuple[Steadiness, ...]:
 
 
 def steadiness(latency_ms: Floats) -> Steadiness:
-    """Return the steadiness of latencies, given in the order of their requests.
+    """Compute the steadiness of latencies. The latencies are in the order of their requests.
 
     The function leaves out the transient, but at most the first half of the latencies, because a
     later change is not a transient.
@@ -102,8 +103,8 @@ def steadiness(latency_ms: Floats) -> Steadiness:
 
 
 def _trend(latency_ms: Floats) -> bool:
-    """Return whether the lower quartiles of batches rise or fall significantly, beyond the
-    tolerance."""
+    """Return whether the lower quartiles of successive batches rise or fall significantly, and by
+    more than TOLERANCE times their median."""
     quartiles = [stats.percentile(batch, 25) for batch in stats.batches(latency_ms, 2 * BATCHES)]
     times = np.linspace(0, 1, len(quartiles))
     for direction in (1, -1):
@@ -122,10 +123,10 @@ def _quartile(latency_ms: Floats) -> LowerQuartile:
 def transient(values: Floats) -> int:
     """Return the number of values in the transient, by the method MSER-5.
 
-    MSER-5 computes the means of each five consecutive values, and chooses the truncation that
-    minimises the standard error of the mean of the remaining means (White, Simulation 69(6), 1997).
-    The function truncates at most three quarters of the means, because few remaining means have no
-    reliable standard error.
+    MSER-5 averages groups of five consecutive values. Then MSER-5 removes group means from the
+    start, so many that the standard error of the mean of the remaining group means is smallest
+    (White, Simulation 69(6), 1997). The function removes at most three quarters of the group means,
+    because few remaining means have no reliable standard error.
     """
     groups = np.array([np.mean(b) for b in stats.batches(values, max(1, len(values) // GROUP))])
     n = len(groups)

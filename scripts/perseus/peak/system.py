@@ -20,12 +20,12 @@ class Observation:
 
     For each tenant, `requests` contains all requests with an intended send time before the end of
     the observation. `client_cpu` is the CPU time of each tenant's client divided by the wall time.
-    `other_cpu_share` is the share of the server's cores that other processes used, None if unknown.
-    `other_process` names the other process that used most CPU time. `other_gpu_share` is the share
-    of the time in which the server's GPU worked for other processes, None if unknown or without a
-    GPU. `queue_ms` contains, for each tenant, readings of the server's queue time, shape (k, 2). A
-    reading consists of the seconds since the start of the window and the mean queue time in ms of
-    the requests since the previous reading.
+    `other_cpu_share` is the share of the CPU time of the server's cores that other processes used,
+    None if unknown. `other_process` names the other process that used most CPU time.
+    `other_gpu_share` is the share of the time in which the server's GPU worked for other processes,
+    None if unknown or without a GPU. `queue_ms` contains, for each tenant, readings of the server's
+    queue time, shape (k, 2). A reading consists of the seconds since the start of the window and
+    the mean queue time in ms of the requests since the previous reading.
     """
 
     start_ns: int
@@ -46,8 +46,8 @@ class Load(Protocol):
     """A window in progress."""
 
     def until(self, elapsed_s: float) -> Observation:
-        """Wait until `elapsed_s` seconds after the start of the window; return the data on the
-        window so far."""
+        """Wait until `elapsed_s` seconds after the start of the window. Return the data measured so
+        far."""
 
 
 class System(Protocol):
@@ -57,18 +57,18 @@ class System(Protocol):
     def arrivals(self) -> Arrivals: ...
 
     def offer(self, rates_rps: Sequence[float], duration_s: float) -> AbstractContextManager[Load]:
-        """Start a window of open-loop arrivals with one rate per tenant; leaving the context ends
-        the window."""
+        """Start an open-loop window with one rate per tenant. The window ends when the context
+        ends."""
 
     def offer_closed(
         self, in_flight: Sequence[int], duration_s: float
     ) -> AbstractContextManager[Load]:
-        """Start a window with a fixed number of requests of each tenant in flight."""
+        """Start a closed-loop window with a fixed number of requests in flight for each tenant. The
+        window ends when the context ends."""
 
     def wait_until_idle(self, other_load: float) -> bool:
         """Wait until other processes use at most the share `other_load` of the server's cores and
-        GPUs.
+        GPUs, but no longer than PATIENCE_S in all calls together.
 
-        Over all calls, the function waits at most PATIENCE_S. Return whether other processes now
-        use at most this share.
+        Return whether the use by other processes is now at most this share.
         """

@@ -1,13 +1,13 @@
 """Estimate the limit of one tenant from the windows near the limit (docs/explanation/estimate.md).
 
 The sampling error of a window comes mostly from its random arrivals, and the arrival times are
-known. Therefore a virtual queue, a single first-come first-served server, simulates the same
-arrivals. The number of late requests in the virtual queue is a control variate (Law, Simulation
-Modeling and Analysis, 5th ed., section 11.4). If the virtual queue has a larger share of late
-requests in the window than in a long simulation, the real server probably also has more late
-requests in the window than in a long measurement. The windows also show how well the virtual queue
-reproduces the real server. If the virtual queue reproduces the real server badly, the interval of
-the limit is wider, but still valid.
+known. Therefore the module simulates a virtual queue (a first-come first-served server) with the
+same arrivals. The number of late requests in the virtual queue is a control variate (Law,
+Simulation Modeling and Analysis, 5th ed., section 11.4). The virtual queue may have a larger share
+of late requests in the window than in a long simulation. In this case, the arrivals of the window
+are unfavourable. The real server then probably also has a larger share of late requests in the
+window than in a long measurement. If the virtual queue reproduces the late requests of the real
+server badly, the interval of the limit is wider, but still valid.
 """
 
 from __future__ import annotations
@@ -26,20 +26,22 @@ from perseus.peak.queue_replay import QueueReplay
 from perseus.peak.stats import PRIOR_EPISODES, Floats
 
 LONG_RUN = 100_000
-"""Number of requests in a run of the virtual queue that represents the steady state."""
+"""Number of requests in a long simulation of the virtual queue, which represents the steady
+state."""
 
 SETTLES = 0.3
-"""Share of late requests in the long run above which a queue does not reach its steady state within
-a window."""
+"""If the share of late requests in a long simulation exceeds this value, the queue does not reach
+its steady state within a window."""
 
 
 @dataclass(frozen=True)
 class Draws:
-    """The random generator for posterior draws, and the cumulative probabilities of the draws, in
-    (0, 1).
+    """The random generator for posterior draws, and the cumulative probabilities (`levels`, in (0,
+    1)) at which a posterior is evaluated.
 
     All tenants of a load line use the same probabilities, because the errors of their limits have
-    common causes. With independent draws, the lowest limit of all tenants would be too low.
+    common causes. If the draws of the tenants were independent, the lowest of their limits would be
+    too low.
     """
 
     levels: Floats
@@ -67,15 +69,15 @@ class Limit:
 
     @property
     def width(self) -> float:
-        """Return the relative width of the 95 % interval; infinite without draws."""
+        """Return the width of the 95 % interval divided by the median; infinite without draws."""
         if len(self.scales) == 1:
             return np.inf
         low, high = self._interval
         return float((high - low) / self.scales[0])
 
     def agrees_with(self, scale: float, widest: float) -> bool:
-        """Return whether the 95 % interval contains a load factor, and is no wider than
-        `widest`."""
+        """Return whether the 95 % interval contains the load factor `scale`, and its relative width
+        is at most `widest`."""
         if self.width > widest:
             return False
         low, high = self._interval
@@ -109,10 +111,11 @@ def tenant_limit(model: LineModel, tenant: int, windows: Sequence[Evidence], dra
 
 
 def _without_sampling_error(replay: QueueReplay, curve: ExceedanceCurve) -> LateCounts:
-    """Return the late requests of each window, corrected for the sampling error of its arrivals.
+    """Return the number of late requests in each window, corrected for the sampling error of its
+    random arrivals.
 
-    The weight of a window is larger if the virtual queue reproduces the late requests of the real
-    server better.
+    The better the virtual queue reproduces the late requests of the real server in a window, the
+    larger is the weight of this window.
     """
     windows = replay.windows
     products, surplus, settles = [], [], []
@@ -144,8 +147,8 @@ def _without_sampling_error(replay: QueueReplay, curve: ExceedanceCurve) -> Late
 
 
 def _freedom(windows: Sequence[Evidence]) -> float:
-    """Return the effective number of clusters of late requests in all windows, plus
-    PRIOR_EPISODES."""
+    """Return PRIOR_EPISODES plus the effective number of clusters of late requests in all windows
+    together."""
     return PRIOR_EPISODES + sum(
         seen.exceedances.late**2 / max(seen.exceedances.episode_squares, 1) for seen in windows
     )

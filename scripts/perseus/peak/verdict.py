@@ -1,9 +1,9 @@
 """Compute the verdict on one window of load (docs/explanation/verdict.md).
 
 INVALID means that the client did not offer the planned load, or that other processes disturbed the
-window. FAIL means that the window violates the SLA, or that the server does not keep up with the
-load. PASS means that the server keeps the SLA with the stated confidence. UNDECIDED means that the
-data suffice for no other verdict.
+window. FAIL means that too many requests in the window are late, or that the server does not keep
+up with the load. PASS means that the server keeps the SLA with the stated confidence. UNDECIDED
+means that the data suffice for no other verdict.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ HELD_UP_CPU = 0.1
 client."""
 
 BUSY_CPU = 0.4
-"""Share of its core above which the work of a client may delay sends by a large part of an SLA. A
-window with late sends and a larger share is invalid, even if the latencies keep the SLA."""
+"""If a client uses a larger share of its core, its own work may delay sends by a large part of an
+SLA. A window with such a client and late sends is invalid, even if the latencies keep the SLA."""
 
 SENT, ANSWERED = 0.995, 0.99
 """Least share of requests that the client must send, and of requests that the server must answer. A
@@ -48,11 +48,12 @@ class Tolerance:
     """The disturbances that a valid window may have (docs/explanation/load.md).
 
     `other_load` is the largest share of the server's cores, and of the GPU's time, that other
-    processes may use. This share includes the network code of the kernel, which uses about 0.02 of
-    the cores. `send_lag` is the largest p99 of the send lag, as a share of the SLA. If
-    `late_within` is true, the send lag may be longer, provided that the latencies keep the SLA and
-    the client has little load. `slowed` is the largest factor by which the busy server may
-    temporarily be slower than usual. A window that passes is valid with any slowdown.
+    processes may use. The load of other processes includes the network code of the kernel, which
+    uses a share of about 0.02 of the cores. `send_lag` is the largest allowed p99 of the send lag,
+    as a share of the latency limit of the SLA. If `late_within` is true, a longer send lag is
+    allowed in windows in which the latencies keep the SLA and the clients use little CPU time.
+    `slowed` is the largest factor by which the busy server may temporarily be slower than usual. A
+    window that passes is valid with any slowdown.
     """
 
     other_load: float
@@ -70,9 +71,9 @@ ON_IDLE_HOST = Tolerance(other_load=0.1, send_lag=0.02)
 """Tolerance for windows on an idle host."""
 
 ON_BUSY_HOST = Tolerance(other_load=0.5, send_lag=0.2, late_within=True)
-"""Tolerance for windows on a busy host. Late sends only lengthen latencies. Therefore a window
-that passes on a busy host would also pass on an idle host, and the measured limits are slightly
-too low."""
+"""Tolerance for windows on a busy host. Late sends only lengthen latencies. Therefore a window that
+passes on a busy host would also pass on an idle host. The limits that Perseus measures on a busy
+host are slightly too low."""
 
 
 class Verdict(StrEnum):
@@ -133,29 +134,28 @@ class TenantWindow:
 
     @property
     def host_is_busy(self) -> bool:
-        """Return whether the window is invalid, and other processes used more than even the
-        tolerance ON_BUSY_HOST allows."""
+        """Return whether the window is invalid, and other processes used more of the server's cores
+        or GPU than ON_BUSY_HOST allows."""
         others, _ = other_load(self)
         return self.verdict is Verdict.INVALID and others > ON_BUSY_HOST.other_load
 
     def as_dict(self) -> dict[str, object]:
-        """Return the statistics as a flat dictionary."""
         values = asdict(self) | {"verdict": str(self.verdict)}
         del values["exceedances"]
         return values
 
 
 def other_load(seen: Observation | TenantWindow) -> tuple[float, str]:
-    """Return the larger of the loads of other processes on the server's cores and on its GPU, and a
-    text that describes this load."""
+    """Other processes used a share of the server's cores and a share of its GPU. Return the larger
+    of both shares, and a text that describes this load."""
     return other_load_text(
         seen.other_cpu_share or 0.0, seen.other_gpu_share or 0.0, seen.other_process
     )
 
 
 def other_load_text(on_cores: float, on_gpu: float, who: str) -> tuple[float, str]:
-    """Return the larger of two shares, on the cores and on the GPU, and a text that names the
-    busiest other process."""
+    """Other processes used a share of the cores and a share of the GPU. Return the larger of both
+    shares, and a text that contains this share and the busiest process `who`."""
     share, what = max((on_cores, "cores"), (on_gpu, "GPU"))
     among = f", among them {who}" if who and what == "cores" else ""
     return share, f"other processes used {share:.0%} of the server's {what}{among}"
@@ -164,8 +164,8 @@ def other_load_text(on_cores: float, on_gpu: float, who: str) -> tuple[float, st
 def counted(seen: Observation, tenant: int, settle_s: float, grace_s: float) -> Requests:
     """Return the counted requests of a tenant in a window.
 
-    The intended send times of these requests lie between `settle_s` after the start of the window
-    and `grace_s` before the end of the window.
+    Counted requests have an intended send time between `settle_s` after the start of the window and
+    `grace_s` before its end.
     """
     first_ns = seen.start_ns + round(settle_s * 1e9)
     return seen.requests[tenant].between(first_ns, seen.now_ns - round(grace_s * 1e9))
@@ -187,10 +187,10 @@ def judge(
     """Return the verdict on the counted requests of one tenant, at the one-sided confidence level
     `confidence`.
 
-    The windows in `similar`, each with its weight, help to estimate the clustering of late
-    requests. `slowed` is the temporary slowdown of the busy server relative to its usual speed
-    (`peak.slowed`). In the result, `exceedance_low` and `exceedance_high` are each a one-sided
-    bound with this confidence.
+    `similar` contains earlier windows at similar loads, each with a weight. The function estimates
+    the clustering of late requests from these windows and from `seen`. `slowed` is the temporary
+    slowdown of the busy server relative to its usual speed (`peak.slowed`). In the result,
+    `exceedance_low` and `exceedance_high` are each a one-sided bound at the level `confidence`.
     """
     part = counted(seen, tenant, settle_s, grace_s)
     # Unsent requests say nothing about the server.
@@ -293,8 +293,6 @@ def judge_each(
 
 @dataclass(frozen=True)
 class _Findings:
-    """The statistics of one tenant in one window from which the verdict follows."""
-
     offered_rps: float
     requests: int
     sent_ratio: float
@@ -311,8 +309,8 @@ class _Findings:
 
 
 def _verdict(found: _Findings, sla: Sla) -> tuple[Verdict, str]:
-    """Return the verdict of the first rule whose condition is true, and the reason for the verdict.
-    The order of the rules matters."""
+    """Return the verdict of the first rule whose condition is true, and the reason for the
+    verdict."""
     share, n, fewest = found.exceedance, found.requests, stats.fewest_requests(sla.allowed)
     lag_ms, most_ms = found.send_lag_ms, found.tolerance.lag_ms(sla.latency_ms)
     client, (others, used) = found.client_cpu, found.other_load
@@ -336,7 +334,7 @@ def _verdict(found: _Findings, sla: Sla) -> tuple[Verdict, str]:
         (
             share.low > sla.allowed,
             fails,
-            f"{share.value:.1%} of the requests exceed {sla.latency_ms:g} ms",
+            f"{share.value:.1%} of the requests take longer than {sla.latency_ms:g} ms",
         ),
         # Check unsent requests before unanswered requests, since the client causes unsent requests.
         (sent < SENT, invalid, f"the client sent {sent:.1%} of the requests"),
@@ -346,17 +344,20 @@ def _verdict(found: _Findings, sla: Sla) -> tuple[Verdict, str]:
         (
             n < fewest,
             Verdict.UNDECIDED,
-            f"{n} requests are too few, p{sla.percentile:g} needs {fewest}",
+            f"{n} requests are too few, an SLA on the p{sla.percentile:g} needs {fewest}",
         ),
         (share.high <= sla.allowed, Verdict.PASS, "within the SLA"),
     )
-    undecided = f"{share.low:.1%} to {share.high:.1%} of the requests exceed {sla.latency_ms:g} ms"
+    undecided = (
+        f"{share.low:.1%} to {share.high:.1%} of the requests take longer than"
+        f" {sla.latency_ms:g} ms"
+    )
     verdict, reason = next(
         ((verdict, reason) for applies, verdict, reason in rules if applies),
         (Verdict.UNDECIDED, undecided),
     )
     if found.slowed > found.tolerance.slowed and verdict in (fails, Verdict.UNDECIDED):
-        slowed = f"the busy server was {found.slowed:.1f} times slower than usual for a while"
+        slowed = f"the busy server temporarily took {found.slowed:.1f} times as long as usual"
         return invalid, f"{slowed} ({reason})"
     return verdict, reason
 
@@ -364,13 +365,14 @@ def _verdict(found: _Findings, sla: Sla) -> tuple[Verdict, str]:
 def _overloaded(
     part: Requests, seen: Observation, sla: Sla, confidence: float, dispersion: float
 ) -> bool:
-    """Return whether the server certainly misses its SLA, even though the client sends requests
-    late.
+    """Return whether the server certainly misses the SLA, although the client sends requests late.
 
-    In an overload, many requests are in flight, which also delays sends. Therefore the function
-    subtracts twice the longest send lag of any tenant from every latency: once for the late send,
-    and once because the client may have read the response late. The server is overloaded if these
-    shorter latencies exceed twice the SLA more often than the SLA allows.
+    If a server is overloaded, many requests are in flight, and their number may delay the sends of
+    the client. Therefore the function subtracts twice the longest send lag of any tenant from every
+    latency. The first send lag accounts for the late send. The second send lag accounts for a
+    response that the client may have read late. The server is overloaded if too many of these
+    reduced latencies exceed twice the latency limit of the SLA: a larger share than the share of
+    late requests that the SLA allows.
     """
     lags_ms = (requests.send_lag_ms(seen.now_ns).max(initial=0) for requests in seen.requests)
     # A time-out has a finite duration here. Refused and failed requests count as infinite.
@@ -388,11 +390,11 @@ def _backlog(part: Requests, whole: Requests, rate_rps: float, sla: Sla) -> tupl
     """Return the growth of the number of requests in flight (1/s), and whether the server falls
     behind.
 
-    The server falls behind if two conditions hold during the counted part of the window (`part`):
-    the growth is significant, and the number of requests in flight grew by more requests than
-    arrive in half the latency limit of the SLA. The waiting time in a queue near its limit varies
-    by less than half the latency limit of the SLA. A request in the `whole` window is in flight
-    from its intended send time until its response.
+    The server falls behind if two conditions hold for the time of the counted requests (`part`):
+    the growth is significant, and the total growth exceeds the number of requests that arrive in
+    half the latency limit of the SLA. In a queue near its limit, the waiting time varies by less
+    than half the latency limit of the SLA. A request in the `whole` window is in flight from its
+    intended send time until its response.
     """
     if len(part) < 20:
         return 0.0, False

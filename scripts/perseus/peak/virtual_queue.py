@@ -16,11 +16,13 @@ from perseus.traffic.arrivals import Arrivals
 
 @dataclass(frozen=True)
 class VirtualQueue:
-    """A single server with one queue for all tenants. Each tuple has one entry per tenant.
+    """A single server with one queue for all tenants. `work_s` and `spare_s` have one entry per
+    tenant.
 
     The service times of requests are drawn from `work_s` and multiplied by `slowness`. `spare_s` is
-    the time that the SLA leaves for waiting. If `observed` is true, the service times were inferred
-    from the real requests, and `spare_s` is the time that the SLA leaves for waiting and service.
+    the time in seconds that the SLA leaves for waiting. If `observed` is true, the service times
+    were inferred from the real requests, and `spare_s` is the time that the SLA leaves for waiting
+    and service.
     """
 
     work_s: tuple[Floats, ...]
@@ -103,12 +105,11 @@ class Drawn:
 
 @dataclass(frozen=True)
 class LongRun:
-    """A simulation of many requests in a virtual queue at one request per second, which shows the
-    steady state.
+    """A simulation of the steady state of a virtual queue, with many requests at a rate of one
+    request per second.
 
-    For another rate, the simulation only scales the times between the arrivals of the same
-    requests. Therefore the share of late requests is a smooth function of the rate, and is quickly
-    computed for many rates.
+    For another rate, the class scales the gaps between the same arrivals. Therefore the share of
+    late requests is a smooth function of the rate, and is quickly computed for many rates.
     """
 
     queue: VirtualQueue
@@ -123,8 +124,8 @@ class LongRun:
         requests: int,
         run: int = 0,
     ) -> LongRun:
-        """Draw a simulation of `requests` requests. `shares` contains each tenant's share of the
-        requests; the sum is 1.
+        """Draw the arrival times and service times of about `requests` requests. `shares` contains
+        each tenant's share of the requests; the sum is 1.
 
         Calls with the same `run` (the index of the simulation) draw the same random numbers.
         """
@@ -142,7 +143,7 @@ class LongRun:
         return late / len(spent) if len(spent) else 0.0
 
 
-@lru_cache(maxsize=32)  # every estimate of a search needs the same values, here for two tenants
+@lru_cache(maxsize=32)  # all estimates of a search need the same values; enough for two tenants
 def _times_s(arrivals: Arrivals, share: float, requests: int, run: int, tenant: int) -> Floats:
     times_s = arrivals.times_s(share, requests, np.random.default_rng([run, tenant]))
     times_s.flags.writeable = False

@@ -23,20 +23,21 @@ class Phase(StrEnum):
 
 
 ON_THE_LINE: Final = (Phase.BRACKET, Phase.BISECT, Phase.NEAR_LIMIT, Phase.CERTIFY)
-"""Phases whose rates lie on the load line. Only these phases give evidence of the limit of the
-line."""
+"""Phases whose rates lie on the load line. Only windows of these phases are evidence for the limit
+of the load line."""
 
 
 @dataclass(frozen=True)
 class WindowPlan:
-    """A planned window: the rate of each tenant, and the times at which the search computes a
+    """A planned window: the rate of each tenant, and the times at which the runner computes a
     verdict.
 
     In a closed loop, `rates_rps` is empty, and `in_flight` contains the number of requests in
     flight of each tenant. The verdict ignores requests with an intended send time in the first
-    `settle_s` seconds. The search computes a verdict at each time in `looks_s`, seconds since the
-    start of the window. The window ends at the first clear verdict, or at the last time in
-    `looks_s`. `tolerance` states the disturbances that a valid window may have.
+    `settle_s` seconds. The runner computes a verdict at each time in `looks_s`, in seconds since
+    the start of the window. The window ends at one of these times: at the first time at which the
+    runner needs no further data, and at the latest at the last time. `tolerance` states the
+    disturbances that a valid window may have.
     """
 
     phase: Phase
@@ -71,7 +72,8 @@ class Window:
 
     @property
     def verdict(self) -> Verdict:
-        """Return the worst verdict of the tenants, because each tenant must keep its SLA.
+        """Return the worst verdict of the tenants, because each tenant must keep its SLA. From the
+        worst to the best, the verdicts are FAIL, INVALID, UNDECIDED and PASS.
 
         If one tenant fails, the window fails, even if the verdict of another tenant is invalid.
         """
@@ -86,19 +88,17 @@ class Window:
 
     @property
     def invalid_tenants(self) -> tuple[TenantWindow, ...]:
-        """Return the tenants whose verdict is invalid because of their client or the host."""
         return tuple(each for each in self.tenants if each.verdict is Verdict.INVALID)
 
     @property
     def host_is_busy(self) -> bool:
-        """Return whether other processes used more of the host than even the tolerance ON_BUSY_HOST
-        allows."""
+        """Return whether `TenantWindow.host_is_busy` is true for any tenant."""
         return any(tenant.host_is_busy for tenant in self.tenants)
 
     @property
     def passes_roughly(self) -> bool:
-        """Return whether the search may try a higher load. If the window is undecided, the observed
-        latency at the percentile of the SLA decides."""
+        """Return whether the window passes. An undecided window passes if, for every tenant with
+        load, the latency at the percentile of the SLA is within the SLA."""
         if self.verdict is Verdict.UNDECIDED:
             busy = [tenant for tenant in self.tenants if tenant.offered_rps > 0]
             return not any(tenant.sla_percentile_ms > tenant.sla_ms for tenant in busy)

@@ -55,7 +55,8 @@ class WindowRunner:
         return self.run(plan, lambda window: window.verdict in (Verdict.PASS, Verdict.FAIL))
 
     def run(self, plan: WindowPlan, done: Callable[[Window], bool]) -> Window:
-        """Run a window until `done` returns true, or until its planned time is over."""
+        """Run a window until `done` returns true for the window so far, or until its planned time
+        is over."""
         with self._offer(plan) as load:
             for look_s in plan.looks_s:
                 seen = load.until(look_s)
@@ -81,11 +82,11 @@ class WindowRunner:
         return self.on_the_line[-1].scale if self.on_the_line else self.start
 
     def _slowed(self, seen: Observation, plan: WindowPlan) -> float:
-        """Return the temporary slowdown of the server in a window near the limit; 1 in other
-        windows.
+        """Return the temporary slowdown of the server in a window of the phases BRACKET, BISECT and
+        NEAR_LIMIT; 1 in a window of another phase.
 
-        The verdicts of certification windows ignore a slowdown, because the server must keep the
-        SLA at a certified rate even on a slow host.
+        The result is also 1 for a certification window, because the server must keep the SLA at a
+        certified rate even on a slow host.
         """
         looks_for_it = plan.phase in (Phase.BRACKET, Phase.BISECT, Phase.NEAR_LIMIT)
         return slowed(seen, self.usual) if looks_for_it and self.usual is not None else 1.0

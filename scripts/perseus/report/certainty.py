@@ -1,5 +1,5 @@
-"""Write the lines of the first screen that say how certain the conclusion is, and how to make it
-more certain."""
+"""Write the lines of the report's first screen that say how certain the conclusion is, and how to
+make the conclusion more certain."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from perseus.study.presets import PRESETS
 FEWEST_REPEATS: Final = 3
 """Smallest number of repeats that shows the variation between starts of a server."""
 MAX_REPEATS: Final = 20
-"""Largest number of repeats that the report suggests to the reader."""
+"""The report suggests at most this many repeats to the reader."""
 RESOLVED: Final = 0.03
 """An interval of a saving with this half-width is narrow enough to distinguish every relevant
 saving from 0."""
@@ -36,8 +36,8 @@ MAX_MINUTES: Final = 100
 
 @dataclass(frozen=True)
 class Surer:
-    """Advice to the reader: a key of `measurement` in the configuration that makes the conclusion
-    more certain, the time that this takes, and a sentence on the gain."""
+    """Advice on a more certain conclusion: a setting under the key `measurement` of the
+    configuration, the time that the new measurement takes, and a sentence on the gain."""
 
     setting: str
     time: str
@@ -48,8 +48,7 @@ def surer(tables: Tables, records: Sequence[Record]) -> Surer | None:
     """Return advice on how to make the conclusion more certain: more repeats, or else the preset
     standard.
 
-    The result is None if no search found a limit, for the preset smoke, or if neither change would
-    help.
+    Return None if no search found a limit, if the preset is smoke, or if neither change would help.
     """
     known = _known(tables["peaks"])
     if known.empty:
@@ -58,7 +57,9 @@ def surer(tables: Tables, records: Sequence[Record]) -> Surer | None:
     needed = max(FEWEST_REPEATS, _repeats_to_resolve(best_saving(tables)))
     if repeats < needed:
         more_s = _took_s(records) * (needed - repeats) / repeats
-        gain = "The certainty then covers other starts of the server." if repeats < 2 else ""
+        gain = (
+            "The intervals then cover the variation between server starts." if repeats < 2 else ""
+        )
         return Surer(f"repeats: {needed}", _time(more_s, "more "), gain)
     if "quick" in set(known["preset"]):
         return Surer("preset: standard", _time(_standard_s(records)))
@@ -66,7 +67,7 @@ def surer(tables: Tables, records: Sequence[Record]) -> Surer | None:
 
 
 def _known(peaks: pd.DataFrame) -> pd.DataFrame:
-    """Return the rows of the table peaks with a measured estimate, without the preset smoke."""
+    """Return the rows of the table peaks with a measured estimate and a preset other than smoke."""
     is_measured = (peaks["verdict"] != Outcome.PREDICTED) & (peaks["preset"] != "smoke")
     return peaks[is_measured & peaks["estimate_rps"].notna()]
 
@@ -74,10 +75,10 @@ def _known(peaks: pd.DataFrame) -> pd.DataFrame:
 def _repeats_to_resolve(saving: pd.Series | None) -> int:
     """Return the number of repeats after which the interval of the saving excludes 0.
 
-    For a saving nearer to 0 than RESOLVED, the result is the number of repeats after which the
-    half-width of the interval is RESOLVED. The result is 0 if the interval excludes 0 already, or
-    if the number exceeds MAX_REPEATS. The function assumes that the width of an interval falls with
-    the square root of the number of repeats.
+    For a saving nearer to 0 than RESOLVED, return the number of repeats after which the half-width
+    of the interval is RESOLVED. Return 0 if the interval excludes 0 already, or if the number
+    exceeds MAX_REPEATS. The function assumes that the width of an interval falls with the square
+    root of the number of repeats.
     """
     if saving is None or not saving["ci_simultaneous_low"] <= 0 <= saving["ci_simultaneous_high"]:
         return 0
@@ -100,8 +101,8 @@ def _cell_s(record: Record) -> float:
 
 
 def _standard_s(records: Sequence[Record]) -> float:
-    """Return the time in seconds that the cells would take with the preset standard, whose searches
-    take longer."""
+    """Return the time in seconds that the cells would take with the preset standard instead of
+    their own preset."""
     return sum(_cell_s(record) * _times_as_long(record) for record in records)
 
 
@@ -138,20 +139,20 @@ def coverage(tables: Tables) -> str:
     else:
         covered, rest = "within and between starts of the server", ""
     return (
-        f"Intervals and probabilities cover the variation {covered}, but not {rest}other hosts or"
-        " failures of a server."
+        f"Intervals and probabilities cover the variation {covered}. They do not cover {rest}other"
+        " hosts, or failures of a server."
     )
 
 
 def caveats(tables: Tables) -> Iterator[str]:
-    """Yield warnings that the prices are those of other machines than the measured host, and that
-    the preset is quick."""
+    """Yield warnings that the prices belong to other machines than the measured host, and that the
+    preset is quick."""
     priced = tables["costs"].drop_duplicates(["instance", "accelerator", "share"])
     if len(priced) == 1:
         machine = machine_text(priced.iloc[0])
-        yield f"The rates were measured on this host, but the price is that of {machine}."
+        yield f"The rates come from the host of this study, but the price belongs to {machine}."
     elif len(priced):
-        yield "The rates were measured on this host, but the prices are those of other machines."
+        yield "The rates come from the host of this study, but the prices belong to other machines."
     if len(priced):
         yield "Before you buy a server, measure on a server of the same type."
     if "quick" in set(_known(tables["peaks"])["preset"]):
@@ -159,10 +160,10 @@ def caveats(tables: Tables) -> Iterator[str]:
 
 
 def bridge(tables: Tables) -> str:
-    """Return a sentence that compares the saving at the demand of the headline with the saving on
-    full servers.
+    """Return a sentence that compares two savings: the saving at the demand of the headline, and
+    the saving on full servers.
 
-    The sentence is empty if one of the savings is unknown, or if sharing saves nothing at the
+    The sentence is empty if one of these two savings is unknown, or if sharing saves nothing at the
     demand of the headline.
     """
     where, full = _where_sharing_saves(tables), best_saving(tables)
@@ -176,7 +177,7 @@ def bridge(tables: Tables) -> str:
         more = f"{percent(-full['saving'])} more than dedicated servers"
         effect = f"costs {more} ({cost_bounds(full)})"
     return (
-        f"{where}, shared servers replace dedicated servers that are partly idle. Once all servers"
+        f"{where}, shared servers replace dedicated servers that are partly idle. If all servers"
         f" are full, the {best} ({_short(full)}) {effect}."
     )
 

@@ -1,7 +1,7 @@
 """Make the interactive charts of the page.
 
-The page contains the points of a chart as JSON. The script pictures.js draws these points, and
-offers them as a CSV file.
+The page contains the points of a chart as JSON. The script pictures.js draws the points of a chart,
+and offers the points as a CSV file.
 """
 
 from __future__ import annotations
@@ -204,8 +204,8 @@ def of_frontiers(tables: Mapping[str, pd.DataFrame]) -> Iterator[Chart]:
 
 
 def _with_open_end(line: pd.Series, unit: str) -> pd.Series:
-    """Return the row with a finite upper end if its interval has no upper bound. The label of the
-    mix then says "no upper bound"."""
+    """If the interval of a row has no upper bound, return the row with a finite upper end, and with
+    "no upper bound" in the label of the mix."""
     if line[f"ci_high_{unit}"] != math.inf:
         return line
     end = {f"ci_high_{unit}": OPEN_END * line[f"estimate_{unit}"]}

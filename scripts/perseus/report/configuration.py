@@ -51,8 +51,8 @@ def _keys(part: Part) -> Row:
 
 
 def _no_keys_of_others(model: Model) -> Row:
-    """Return None for each key that does not apply to this kind of model. The table hides these
-    keys."""
+    """Return None for each key that does not apply to the kind of `model`. The table hides keys
+    without a value."""
     others = {
         "architecture": model.is_built,
         "weights": model.is_built,

@@ -19,10 +19,11 @@ from perseus.study.demand import Demand, Spot
 from perseus.study.setting import configured
 
 MAX_SLIDERS: Final = 4
-"""Largest number of models for which the form has sliders beside the fields for numbers."""
+"""If there are more models than this number, the form has only fields for numbers, and no
+sliders."""
 MAX_DRAWN: Final = 400
-"""Largest number of rows of the table operating_points for which the page contains draws (random
-samples of the rates). With more rows, the form states no probabilities."""
+"""If the table operating_points has more rows than this number, the page contains no draws (random
+samples of the rates), and the form states no probabilities."""
 SLIDER_SERVERS: Final = 4
 """Number of dedicated servers that the largest demand on a slider fills."""
 
@@ -40,8 +41,8 @@ class DemandForm:
     `points` has rows of the table operating_points, `draws` has rows of operating_point_draws, and
     `dedicated` has the keys (POINT) of the dedicated load lines. `rps` has the initial demand of
     each model: the demand of the study, or else one third of the estimated capacity of a dedicated
-    server. `spot_usd_per_month` has the spot price of each server, or None. `machines` has the
-    machine from whose price the price of a server follows.
+    server. `spot_usd_per_month` has the spot price of each server, or None. `machines` has, for
+    each server, the name of the machine whose price the plans use.
     """
 
     points: pd.DataFrame
@@ -130,7 +131,7 @@ class DemandForm:
 
 
 def demand_form(tables: Tables, demand: Demand | None = None) -> DemandForm | None:
-    """Return the data of the form; None without operating points."""
+    """Return the data of the form; None if there are no operating points."""
     points = tables["operating_points"]
     if points.empty:
         return None
@@ -166,13 +167,14 @@ def _spot_prices(costs: pd.DataFrame, servers: Sequence[str]) -> dict[str, float
 
 
 def _machines(costs: pd.DataFrame) -> dict[str, str]:
-    """Return the machine whose price each server has, as text."""
+    """Return, by server, the name of the machine to which the price of the server belongs."""
     return {str(row["server"]): machine_text(row) for _, row in costs.iterrows()}
 
 
 def _thirds(points: pd.DataFrame, dedicated: Set[Hashable]) -> dict[str, float]:
     """Return one third of the estimated capacity for each model. The capacity is the estimate of
-    the first dedicated server of the model, or else the largest estimate on a shared server."""
+    the dedicated server that comes first in `points`. For a model without such an estimate, the
+    capacity is the largest estimate on a shared server."""
     keys = points[POINT].itertuples(index=False, name=None)
     alone = points[[key in dedicated for key in keys]]
     most = points.groupby("model")["estimate_rps"].max()
@@ -181,7 +183,7 @@ def _thirds(points: pd.DataFrame, dedicated: Set[Hashable]) -> dict[str, float]:
 
 
 def _rounded(rows: pd.DataFrame, column: str) -> dict[str, float]:
-    """Return the known rates of a column in requests/s with five digits, by model."""
+    """Return the known rates of a column in requests/s with five significant digits, by model."""
     known = rows.dropna(subset=column)
     return {of: float(f"{rps:.5g}") for of, rps in zip(known["model"], known[column], strict=True)}
 

@@ -24,7 +24,7 @@ def draw(
     png: Path,
     csv: Path,
 ) -> None:
-    """Draw the figure with this name into `svg` and `png`, and write its data into `csv`.
+    """Draw the figure `name` into `svg` and `png`, and write its data into `csv`.
 
     `cells` has the folders of raw results that the figure reads.
     """

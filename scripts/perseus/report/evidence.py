@@ -23,14 +23,14 @@ from perseus.results.records import PeakRecord, Record
 from perseus.study.experiments.peak import Run as PeakRun
 
 MAX_CELLS: Final = 200
-"""Largest number of cells with a section on the page. The raw results of all cells are in
+"""At most this many cells have a section on the page. The raw results of all cells are in
 results/<study>/raw."""
 
 MAX_SAMPLES: Final = 6000
-"""Largest number of monitor samples on the page."""
+"""The page contains at most this many monitor samples."""
 
 MAX_WINDOWS: Final = 1500
-"""Largest number of windows on the page, of all cells together. If there are more windows, each
+"""The page shows at most this many windows, of all cells together. If there are more windows, each
 cell shows only the window that certified the rate and the first failing window."""
 
 
@@ -58,7 +58,7 @@ WINDOW_COLUMNS: Final = (
 
 @dataclass(frozen=True)
 class PageEvidence:
-    """Cells of a study by name.
+    """Evidence to which the page links: the records of all cells, by name of the cell.
 
     `windows` and `samples` contain rows of windows.parquet and monitor samples of the cells with a
     section on the page.
@@ -82,13 +82,13 @@ class PageEvidence:
         return f"cell-{cell}" if cell in self.shown else ""
 
     def certified_link(self, cell: str) -> str:
-        """Return the anchor of the window that certified the rate; without this window, the anchor
-        of the cell."""
+        """Return the anchor of the window that certified the rate; if the page does not have this
+        window, the anchor of the cell."""
         return self._window_link(cell, self.certified(cell))
 
     def failing_link(self, cell: str) -> str:
-        """Return the anchor of the window that failed at the first failing rate; without this
-        window, the anchor of the cell."""
+        """Return the anchor of the window that failed at the first failing rate; if the page does
+        not have this window, the anchor of the cell."""
         return self._window_link(cell, self.failing(cell))
 
     def _window_link(self, cell: str, number: int | None) -> str:
@@ -109,7 +109,8 @@ class PageEvidence:
         return self._lines.get((scenario, load_line), ())
 
     def searches_of(self, scenario: str, load_line: str) -> Sequence[PeakRecord]:
-        """Return the cells of the repeats of a load line that have a section on the page."""
+        """Return the records of the repeats of a load line. Only repeats with a section on the page
+        are included."""
         return [r for r in self.cells_of(scenario, load_line) if isinstance(r, PeakRecord)]
 
     def certified(self, cell: str) -> int | None:
@@ -149,8 +150,8 @@ class PageEvidence:
 
 
 def read_records(files: Sequence[Path]) -> list[Record]:
-    """Return the records of all cells. The record of a search with a section on the page is read as
-    a PeakRecord."""
+    """Return the records of all cells. If a search has a section on the page, its record is a
+    PeakRecord."""
     records = [Record.read(file.parent) for file in files]
     return [
         PeakRecord.read(record.folder)
@@ -161,7 +162,7 @@ def read_records(files: Sequence[Path]) -> list[Record]:
 
 
 def read_windows(records: Sequence[Record]) -> dict[str, pd.DataFrame]:
-    """Return the windows of the shown cells, from the attempt that counts."""
+    """Return the windows of the shown cells, each from the attempt that the record describes."""
     found = {each.task.cell: pd.DataFrame(each.windows()) for each in records[:MAX_CELLS]}
     return {
         cell: _without_sla(frame.assign(cell=cell)) for cell, frame in found.items() if len(frame)
@@ -233,7 +234,7 @@ def _value_text(value: object) -> str:
 
 
 def _window(number: int, tenants: pd.DataFrame) -> list[Entry]:
-    """Return the row of the page for a window, with all tenants of the window."""
+    """Return the table row for a window; the row combines all tenants of the window."""
     worst = tenants["exceedance"].max()
     reasons = tenants[tenants["verdict"] != "pass"]["reason"].dropna()
     first = tenants.iloc[0]

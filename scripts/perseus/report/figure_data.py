@@ -1,9 +1,9 @@
 """Define the data of figures, and the style of each tenant in all figures.
 
 The colours are the palette of Okabe and Ito (jfly.uni-koeln.de/color), which colour-blind readers
-can distinguish. Each tenant also has a hatch, a marker and a dash pattern. Hatch, marker and dash
-pattern distinguish tenants without colour, and the seventh tenant from the first tenant, which has
-the same colour.
+can distinguish. Each tenant also has a hatch, a marker and a dash pattern. In black and white,
+readers distinguish the tenants by these patterns. In colour, the patterns distinguish tenants with
+the same colour, such as the first and the seventh tenant.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ DASHES: tuple[Dashes, ...] = (
     (0, (8, 1.5, 1, 1.5, 1, 1.5)),
 )
 LONGEST_MIX = 100
-"""Largest length of the label of a load line on an axis, in characters."""
+"""On an axis, the label of a load line has at most this many characters."""
 
 
 def per_month(usd_per_hour: float) -> str:

@@ -30,7 +30,7 @@ class Marker:
 
 
 def dedicated_markers(alone: pd.Series, place: int, scales: Sequence[str]) -> Iterator[Marker]:
-    """Yield the markers of the dedicated load line of one tenant. `alone` is the row of this load
+    """Yield the markers of the dedicated load line of one tenant. `alone` is the row of the load
     line in the table peaks, and `place` is 0 or 1 for the first or second tenant."""
     for scale in scales:
         rates = alone[f"{scale}_rps"] * np.eye(2)[place]
@@ -40,8 +40,8 @@ def dedicated_markers(alone: pd.Series, place: int, scales: Sequence[str]) -> It
 def shared_markers(
     line: pd.Series, tenants: pd.DataFrame, scales: Sequence[str]
 ) -> Iterator[Marker]:
-    """Yield the markers of a shared load line. `line` is its row in the table peaks, and `tenants`
-    has the rows of its two tenants in the table tenants."""
+    """Yield the markers of a shared load line. `line` is the row of the load line in the table
+    peaks, and `tenants` has the rows of both tenants in the table tenants."""
     speed = relative_speed(line, tenants)
     base, step = (tenants[f"{of}_rps"].to_numpy() / speed for of in ("base", "direction"))
     for scale in scales:
@@ -54,8 +54,8 @@ def relative_speed(line: pd.Series, tenants: pd.DataFrame) -> float:
     """Return the speed of the host at the shared peak, divided by its speed at the dedicated peaks;
     1 if unknown.
 
-    If the rates at the shared peak are divided by this number, the sum of rate / dedicated peak
-    over the tenants equals the sharing ratio.
+    If the rates at the shared peak are divided by the relative speed, the sum of rate / dedicated
+    peak over the tenants equals the sharing ratio.
     """
     rates_rps = tenants["base_rps"] + line["estimate_scale"] * tenants["direction_rps"]
     speed = float((rates_rps / tenants["dedicated_rps"]).sum(skipna=False) / line["sharing_ratio"])

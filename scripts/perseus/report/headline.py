@@ -20,7 +20,7 @@ from perseus.results.fleets.break_even import RELIABLE
 from perseus.results.fleets.plans import DEDICATED, SHARING
 
 MAX_WORDS: Final = 20
-"""Largest number of words of a headline. Only texts with a letter or a digit count as words."""
+"""A headline has at most this many words. Only texts with a letter or a digit count as words."""
 
 BRACKETS: Final = re.compile(r" \([^)]*\)")
 
@@ -125,8 +125,8 @@ def _over_demand(tables: Tables) -> Headline | None:
 
 
 def _split(asked: Asked) -> str:
-    """Return the share of the first of two models in the requests, for example "(69 % a)"; for more
-    models, return "in total"."""
+    """For two models, return the share of the requests that the first model gets, for example
+    "(69 % a)". For more models, return "in total"."""
     parts = str(asked.stretches[0]["proportion"]).split(", ")
     if len(parts) != 2:
         return "in total"

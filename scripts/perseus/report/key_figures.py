@@ -26,7 +26,7 @@ from perseus.results.fleets.plans import SHARING
 RATE: Final = "requests/s"
 MAX_CARDS: Final = 5
 MAX_ALONE: Final = 2
-"""Largest number of models for which each model has a card of its own."""
+"""Each model has a card of its own if there are at most this many models."""
 
 
 @dataclass(frozen=True)
@@ -70,8 +70,9 @@ def _sla(tenant: pd.Series) -> str:
 
 
 def _together(tables: Tables) -> Iterator[Card]:
-    """Yield the card of the mix that carries the most in the proportion of the headline; if the
-    headline has no proportion, of the mix with the highest sharing ratio."""
+    """Yield a card with the peak of one mix. If the headline states a proportion of the models, the
+    card shows the mix that carries the most requests/s in that proportion. Otherwise, the card
+    shows the mix with the highest sharing ratio."""
     groups = [each for each in all_questions(tables) if len(each.models) > 1]
     if len(groups) == 1 and (mixes := groups[0].mixes(tables["operating_points"])):
         _, row = mixes[0]
@@ -110,17 +111,12 @@ def _money(tables: Tables) -> Iterator[Card]:
 def _on_full_servers(best: pd.Series) -> Card:
     if best["saving"] >= 0:
         note = f"{saving_bounds(best)} (95 %)"
-        return Card(
-            f"Saving once servers are full{_of_mix(best)}", percent(best["saving"]), note=note
-        )
+        return Card(f"Saving on full servers{_of_mix(best)}", percent(best["saving"]), note=note)
     note = f"{cost_bounds(best)} (95 %)"
-    return Card(
-        f"Extra cost once servers are full{_of_mix(best)}", percent(-best["saving"]), note=note
-    )
+    return Card(f"Extra cost on full servers{_of_mix(best)}", percent(-best["saving"]), note=note)
 
 
 def _of_mix(saving: pd.Series) -> str:
-    """Return the weights of a mix as text; empty without weights."""
     return f", mix {saving['weights']}" if saving["weights"] else ""
 
 

@@ -27,8 +27,8 @@ class LineEvidence:
 
 
 def lines(evidence: PageEvidence, peaks: pd.DataFrame) -> Iterator[LineEvidence]:
-    """Yield one section for each load line and for each run of another experiment, in the order of
-    the cells."""
+    """Yield one section for each load line, in the order of the cells. An experiment without load
+    lines has one section for each of its runs."""
     found = {(row["scenario"], row["load_line"]): row for row in rows_of(peaks)}
     groups: dict[tuple[str, str], list[CellEvidence]] = {}
     for cell in evidence.sections():

@@ -16,7 +16,8 @@ from perseus.report.style import empty_figure, panels, remainder, verdict
 from perseus.study.tasks.figure import FigureTask
 
 MAX_PANELS, MIN_MM = 12, 60.0
-"""Largest number of panels, and least width in mm of a panel if two panels are side by side."""
+"""A figure has at most MAX_PANELS panels. Two panels are side by side if each is at least MIN_MM mm
+wide."""
 
 LINE = ("server", "scenario", "load_line")
 

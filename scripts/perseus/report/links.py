@@ -12,7 +12,7 @@ from perseus.report.shown_tables import MAX_ROWS, rows_of
 from perseus.results.tables import module_of
 
 MAX_LINES: Final = 12
-"""Largest number of load lines to which a conclusion has separate links."""
+"""A conclusion has separate links to at most this many load lines."""
 
 PEAKS: Final = "Peaks"
 COSTS: Final = "Costs"
@@ -27,7 +27,7 @@ class Link:
 
 
 def anchor(title: str) -> str:
-    """Return the id of the section of the page with this title."""
+    """Return the HTML id of the section whose title is `title`."""
     return title.lower().replace(" ", "-")
 
 
@@ -51,10 +51,10 @@ def to_table(name: str) -> Link:
 
 
 def to_lines(peaks: pd.DataFrame) -> tuple[Link, ...]:
-    """Return a link to each of these rows of the table peaks.
+    """Return a link to each row of `peaks`, which has rows of the table peaks.
 
-    The result is a single link to the table if there are more than MAX_LINES rows, or if the report
-    does not show all of these rows. `peaks` must have the row index of the whole table.
+    If `peaks` has more than MAX_LINES rows, or if the report does not show all rows of `peaks`,
+    return a single link to the table. `peaks` must have the row index of the whole table.
     """
     if len(peaks) > MAX_LINES or (peaks.index >= MAX_ROWS).any():
         return (to_section(PEAKS),)

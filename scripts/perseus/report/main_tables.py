@@ -64,7 +64,7 @@ def _peaks(rows: list[Row], ceilings: list[Row], evidence: PageEvidence) -> Show
     remarks = [
         Remark(
             "The ceiling of the client is unreliable",
-            f"beside {row['server']}, for requests of {row['models']}: {row['problem']}. The"
+            f"for {row['server']} and requests of {row['models']}: {row['problem']}. The"
             " table therefore does not show how busy the client was. Stop other programs, and run"
             " `make again` to measure the ceiling again.",
         )
@@ -93,10 +93,10 @@ def _peaks(rows: list[Row], ceilings: list[Row], evidence: PageEvidence) -> Show
         note=(
             "Requests/s of all models together, with 95 % intervals in brackets. Certified: the"
             " highest rate that passed fresh windows in every repeat. Repeats: the number of"
-            " repeats that found a limit; if a repeat found none, the interval is open. Dedicated"
-            " servers replaced: the sharing ratio, corrected for the speed of the host, which may"
-            " change between runs (speed_change in savings.csv). Load of the client: the rate as a"
-            " share of the rate that the client reaches with a model that does no work."
+            " repeats that found a limit; if a repeat found no limit, the interval has an open end."
+            " Dedicated servers replaced: the sharing ratio, corrected for the speed of the host,"
+            " which may change between runs (speed_change in savings.csv). Load of the client: the"
+            " rate as a share of the rate that the client reaches with a model that does no work."
         ),
         columns=(
             "server",
@@ -162,7 +162,7 @@ def _savings(rows: list[Row]) -> ShownTable:
         title="Savings of sharing",
         note="Saving of full shared servers, as a share of the cost of full dedicated servers of"
         " the same type. The PERSEUS study (LeMay, Li and Guo, 2020) found up to 12 % by the same"
-        " formula, on GPUs. Corrected: the interval that holds for all mixes of a scenario at once."
+        " formula, on GPUs. Corrected: the simultaneous interval for all mixes of a scenario."
         " Noise of the host: the experiment aa shows differences of this size between equal runs.",
         columns=(
             "server",
@@ -189,8 +189,8 @@ def _savings(rows: list[Row]) -> ShownTable:
 
 
 def _costs(rows: list[Row], peaks: list[Row]) -> Iterator[ShownTable]:
-    """Yield the table of costs, with one row for each load line and instance, and the table of
-    prices.
+    """Yield the table of costs and the table of prices. The table of costs has one row for each
+    combination of load line, machine and region.
 
     A remark lists the servers without a price.
     """
@@ -205,7 +205,7 @@ def _costs(rows: list[Row], peaks: list[Row]) -> Iterator[ShownTable]:
             total=0,
             file="costs",
             empty="No server of this study has a price, so the report has no costs. Set the key"
-            " price of the servers and run again; nothing is measured again.",
+            " price of the servers and run again; Perseus measures nothing again.",
         )
         return
     pricings = list(dict.fromkeys(str(row["pricing"]) for row in rows))
@@ -225,8 +225,8 @@ def _costs(rows: list[Row], peaks: list[Row]) -> Iterator[ShownTable]:
     ]
     yield ShownTable(
         title=COSTS,
-        note="USD per million inferences in the proportion of the mix, if the server is at this"
-        " rate all the time. On dedicated servers: the cost of the same mix.",
+        note="USD per million inferences in the proportion of the mix, if the server always runs"
+        " at the rate of the column. On dedicated servers: the cost of the same mix.",
         columns=("server", "load line", *by_price, *(["J per inference"] if joules else [])),
         rows=[
             [
@@ -245,9 +245,9 @@ def _costs(rows: list[Row], peaks: list[Row]) -> Iterator[ShownTable]:
     yield ShownTable(
         title="Prices",
         note=f"USD per hour, from {sources}. Spot prices change, and the provider may take spot"
-        " servers away. Traffic and storage are not counted. If your prices differ, enter them in"
-        " Your demand, or name another list in `costs.prices` and run again; Perseus measures"
-        f" nothing again.{no_day}",
+        " servers away. The prices do not include traffic and storage. If your prices differ, enter"
+        " them in Your demand, or name another list in `costs.prices` and run again; Perseus"
+        f" measures nothing again.{no_day}",
         columns=(
             "server",
             "instance",
@@ -306,8 +306,8 @@ def _response_times(rows: list[Row], evidence: PageEvidence) -> ShownTable:
         note=(
             "Milliseconds from the intended send. Queue, compute and client are the means of the"
             " parts of the latency. Slowdown: p95 beside the other models, divided by p95 alone on"
-            " the same server at the same rate. Requests: the number of requests that count, and"
-            " the number of independent requests with the same evidence."
+            " the same server at the same rate. Requests: the number of counted requests, and the"
+            " number of independent requests that would give the same evidence."
         ),
         columns=(
             "cell",
@@ -353,9 +353,10 @@ def _preprocessing(rows: list[Row], evidence: PageEvidence) -> ShownTable:
     return ShownTable(
         title="Where images are converted into tensors",
         note=(
-            "CPU time that a request costs at the certified rates, in milliseconds. To preprocess:"
-            " time of the client to convert images into tensors, before the load. If the client"
-            " converts the images, this time adds to the CPU time of the client and to the latency."
+            "CPU time of a request at the certified rates, in milliseconds. The column"
+            ' "to preprocess" has the time in which the client converts the images of a request'
+            " into tensors, before the windows. If the client converts the images, add this time to"
+            " the CPU time of the client and to the latency."
         ),
         columns=(
             "cell",

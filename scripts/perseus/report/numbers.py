@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 
 MAX_DIGITS = 16
-"""Largest number of significant digits of a floating-point number."""
+"""A text has at most this many significant digits, since a floating-point number has no more."""
 
 
 def percent(share: float) -> str:
@@ -17,8 +17,8 @@ def percent(share: float) -> str:
 
 
 def percent_below(share: float, bound: float) -> str:
-    """Return a share as text in percent, with enough digits to distinguish the share from a higher
-    bound."""
+    """Return `share` as text in percent. If `share` is below `bound`, the text has enough digits to
+    be below `bound`, too."""
     digits = next((n for n in range(MAX_DIGITS) if round(share, n + 2) < bound), 0)
     return f"{100 * share:.{digits}f} %" if digits else percent(share)
 

@@ -36,20 +36,20 @@ from perseus.results.scenario_names import with_scenario_names
 from perseus.study.tasks.report import ReportTask
 
 FIRST: Final = {
-    "frontier": "Beyond the dashed line, sharing full servers saves money. In mix 2 : 1, the first"
-    " model has twice the share of its dedicated peak that the second model has. Plans use lower"
-    " limits, which are below these estimates.",
+    "frontier": "Beyond the dashed line, sharing full servers saves money. In the mix 2 : 1, the"
+    " first model has twice as large a share of its dedicated peak as the second model. Plans use"
+    " lower limits, which are below these estimates.",
     "peaks": "The highest load that one server carries within the SLAs, all tenants together.",
 }
 """Figures for the first screen in the order of preference, each with its caption."""
 MAX_WARNINGS: Final = 5
 MEANINGS: Final[Mapping[str, str]] = {
     Outcome.UNCERTIFIED: "No tested rate was certified, or no rate failed.",
-    Outcome.INFEASIBLE: "The server cannot keep the SLA at any load, or died under load, or a"
-    " setting of a grid has no model to serve.",
+    Outcome.INFEASIBLE: "The server cannot keep the SLA at any load, or died under load, or"
+    " Perseus could not export the model.",
     Outcome.BLOCKED: "The rates of the cell depend on a dedicated peak that was not found.",
     Outcome.UNSTEADY: "The speed of the server changed.",
-    Outcome.CLIENT_LIMITED: "The load generator reached its limit before the server.",
+    Outcome.CLIENT_LIMITED: "The client reached its limit before the server reached its limit.",
     Outcome.DISTURBED: "Other processes used the host. Measure again when the host is idle.",
     Outcome.FAILED: "The server died, did not start, or answered with errors.",
 }
@@ -88,7 +88,8 @@ def render(
     """Return the HTML of the report; all text from the data is escaped, and each figure is an
     image.
 
-    `windows` and `samples` contain, for each cell, the data of the attempt that counts.
+    `windows` and `samples` contain, for each cell, the data of the attempt that the record
+    describes.
     """
     evidence = PageEvidence({record.task.cell: record for record in records}, windows, samples)
     failures = [record for record in records if record.outcome not in ("ok", "predicted")]

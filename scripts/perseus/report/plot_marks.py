@@ -1,4 +1,4 @@
-"""Draw the marks in figures of load lines, and choose the rows."""
+"""Draw the marks in figures of load lines, and choose the rows that a figure shows."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from perseus.report.style import DARK, is_known, verdict
 MAX_ROWS, MAX_PANELS = 30, 6
 
 MAX_ROWS_IN_ALL = 36
-"""Largest number of rows in all panels together; more rows belong in a table."""
+"""All panels together have at most this many rows; more rows belong in a table."""
 
 CERTIFIED: dict[str, Any] = {
     "marker": "D",
@@ -25,10 +25,11 @@ BASELINE: dict[str, Any] = {"marker": "|", "color": DARK, "markersize": 11, "lin
 
 
 def by_server(rows: pd.DataFrame) -> dict[str, pd.DataFrame]:
-    """Return the first rows of the first servers, at most MAX_ROWS in total.
+    """Return the first rows of each of the first MAX_PANELS servers: at most MAX_ROWS per server,
+    and at most MAX_ROWS_IN_ALL in total.
 
-    If not all rows fit, two thirds of the rows are shared load lines. Shared load lines come after
-    dedicated load lines.
+    Shared load lines come after dedicated load lines in `rows`. If a server has too many dedicated
+    and too many shared load lines, two thirds of the returned rows are shared load lines.
     """
     servers = list(dict.fromkeys(rows["server"]))[:MAX_PANELS]
     of_each = {server: rows[rows["server"] == server] for server in servers}
@@ -53,8 +54,8 @@ FAR = 1.5
 
 
 def furthest(values: pd.DataFrame) -> float:
-    """Return the limit up to which intervals of these values are drawn; longer intervals end in an
-    arrow. The limit is infinite without values."""
+    """Return the limit up to which a figure draws the intervals of `values`; longer intervals end
+    in an arrow. If there are no values, the limit is infinite."""
     known = values.to_numpy(dtype=float)
     known = known[np.isfinite(known)]
     return FAR * float(known.max()) if known.size else np.inf

@@ -30,7 +30,7 @@ def shares(searched: str, background: str) -> Iterator[tuple[str, list[Point]]]:
     A point has two numbers: rate / dedicated peak of the background model, and rate / dedicated
     peak of the searched model.
 
-    The result is empty for other pairs of models.
+    For other pairs of models, yield nothing.
     """
     if {searched, background} != {RESNET50, INCEPTION_V3}:
         return

@@ -44,8 +44,8 @@ COLUMNS: Final = ["cell", "quantity", "metric", "who", "time_s", "value"]
 
 
 def samples(folder: Path) -> Iterator[pd.DataFrame]:
-    """Yield a table with the columns COLUMNS for each metric that has samples. A row combines all
-    GPUs or tenants."""
+    """Yield a table with the columns COLUMNS for each metric that has samples. A row has the sum
+    over all GPUs or all tenants, or the mean if `Metric.mean` is true."""
     start_ns = Record.read(folder).started.monotonic_ns
     monitored = pd.read_parquet(folder / "monitor.parquet")
     for quantity, metrics in QUANTITIES.items():

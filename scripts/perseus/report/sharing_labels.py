@@ -1,4 +1,5 @@
-"""Draw marks beside the rows of a figure that show which tenants of a load line have load."""
+"""Draw marks beside the rows of a figure, which are load lines. The marks show the tenants with
+load."""
 
 from __future__ import annotations
 
@@ -14,7 +15,7 @@ from perseus.study.tasks.figure import FigureTask
 
 COLUMN_PT, COLUMNS_SHARE = 11.0, 0.35
 """COLUMN_PT is the largest width of a column of marks in points, and the size of its largest mark.
-COLUMNS_SHARE is the largest share of all columns in the width of the figure."""
+All columns together take at most the share COLUMNS_SHARE of the width of the figure."""
 GONE_UP, STAYS = "\N{BLACK CIRCLE}", "\N{WHITE CIRCLE}"
 
 
@@ -22,9 +23,10 @@ def beside(panel: Axes, results: FigureData, lines: pd.DataFrame, style: FigureT
     """Draw one column of marks for each tenant, to the right of a panel with one row for each load
     line of `lines`.
 
-    The area of a filled mark shows the share of the tenant in the load that rises along the load
-    line, in units of dedicated peaks. A hollow mark is a tenant at a constant rate. The marks are
-    texts at fixed distances, so that the layout reserves space for them.
+    A filled mark is a tenant whose rate rises along the load line; the area of the mark is
+    proportional to the rise divided by the dedicated peak of the tenant. A hollow mark is a tenant
+    at a constant rate. The function draws the marks as texts, since the layout of a figure reserves
+    space for texts.
     """
     tenants = [results.tenants_of(line).drop_duplicates("tenant") for _, line in lines.iterrows()]
     names = list(dict.fromkeys(name for rows in tenants for name in rows["tenant"]))

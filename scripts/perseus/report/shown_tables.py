@@ -15,7 +15,7 @@ from perseus.report.numbers import bounds, chance, percent, significant
 Row = dict[str, Any]
 
 MAX_ROWS: Final = 300
-"""Largest number of rows of a table on the page; a browser can sort this number of rows without a
+"""A table on the page has at most this many rows; a browser can sort so many rows without a
 delay."""
 
 BELOW: Final = "\N{DAGGER}"

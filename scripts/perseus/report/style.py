@@ -51,10 +51,11 @@ def panels(
     around_mm: float = 0.0,
     **shared: Any,
 ) -> tuple[Figure, list[Axes]]:
-    """Return a figure of `count` axes in rows of `columns`.
+    """Return a figure with `count` panels, and the axes of the panels. Each row has `columns`
+    panels.
 
     `height_mm` is the height of each row, or has one value per row. `around_mm` is the additional
-    height for the legend and the text below.
+    height for the legend above and the text below the panels.
     """
     rows = -(-count // columns)
     heights = [height_mm] * rows if isinstance(height_mm, (int, float)) else list(height_mm)
@@ -75,7 +76,7 @@ def panels(
 def wrapped_title(
     axes: Axes, text: str, style: FigureTask, columns: int, pad_pt: float | None = None
 ) -> Text:
-    """Return a title above one of several panels in a row, wrapped to its width."""
+    """Return a title above one of several panels in a row, wrapped to the width of the panel."""
     width = characters(style.width_mm / columns - BESIDE_MM, style.font_pt)
     lines = textwrap.fill(text, width, break_long_words=False)
     return axes.set_title(lines, loc="left", pad=pad_pt)
@@ -129,7 +130,7 @@ def row_names(names: Sequence[str], style: FigureTask) -> list[str]:
 
 
 def rows_mm(names: Sequence[str], style: FigureTask) -> float:
-    """Return the height in mm of rows with these labels."""
+    """Return the height in mm of rows with the labels `names`."""
     more = max((name.count("\n") for name in names), default=0)
     return len(names) * (ROW_MM + more * 1.2 * TICKS * style.font_pt / 72 / MM)
 
@@ -193,7 +194,7 @@ def fit(figure: Figure) -> None:
 
 
 def _wrap(text: Text, width: float) -> None:
-    """Wrap a text to this many pixels, without breaking words."""
+    """Wrap a text to a width in pixels, without breaking words."""
     content = text.get_text()
     longest = max(content.splitlines(), key=len, default="")
     extent = text.get_window_extent().width

@@ -11,7 +11,7 @@ SVG: Final = "http://www.w3.org/2000/svg"
 LINK: Final = "{http://www.w3.org/1999/xlink}href"
 HEAD: Final = '<?xml version="1.0" encoding="utf-8"?>'
 PER_POINT: Final = 100
-"""Number of coordinate units in a point; coordinates are integers."""
+"""Coordinates are integers; this number of coordinate units is one typographic point."""
 
 NUMBERED: Final = re.compile(r".*_\d+")
 """Pattern of the names that matplotlib gives to groups; all other names come from the author of a
@@ -25,8 +25,8 @@ PLACED: Final = re.compile(r"translate\((\S+) (\S+)\)")
 def compact(svg: str) -> str:
     """Return the same picture with fewer bytes.
 
-    The result has relative coordinates in hundredths of a point, short ids, and no empty groups,
-    comments or white space.
+    The returned text has relative coordinates in hundredths of a point, short ids, and no empty
+    groups, comments or white space.
     """
     ElementTree.register_namespace("", SVG)
     ElementTree.register_namespace("xlink", LINK[1:].partition("}")[0])
@@ -44,8 +44,8 @@ def compact(svg: str) -> str:
 
 
 def _shorten(element: ElementTree.Element, names: dict[str, str]) -> None:
-    """Shorten the attributes of an element; `names` collects the ids to which it refers, each with
-    a short id."""
+    """Shorten the attributes of an element; `names` collects the ids to which the element refers,
+    each with a short id."""
 
     def short(name: str) -> str:
         return names.setdefault(name, f"a{len(names):x}")
@@ -72,8 +72,8 @@ def _shorten(element: ElementTree.Element, names: dict[str, str]) -> None:
 
 
 def _place(told: dict[str, str]) -> None:
-    """Replace the translation of a copy of an element by its offsets x and y; 0 is the default
-    and is left out."""
+    """Replace the attribute `transform` of a copied element by the attributes x and y. An offset of
+    0 is the default, so the function removes its attribute."""
     if found := PLACED.fullmatch(told.get("transform", "")):
         del told["transform"]
         told["x"], told["y"] = found.groups()

@@ -26,14 +26,14 @@ PLAIN = str.maketrans(
 def lines(tables: Path, encoding: str | None = None) -> Iterator[str]:
     """Return the first conclusions of the report, and the peaks, as lines for the terminal.
 
-    The result is empty if tables are missing or damaged. Characters that the encoding of the
+    There are no lines if tables are missing or damaged. Characters that the encoding of the
     terminal lacks are replaced. Missing tables and characters do not make a successful run fail.
     """
     return (writable(line, encoding or "utf-8") for line in _lines(tables))
 
 
 def writable(text: str, encoding: str) -> str:
-    """Return the text with characters replaced that the encoding lacks."""
+    """Return the text, with replacements for characters that the encoding lacks."""
     try:
         text.encode(encoding)
     except UnicodeEncodeError:
@@ -57,15 +57,14 @@ def _lines(tables: Path) -> Iterator[str]:
         yield from _peaks(shown)
         if shown.apply(fails_below, axis="columns").any():
             yield (
-                f"{BELOW} single windows failed below the interval; the estimate uses all"
-                " windows: see the first failing rate in the report"
+                f"{BELOW} some windows failed at rates below the interval; the estimate uses these"
+                " windows, too. The report states the lowest failing rate."
             )
     if len(peaks) > MAX_PEAKS:
         yield f"... and {len(peaks) - MAX_PEAKS} more: {tables}/peaks.csv"
 
 
 def _peaks(peaks: pd.DataFrame) -> Iterator[str]:
-    """Yield one line for each load line, with aligned columns."""
     rows = [
         ("server", "load line", "requests/s", "95 % interval", "certified", "verdict"),
         *(
@@ -87,7 +86,7 @@ def _peaks(peaks: pd.DataFrame) -> Iterator[str]:
 
 def _interval(row: pd.Series) -> str:
     """Return the interval of a peak as text, with a mark if a rate below the interval failed; empty
-    without an interval."""
+    if the interval is unknown."""
     if pd.isna(row["ci_low_rps"]):
         return ""
     mark = f" {BELOW}" if fails_below(row) else ""

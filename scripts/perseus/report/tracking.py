@@ -40,8 +40,8 @@ LOGGED: Final = {
 metrics."""
 
 MAX_VALUES, MAX_CHARACTERS = 100, 6000
-"""Largest number of items in one request, and largest length of one parameter, in the API of
-MLflow."""
+"""The API of MLflow accepts at most this many items in one request, and at most this many
+characters in one parameter."""
 
 NOT_IN_NAMES: Final = re.compile(r"[^\w\-. :/]", re.ASCII)
 
@@ -121,15 +121,16 @@ def _log(
 
 
 def parameters(configuration: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """Yield the keys of the configuration and their values as text. A key inside a list contains
-    the name of the list entry."""
+    """Yield the keys of the configuration and their values as text. For a value inside an entry of
+    a list, the key contains the `name` of this entry, or its number in the list."""
     for place, value in _leaves(configuration, ()):
         yield _name(place), str(value)[:MAX_CHARACTERS]
 
 
 def metrics(frames: Mapping[str, pd.DataFrame]) -> Iterator[tuple[str, float]]:
     """Yield the finite values of peaks, sharing ratios, costs and fleets as metrics. The name of a
-    metric has the table, the row and the column."""
+    metric consists of the name of the table, the values that identify the row, and the name of the
+    column."""
     for table, (keys, columns) in LOGGED.items():
         for row in frames[table].to_dict("records"):
             place = [row["server"]] if "server" in row else []

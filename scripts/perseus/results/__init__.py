@@ -1,6 +1,6 @@
 """Make tables from raw results: this package combines the repeats of each measurement, and computes
 sharing ratios, costs and savings with 95 % intervals.
 
-The input is the records and windows of all cells (measured repeats of load lines), and the prices
-of servers. The output is the tables of a study.
+The input is record.json and windows.parquet of each cell (one measured repeat of a load line), and
+the prices of the servers. The output is the tables of a study.
 """

@@ -18,18 +18,19 @@ from typing import Final
 from perseus.host.files import whole
 
 MAX_BYTES: Final = 2**30
-"""Largest total size of the unpacked files of an archive: a small archive may contain terabytes of
-zeros."""
+"""Largest accepted size of all unpacked files of an archive, in bytes, since a small archive may
+unpack to terabytes of zeros."""
 
 MAX_MEMBERS: Final = 200_000
 
 
 class ArchiveError(ValueError):
-    """Error: the file is not a valid archive of results. The message says why."""
+    """Error: the file is not a valid archive of results. The message states the reason."""
 
 
 def write(path: Path, root: str, files: Mapping[str, Path]) -> None:
-    """Write the files into an archive, below the folder `root`.
+    """Write an archive that contains all `files` in one folder `root`. The keys of `files` are the
+    file names in this folder.
 
     Archives of the same files have the same bytes, because an archive stores neither times nor
     owners of files.
@@ -48,11 +49,12 @@ def write(path: Path, root: str, files: Mapping[str, Path]) -> None:
 
 
 def read(path: Path, wanted: re.Pattern[str], most_bytes: int = MAX_BYTES) -> dict[str, bytes]:
-    """Return the content of all files whose names match `wanted`, as a dictionary by name.
+    """Return the content of all files in the archive with a name that matches `wanted`, by file
+    name.
 
-    Raises ArchiveError if the file is not an archive or is truncated, if a member is a link or a
-    device, if a member has a path outside the folder or the name of another member, or if the
-    archive exceeds `most_bytes` or MAX_MEMBERS. The reader stops at the first invalid member.
+    Raises ArchiveError if the archive is damaged, or exceeds `most_bytes` or MAX_MEMBERS. Also
+    raises ArchiveError at the first invalid member: a link, a device, a file with an absolute path
+    or `..` in its path, or a second file with the same name.
     """
     names, found = set[str](), dict[str, bytes]()
     try:
@@ -89,7 +91,7 @@ def _refuse(member: tarfile.TarInfo, names: Collection[str]) -> None:
 
 
 class _Bounded(io.RawIOBase):
-    """A stream that returns at most a fixed number of bytes."""
+    """A stream that raises ArchiveError if more than `most_bytes` bytes are read."""
 
     def __init__(self, stream: gzip.GzipFile, most_bytes: int) -> None:
         self._stream, self._most, self._left = stream, most_bytes, most_bytes

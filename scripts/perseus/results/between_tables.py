@@ -16,8 +16,8 @@ from perseus.results.schema import TOLERANCE
 
 Tables = Mapping[str, pd.DataFrame]
 Images = Mapping[str, Mapping[str, int]]
-"""Number of images per request, by scenario and tenant. Tenants with one image per request are left
-out."""
+"""Number of images per request, by the names of scenario and tenant. Tenants with one image per
+request have no entry."""
 
 LINE: Final = ["scenario", "load_line"]
 FLEET: Final = ["level", "strategy"]
@@ -25,7 +25,8 @@ FLEET: Final = ["level", "strategy"]
 
 @dataclass(frozen=True)
 class Equation:
-    """Values in one table (`stated`), and the same values derived from other tables (`derived`).
+    """Values that one table contains (`stated`), and the same values derived from other tables
+    (`derived`).
 
     Both series have the same index. An unknown value is NaN in both series.
     """
@@ -41,8 +42,8 @@ class Equation:
             name = self.stated.index[int(i)]
             of = ", ".join(map(str, name if isinstance(name, tuple) else (name,)))
             yield (
-                f"{self.what} ({of}): {stated[i]:.7g} is stated, {derived[i]:.7g} follows from"
-                " other tables"
+                f"{self.what} ({of}): the table has {stated[i]:.7g}, but {derived[i]:.7g} follows"
+                " from other tables"
             )
 
 
@@ -61,7 +62,7 @@ def rates_of_tenants(tables: Tables) -> Iterator[Equation]:
         ("estimate_rps", estimate_rps(tables, {})),
     ):
         yield Equation(
-            f"peaks: {name} is the sum over the tenants of the load line",
+            f"peaks: {name} is the sum of the rates of all tenants of the load line",
             peaks[name],
             derived.reindex(peaks.index),
         )
@@ -80,7 +81,9 @@ def costs_are_price_by_rate(tables: Tables, images: Images) -> Iterator[Equation
             pairs = zip(costs["usd_per_hour"], per_s.reindex(lines), strict=True)
             usd = pd.Series([usd_per_million(*pair) for pair in pairs], costs.index, dtype=float)
             yield Equation(
-                f"{table}: {name} = usd_per_hour / inferences per hour", costs[name], usd
+                f"{table}: {name} = usd_per_hour / (million inferences per hour)",
+                costs[name],
+                usd,
             )
         yield Equation(
             f"{table}: dedicated_usd_per_million = usd_per_million_inferences x sharing_ratio",
@@ -153,7 +156,7 @@ def savings_of_fleets(tables: Tables) -> Iterator[Equation]:
     alone = rows.set_index("level")["usd_per_hour"]
     of_level = alone.reindex(fleets.index.get_level_values("level")).set_axis(fleets.index)
     yield Equation(
-        "fleets: saving = 1 - usd_per_hour / usd_per_hour of dedicated servers",
+        "fleets: saving = 1 - usd_per_hour / (usd_per_hour of dedicated servers)",
         fleets["saving"],
         (1 - fleets["usd_per_hour"] / of_level).where(of_level > 0),
     )
@@ -161,7 +164,7 @@ def savings_of_fleets(tables: Tables) -> Iterator[Equation]:
     of_changes = pd.MultiIndex.from_frame(tables["fleet_changes"][FLEET])
     before = fleets["usd_per_month"].reindex(of_changes).to_numpy()
     yield Equation(
-        "fleet_changes: cost_ratio = usd_per_month / usd_per_month in the table fleets",
+        "fleet_changes: cost_ratio = usd_per_month / (usd_per_month in the table fleets)",
         changes["cost_ratio"],
         changes["usd_per_month"] / before,
     )
@@ -185,7 +188,7 @@ def recommendations_are_the_cheapest(tables: Tables) -> Iterator[Equation]:
     first = tables["grid"][tables["grid"]["rank"] == 1].set_index(by)[usd]
     stated = tables["recommendations"].set_index(by)[usd]
     yield Equation(
-        f"recommendations: {usd} equals the value of rank 1 in the table grid",
+        f"recommendations: {usd} equals the value in the row of rank 1 of the table grid",
         stated,
         first.reindex(stated.index),
     )
@@ -215,11 +218,12 @@ EQUATIONS: Final[tuple[Callable[[Tables], Iterator[Equation]], ...]] = (
     recommendations_are_the_cheapest,
     replays_are_their_seconds,
 )
-"""Rules between tables that need no data besides the tables."""
+"""Functions that yield equations, given only the tables of a study."""
 
 
 def certified_rps(tables: Tables, images: Images) -> pd.Series:
-    """Return the inferences/s of each load line at the lowest certified rate of its repeats.
+    """For each load line, return the inferences/s at the lowest certified rate of its repeats, or
+    the requests/s if `images` is empty.
 
     The result is NaN if a repeat has no certified rate.
     """
@@ -228,18 +232,16 @@ def certified_rps(tables: Tables, images: Images) -> pd.Series:
 
 
 def estimate_rps(tables: Tables, images: Images) -> pd.Series:
-    """Return the inferences/s of each load line at its estimated limit, averaged over the repeats
-    that found a limit."""
+    """For each load line, return the inferences/s at the estimated peak, averaged over the repeats
+    that found a limit. The unit is requests/s if `images` is empty."""
     return (
         _of_cells(tables["tenants"], "estimate_rps", images).groupby(level=LINE, sort=False).mean()
     )
 
 
 def _of_cells(tenants: pd.DataFrame, rate: str, images: Images) -> pd.Series:
-    """Return the total rate of all tenants of each cell.
-
-    The rate is in inferences/s, or in requests/s if `images` is empty.
-    """
+    """For each cell, return the total rate of its tenants in inferences/s, or in requests/s if
+    `images` is empty."""
     names = zip(tenants["scenario"], tenants["tenant"], strict=True)
     each = [images.get(scenario, {}).get(tenant, 1) for scenario, tenant in names]
     inferences = tenants.assign(inferences=tenants[rate] * np.array(each, dtype=float))

@@ -39,7 +39,8 @@ OF_ROWS: Final = (
     SchemaErrorReason.DUPLICATES,
     SchemaErrorReason.DATAFRAME_CHECK,
 )
-"""Error codes of pandera for errors of a single row, and not of a whole column."""
+"""Error codes with which pandera reports an error of a single row. All other codes are for errors
+of a whole column."""
 
 
 class ContradictionError(ValueError):
@@ -53,17 +54,17 @@ class ContradictionError(ValueError):
         self.problems = tuple(problems)
         lines = "\n".join(f"  - {problem}" for problem in problems)
         super().__init__(
-            f"The tables break their rules:\n{lines}\nMake the tables again (your command with"
-            f" --forcerun {made_by}). If the same lines appear again, this is a bug in Perseus:"
+            f"The tables break their rules:\n{lines}\nMake the tables again: run your command with"
+            f" --forcerun {made_by}. If the same lines appear again, this is a bug in Perseus:"
             " please report these lines."
         )
 
 
 def check(folder: Path, images: Images) -> dict[str, Any]:
-    """Check the tables in a folder, and return the rules that the tables keep and the number of
-    rows of each table.
+    """Check the tables in a folder. Return the rules that the tables keep, and the number of rows
+    of each table.
 
-    Raises ContradictionError with all problems.
+    Raises ContradictionError with all problems if there are any.
     """
     tables = {name: pq.read_table(folder / f"{name}.parquet") for name in TABLES}
     found = problems(tables, images)
@@ -80,8 +81,8 @@ def check(folder: Path, images: Images) -> dict[str, Any]:
 
 
 def check_comparison(table: pa.Table) -> None:
-    """Check the table of a comparison of two studies. Raises ContradictionError with all
-    problems."""
+    """Check the table of a comparison of two studies. Raises ContradictionError with all problems
+    if there are any."""
     if found := of_table("comparison", compared.SCHEMA, table):
         raise ContradictionError(found, made_by="compare")
 
@@ -98,9 +99,10 @@ def problems(tables: Mapping[str, pa.Table], images: Images) -> list[str]:
 
 
 def between(tables: Mapping[str, pa.Table], images: Images) -> list[str]:
-    """Return the contradictions between tables.
+    """Return a message for each value that contradicts another table.
 
-    If a table lacks columns or has two rows with the same key, the result is empty.
+    The result is empty if a table lacks columns or has two rows with the same key, because the
+    tables cannot be compared then.
     """
     if not all(_has_keys(name, table) for name, table in tables.items()):
         return []
@@ -123,7 +125,7 @@ def of_table(name: str, schema: Schema, table: pa.Table) -> list[str]:
     """Return a message for each row or column of a table that breaks the definition of the
     table."""
     if not table.num_rows and table.schema.equals(schema.arrow):
-        return []  # pandera needs much time to find no problem in an empty table
+        return []  # pandera is slow even if the table is empty
     frame = table.to_pandas(types_mapper=_PANDAS.get)
     try:
         pandera_schema(schema).validate(frame, lazy=True)

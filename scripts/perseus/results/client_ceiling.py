@@ -1,4 +1,4 @@
-"""Define the pydantic models of the file of client ceilings of one server."""
+"""Define the content of the file of client ceilings of one server, as pydantic models."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from perseus.study.tasks.measure import MeasuredArrivals, MeasuredClient
 
 
 class ClosedLoad(BaseModel):
-    """Throughput and CPU time of the client in a closed loop with a fixed number of requests in
+    """Throughput and CPU time of the client in a closed loop with `concurrency` requests in
     flight."""
 
     concurrency: int
@@ -21,7 +21,8 @@ class ClosedLoad(BaseModel):
 
 
 class OpenLoad(BaseModel):
-    """An open-loop rate that the client tried, and whether its window was valid."""
+    """A rate that the client tried to send in open loop, and whether the window with this rate was
+    valid."""
 
     rate_rps: float
     send_lag_p99_ms: Number
@@ -30,7 +31,8 @@ class OpenLoad(BaseModel):
 
 
 class RequestShape(BaseModel):
-    """A request shape, the models with this shape, and the loads that the client tried."""
+    """A request shape (shapes of the inputs and images per request), the models with this shape,
+    and the loads that the client tried."""
 
     models: tuple[str, ...]
     inputs: str
@@ -43,8 +45,8 @@ class RequestShape(BaseModel):
 
     @property
     def highest_valid(self) -> OpenLoad | None:
-        """Ceiling of the client: the highest rate with a valid window. The rates in `open` are in
-        descending order."""
+        """Client ceiling: the highest rate with a valid window, or None without a valid window. The
+        rates in `open` are in descending order."""
         return next((each for each in self.open if each.valid), None)
 
 
@@ -57,21 +59,23 @@ class Ceiling(BaseModel):
     client: MeasuredClient = Field(description="the `client` part of the configuration")
     arrivals: MeasuredArrivals = Field(
         description=(
-            "arrival process of the study. The windows that measure the client ceiling use the same"
-            " process."
+            "arrival process of the study. Perseus measured the client ceiling with the same"
+            " arrival process."
         )
     )
     processes: int = Field(description="number of client processes")
-    started_unix_ns: int = Field(description="Unix time at which the measurement began, ns")
+    started_unix_ns: int = Field(description="start of the measurement as Unix time, ns")
     host: dict[str, Any] = Field(description="facts of the host, as in record.json")
     shapes: tuple[RequestShape, ...] = Field(
         description=(
-            "one entry per request shape, with its models. `closed` has the throughput and the CPU"
-            " time of the client at several concurrencies. `open` has the tried rates in descending"
-            " order, each with its send lag and whether its window was valid. The highest valid"
-            " rate is the ceiling. `longest_lag_ms` is the largest allowed p99 of the send lag."
-            " `disturbed` names the closed loops and rates that other processes disturbed, so that"
-            " the ceiling may be too low. Without a disturbance, `disturbed` is empty."
+            "one entry per request shape (size of the inputs, images per request), with the models"
+            " that have this shape. `closed` has the throughput and the CPU time of the client at"
+            " several concurrencies. `open` has the rates that the client tried to send, in"
+            " descending order. Each rate has its send lag, and `valid` is true if its window was"
+            " valid. The highest valid rate is the client ceiling. `longest_lag_ms` is the largest"
+            " allowed p99 of the send lag. `disturbed` names the closed loops and the rates that"
+            " other processes disturbed. A disturbance may make the ceiling too low. Without a"
+            " disturbance, `disturbed` is empty."
         )
     )
 

@@ -1,5 +1,5 @@
 """Compare rates with the client ceiling (the highest rate that the client can send), and find
-ceilings that are too low."""
+ceilings that were measured too low."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ images per request."""
 def ceiling_problems(
     ceilings: Sequence[Ceiling], peaks: Sequence[RepeatedPeak]
 ) -> dict[Requests, str]:
-    """Return the reasons why measured client ceilings are too low, by request shape (server, model,
-    images per request).
+    """For each client ceiling that was measured too low, return the reason, by request shape
+    (server, model, images per request).
 
-    A ceiling is too low if other processes used the host while Perseus measured the ceiling. A
-    ceiling is also too low if it is below a certified rate, which the client sent in valid windows.
-    The function ignores estimated rates, because the client may never have sent requests at these
-    rates.
+    The function rejects a ceiling if other processes used the host while Perseus measured the
+    ceiling. The function also rejects a ceiling below a certified rate, because the client sent the
+    certified rate in valid windows. A ceiling below an estimated rate is no reason to reject the
+    ceiling, because the client may never have sent the estimated rate.
     """
     every, exceeded = _ceilings_rps(ceilings), dict[Requests, str]()
     for peak in peaks:
@@ -71,8 +71,9 @@ def _load(peak: RepeatedPeak, rates_rps: Floats, ceilings_rps: Mapping[Requests,
 
 
 def _keys(peak: RepeatedPeak) -> list[Requests]:
-    """Return the request shape of each tenant; a tenant whose images the server converts has no
-    request shape."""
+    """Return the key of each tenant's request shape. If the server converts the images of a tenant,
+    no client ceiling is valid for its requests. Therefore the key of this tenant has an empty text
+    in place of the model, so that no ceiling has the same key."""
     ceiling, no_model = of_ceiling(peak.task.server.name), ""
     return [
         (

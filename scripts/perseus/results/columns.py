@@ -24,7 +24,7 @@ _SCENARIO = [
         "scenario",
         TEXT,
         "",
-        "name of the scenario, a server with its tenants (models)",
+        "name of the scenario: a server with its tenants (models)",
     ),
 ]
 
@@ -34,67 +34,65 @@ LOAD_LINE = [
         "load_line",
         TEXT,
         "",
-        "name of the load line. On a load line, the rate of each tenant is base + s x direction."
-        " The load factor s is the same for all tenants.",
+        "name of the load line. At load factor s of the load line, each tenant has the rate base +"
+        " s x direction, with its own base and direction.",
     ),
     column(
         "kind",
         TEXT,
         "",
-        "kind of the load line: dedicated (one tenant alone), mix (all rates rise in a fixed"
-        " ratio) or hold (some tenants keep constant rates)",
+        "kind of the load line: dedicated (one tenant alone), mix (all rates rise in a fixed ratio)"
+        " or hold (some tenants keep constant rates)",
         choices=("dedicated", "mix", "hold"),
     ),
     column(
         "weights",
         TEXT,
         "",
-        "weights of a mix, such as 3 : 1. Here, the first tenant's share of its dedicated peak is"
-        " three times the second tenant's share. If the mix follows the demand, the weights are"
-        " whole percentages.",
+        "weights of a mix, one per tenant, such as 3 : 1. Rates are proportional to weight x"
+        " dedicated peak. If the mix follows the demand, the weights are whole percentages.",
     ),
-    column(
-        "preset", TEXT, "", "name of the preset, which sets how much evidence the study collects"
-    ),
-    column("models", TEXT, "", "models of the tenants"),
+    column("preset", TEXT, "", "name of the preset (amount of evidence), such as quick"),
+    column("models", TEXT, "", "names of the tenants' models"),
     column(
         "mix",
         TEXT,
         "",
-        "description of the load line, such as a 2 : 1 b. The numbers are in units of dedicated"
-        " peaks, or of requests if the description says so.",
+        "load line in words, such as a 2 : 1 b for tenants a and b with the weights 2 and 1",
     ),
     column(
         "verdict",
         TEXT,
         "",
-        "worst outcome of all repeats: ok, predicted, uncertified, infeasible, blocked,"
-        " client_limited, disturbed, unsteady, throttled or failed. In the table tenants, this is"
-        " the outcome of one repeat.",
+        "worst outcome of all repeats (docs/reference/verdicts.md): ok, predicted, uncertified,"
+        " infeasible, blocked, client_limited, disturbed, unsteady, throttled or failed. In the"
+        " table tenants, each row belongs to one repeat, and this column has the outcome of this"
+        " repeat.",
         choices=Outcome,
     ),
     column("reason", TEXT, "", "reason for a verdict other than ok"),
-    column("repeats", WHOLE, "", "number of measured repeats", least=1),
+    column("repeats", WHOLE, "", "number of repeats, each on a restarted server", least=1),
     column(
         "repeats_used",
         WHOLE,
         "",
-        "number of repeats that found the limit of the server. Estimates are means over these"
-        " repeats. If this number is less than `repeats`, the 95 % intervals have an open end"
-        " (docs/explanation/repeats.md).",
+        "number of repeats that found a limit of the server. The estimates are means over these"
+        " repeats. If at least one other repeat found no limit, each 95 % interval of the peak"
+        " begins at 0, ends at infinity, or both (docs/explanation/repeats.md).",
     ),
 ]
-"""The first columns of every table of peaks."""
+"""The first columns of each table whose rows are peaks."""
 
 REPEATS = [ascending("repeats_used", "repeats")]
-"""Rules that hold for the columns LOAD_LINE."""
+"""Rules for the values in the columns LOAD_LINE."""
 
 CELL = [
     *_SCENARIO,
-    column("cell", TEXT, "", "folder of the raw results"),
-    column("repeat", WHOLE, "", "number of the repeat, counted from 1", least=1),
+    column("cell", TEXT, "", "folder of the cell's raw results"),
+    column("repeat", WHOLE, "", "index of the repeat, starting at 1", least=1),
 ]
-"""The first columns of each table that contains a single kind of experiment, such as `replay`."""
+"""The first columns of each table with the results of only one kind of experiment, such as
+`replay`."""
 
 CI = "(docs/explanation/repeats.md)"
 
@@ -103,7 +101,7 @@ PRECISION = column(
     TEXT,
     "",
     "numeric precision of the computation, such as fp32. If the runtime can choose the precision"
-    " itself, this is the precision that the runtime reports; otherwise it is the configured"
+    " itself, this is the precision that the runtime reports; otherwise, this is the configured"
     " precision. Empty if only the server knows the precision.",
 )
 
@@ -160,13 +158,13 @@ def _scenario(task: MeasureTask) -> Row:
 
 
 def with_ends(name: str, found: Interval, names: tuple[str, str]) -> Row:
-    """Return a value and the two ends of its interval, as a dictionary with the names of their
-    columns as keys."""
+    """Return three columns of a row: the value in the column `name`, and the ends of its interval
+    in the columns `names`."""
     return {name: found.value, names[0]: found.low, names[1]: found.high}
 
 
 def written(rps: float) -> str:
-    """Return a rate as text with four digits.
+    """Return a rate as text with four significant digits.
 
     A rate of 1000 or more keeps all digits before the decimal point. The text never has an
     exponent.

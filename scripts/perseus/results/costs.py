@@ -19,27 +19,25 @@ def usd_per_million(usd_per_hour: float, images_per_s: float) -> float:
 
 @dataclass(frozen=True)
 class Energy:
-    """Energy of one inference at the certified rate, in joules: the mean of the repeats.
-
-    The energy is NaN if it is unknown. `of` names the hardware whose energy `joules` includes.
-    """
+    """Mean energy of one inference at the certified rates of the repeats, in joules; NaN if
+    unknown. `of` names the hardware whose energy `joules` includes."""
 
     joules: float
     of: str
 
     def usd_per_million(self, usd_per_kwh: float | None) -> float:
-        """Return the cost of the electricity for a million inferences; NaN if the energy or its
-        price is unknown."""
+        """Return the cost of the electricity for a million inferences in USD; NaN if the energy or
+        the price of electricity is unknown."""
         price = np.nan if usd_per_kwh is None else usd_per_kwh
         return self.joules * 1e6 / JOULES_PER_KWH * price
 
 
 def energy_per_inference(peak: RepeatedPeak) -> Energy:
-    """Return the energy that the GPUs of the server, and the processors and the memory of the host,
-    use for one inference.
+    """Return the energy per inference that all GPUs of the server and the host's processors and
+    memory use.
 
-    If a server has GPUs that do not report their energy, the result is unknown, because the GPUs
-    use most of the energy.
+    If the server has GPUs whose power is unknown, the result is NaN, because the GPUs use most of
+    the energy.
     """
     watts = {
         "GPUs": np.array([record.gpu_watts for record in peak.records]),

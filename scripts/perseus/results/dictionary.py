@@ -1,8 +1,5 @@
-"""Generate the data dictionary, which lists every result file and every column with its unit and
-meaning.
-
-`make docs/reference/data.md` writes the dictionary into docs/reference/data.md.
-"""
+"""Generate the data dictionary, the page docs/reference/data.md. The page lists every result file,
+and every column with its unit and meaning."""
 
 from __future__ import annotations
 
@@ -25,18 +22,18 @@ HEAD = """# Data dictionary
 
 `make docs/reference/data.md` makes this page from the code. A test compares the page with the code.
 
-The metadata of a column states the unit and the meaning that the column had when the file was
-written. Times in ns are on the monotonic clock of the measuring host. In record.json, `started` has
-the same moment on this clock and as Unix time. The latency of a request is the time from its
-intended send time to its response. A null (in CSV an empty field) means that the value is unknown.
-The verdict of the row says why. If too many requests got no response, a percentile of the latency
-is infinite.
+In a Parquet file, the metadata of each column states the unit and the meaning that the column had
+when the file was written. Times in ns are on the monotonic clock of the measuring host. To convert
+a time into Unix time, use `started` in record.json, which states one moment on both clocks. The
+latency of a request is the time from its intended send time to its response. A null (in CSV an
+empty field) means that the value is unknown or does not exist. The columns `verdict` and `reason`
+say why. If too many requests got no response, a percentile of the latency is infinite.
 """
 
-CHECKED = """Perseus also writes each table as CSV, with six significant digits. Perseus checks each
-table against the columns and rules on this page, and the tables of a study against each other. The
-file `checked.json` beside the tables lists all rules that hold. Perseus makes a report only if this
-file exists.
+CHECKED = """Perseus also writes each table as CSV, with six significant digits. Perseus checks that
+each table keeps the rules on this page, and that the tables of a study do not contradict each
+other. The file `checked.json` beside the tables lists all rules that hold. Perseus makes a report
+only if this file exists.
 """
 
 COLUMN: Final = ("column", "type", "unit", "values", "meaning")
@@ -47,17 +44,24 @@ def dictionary() -> str:
     parts = [
         HEAD,
         "## Raw results: `results/<study>/raw/<cell>/`\n",
-        "Each folder contains one cell: one repeat of one load line of one scenario. `server.log`"
-        " is the log of the server. If a dedicated peak has repeats, the cells of shared servers"
-        " read the list of its record.json files from `repeats/<scenario>.<load line>.json`."
-        " `measured/<kind>.json` lists the measured cells of one kind of experiment, each with the"
-        " SHA-256 of its record.json. Perseus makes tables and figures from these cells.\n",
+        "Each folder contains the results of one cell: one repeat of one load line of one scenario."
+        " `server.log` is the log of the server. If Perseus measures a dedicated peak several"
+        " times, `repeats/<scenario>.<load line>.json` lists the record.json files of these"
+        " repeats. `measured/<kind>.json` lists the measured cells of one kind of experiment, each"
+        " with the SHA-256 of its record.json. Perseus makes tables and figures from the listed"
+        " cells.\n",
         _table(
             "requests.parquet",
-            "One row per request. Each row group of the file contains the requests of one window.",
+            "One row per request. Each row group of the Parquet file contains the requests of one"
+            " window.",
             REQUESTS_SCHEMA,
         ),
-        _table("windows.parquet", "One row per window and tenant.", WINDOWS_SCHEMA),
+        _table(
+            "windows.parquet",
+            "One row per window and tenant. Latencies and numbers of requests include only the"
+            " requests that count for the verdict.",
+            WINDOWS_SCHEMA,
+        ),
         _table(
             "monitor.parquet",
             "One row per sample of a metric. A sample is due every second.",
@@ -69,22 +73,22 @@ def dictionary() -> str:
         _keys(Record),
         *_of_kinds(),
         "## The client's ceilings: `results/<study>/ceilings/<server>.json`\n",
-        "One file per server. A ceiling is the highest rate that the client can send on schedule,"
-        " measured with a null model, which does no work.\n",
+        "One file per server. A client ceiling is the highest rate that the client can send on"
+        " schedule to a null model, which does no work.\n",
         _keys(Ceiling),
         "## Tables: `results/<study>/tables/`\n",
         CHECKED,
         *(_checked(name, module_of(name).DESCRIPTION, module_of(name).SCHEMA) for name in TABLES),
         "## Two results compared: `results/compare/<base>-<new>/`\n",
-        "The folder also contains the table as CSV, `comparison.html`, `summary.md` and a"
-        " figure.\n",
+        "The folder contains the table `comparison` as Parquet and as CSV. The folder also contains"
+        " `comparison.html`, `summary.md` and a figure.\n",
         _checked("comparison", compared.DESCRIPTION, compared.SCHEMA),
     ]
     return "\n".join(parts).rstrip("\n") + "\n"
 
 
 def keys(model: type[BaseModel]) -> dict[str, str]:
-    """Return the meaning of each key of a JSON file, given the pydantic model of the file."""
+    """Return the description of each key of a JSON file, given the pydantic model of the file."""
     fields = model.model_fields.items()
     return {of.alias or name: of.description for name, of in fields if of.description}
 
@@ -134,8 +138,8 @@ def _kind(kind: pa.DataType) -> str:
 
 
 def _meaning(field: pa.Field) -> str:
-    """Return the meaning of a column. For a column with the values of several metrics, the text
-    refers to the table of metrics."""
+    """Return the meaning of a column. For the column `value` of monitor.parquet, the text refers to
+    the table of metrics."""
     return str(field.metadata.get(b"meaning", b"see the metrics below").decode())
 
 

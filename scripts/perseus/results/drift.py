@@ -18,15 +18,16 @@ BLOCKS = 30
 
 FEWEST = 8
 """Least number of blocks for an estimate of the drift, and least number of independent values for
-Sen's interval. With fewer independent values, the interval assumes a random walk."""
+Sen's interval. With fewer independent values, Perseus computes the interval as for a random
+walk."""
 
 STEADY = 0.1
-"""A quantity is steady only if the 95 % interval of its change per hour excludes changes above this
-share of `Drift.scale`."""
+"""A quantity is steady only if the whole 95 % interval of its change per hour lies between -STEADY
+x `Drift.scale` and STEADY x `Drift.scale`."""
 
 MIN_CHANGE = 0.01
-"""Least change over the whole time that counts as a drift, as a share of `Drift.scale`. The memory
-of a healthy server changed by 0.4 % in its first minute."""
+"""Least change during the whole measurement that Perseus reports as a drift, as a share of
+`Drift.scale`. The memory of a healthy server changed by 0.4 % in its first minute."""
 
 
 class Trend(StrEnum):
@@ -42,10 +43,10 @@ class Drift:
     """A straight line fitted to the values of a quantity over time in hours.
 
     `first` is the index of the first value after the warm-up. `level` is the value of the line at
-    the index `first`, `per_hour` is the slope of the line, and `hours` is its length. The
-    properties state changes as shares of `scale`. Level and slope are NaN if there are too few
-    values. The line is fitted to the finite values; `was_infinite` is true if some values were
-    infinite.
+    the index `first`, `per_hour` is the slope of the line, and `hours` is the time from the index
+    `first` to the last value. Level and slope are NaN if there are too few values. `scale` is the
+    reference value for relative changes. The line is fitted to the finite values only. If there
+    were also infinite values, `was_infinite` is true.
     """
 
     first: int
@@ -57,8 +58,8 @@ class Drift:
 
     @property
     def trend(self) -> Trend:
-        """Trend of the quantity. The trend is STEADY only if the 95 % interval excludes a relevant
-        drift."""
+        """Trend of the quantity. The trend is `Trend.STEADY` only if the whole 95 % interval of the
+        change per hour lies between the limits that the constant STEADY sets."""
         low, high = self.per_hour.low, self.per_hour.high
         changes = abs(self.per_hour.value) * self.hours >= MIN_CHANGE * self.scale
         if changes and low > 0:
@@ -72,10 +73,10 @@ class Drift:
 
 
 def drift(hours: Floats, values: Floats, scale: float | None = None) -> Drift:
-    """Return the drift of `values` over time. Both arrays have shape (n,) and are in the order of
-    time.
+    """Return the drift of `values` over the times `hours`. Both arrays have shape (n,), and the
+    times ascend.
 
-    Changes are relative to `scale`, or by default to the level at the start of the line.
+    If `scale` is None, `Drift.scale` is the absolute value of `Drift.level`.
     """
     finite = np.flatnonzero(np.isfinite(values))
     if len(finite) < len(values):
@@ -93,11 +94,11 @@ def drift(hours: Floats, values: Floats, scale: float | None = None) -> Drift:
 
 
 def warm_up(hours: Floats, values: Floats) -> int:
-    """Return how many of the first values belong to the warm-up: at most half of all values.
+    """Return how many values at the start belong to the warm-up: at most half of all values.
 
-    The chosen number minimises the standard error of the slope through the remaining values. MSER
-    (White, Simulation 69(6), 1997) minimises the standard error of the mean, and would mistake a
-    drift for a warm-up.
+    The chosen number minimises the standard error of the slope through the remaining values. The
+    usual rule MSER (White, Simulation 69(6), 1997) minimises the standard error of the mean
+    instead, and would mistake a drift for a warm-up.
     """
     n = len(values)
     if n < 2 * FEWEST:
@@ -117,13 +118,14 @@ def warm_up(hours: Floats, values: Floats) -> int:
 
 
 def blocks(values: Floats) -> Floats:
-    """Return the medians of consecutive blocks of values. Medians are robust against outliers."""
+    """Return the medians of at most BLOCKS consecutive blocks of values. Medians are robust against
+    outliers."""
     return np.array([np.median(each) for each in batches(values, BLOCKS)])
 
 
 def sen(times: Floats, values: Floats) -> Interval | None:
-    """Return the Theil-Sen slope of autocorrelated values with Sen's interval (JASA 63, 1968); None
-    if the values are as much evidence as too few independent values.
+    """Return the Theil-Sen slope of autocorrelated values with Sen's interval (JASA 63, 1968). The
+    result is None if the number of values, divided by their correlation time, is less than FEWEST.
 
     The variance of Kendall's statistic S is its variance for independent values, times the
     correlation time (Yue and Wang, Water Resources Management 18, 2004). The interval uses
@@ -145,9 +147,9 @@ def sen(times: Floats, values: Floats) -> Interval | None:
 def random_walk(times: Floats, values: Floats) -> Interval:
     """Return the mean slope of a random walk, with an interval from Student's t distribution.
 
-    A random walk has independent increments. The increments between successive blocks of a random
-    walk are correlated, with a coefficient of 1/4 (Working, Econometrica 28, 1960). For values that
-    return to a level (no random walk), the interval is too wide.
+    The steps of a random walk are independent, but the differences between its successive blocks
+    are correlated, with a coefficient of 1/4 (Working, Econometrica 28, 1960). If the values are no
+    random walk but return to a level, the interval is too wide.
     """
     found = mean_interval(np.diff(values) / np.diff(times))
     half = np.sqrt(1 + 2 * 0.25) * (found.high - found.value)
@@ -158,9 +160,9 @@ def correlation_time(residuals: Floats) -> float:
     """Return how many autocorrelated values are as much evidence as one independent value; at least
     1.
 
-    The function assumes an autoregressive process. Its coefficient is the autocorrelation of the
-    ranks at lag 1, minus the bias of this estimate around a fitted line: -(2 + 4 x coefficient) / n
-    for n values (Kendall, Biometrika 41, 1954).
+    The function assumes a first-order autoregressive process. The coefficient of the process is the
+    autocorrelation of the ranks at lag 1, minus the bias of this autocorrelation for n residuals of
+    a fitted line: -(2 + 4 x coefficient) / n (Kendall, Biometrika 41, 1954).
     """
     from scipy import stats  # a slow import
 

@@ -19,15 +19,16 @@ class _Shape(BaseModel):
 
 
 class _Disturbed(BaseModel):
-    """The part of a file of client ceilings that states disturbances by other processes."""
+    """The part of a file of client ceilings that says how other processes disturbed the
+    measurement."""
 
     shapes: tuple[_Shape, ...] = ()
 
 
 class Ended(Ending):
-    """Outcome of a cell, and its estimated peak, if known.
+    """Outcome of a cell, and its estimated peak if there is one.
 
-    The estimate may be valid although the outcome is not ok.
+    The estimate may be valid even if the outcome is not ok.
     """
 
     estimate_scale: float | None = None
@@ -53,7 +54,7 @@ def failed_cells(records: Iterable[Path]) -> dict[Path, Ended]:
     """Return the outcome of each cell without a result or with a temporary failure, by the path of
     its record.json.
 
-    The function ignores cells that have no record.json yet.
+    If a cell has no record.json yet, the result does not contain this cell.
     """
     endings = {path: _ending(path) for path in records if path.is_file()}
     return {
@@ -71,10 +72,10 @@ def disturbed_ceilings(ceilings: Iterable[Path]) -> dict[Path, str]:
 
 
 def outputs_to_repeat(records: Iterable[Path], ceilings: Iterable[Path]) -> list[Path]:
-    """Return the outputs that must be measured again, because a temporary failure occurred in the
-    cell or in the measurement of the client ceilings.
+    """Return the folders of cells and the files of client ceilings that must be measured again,
+    because a temporary failure occurred.
 
-    Snakemake repeats blocked cells by itself, because blocked cells depend on these outputs.
+    Snakemake then also measures blocked cells again, because they depend on these outputs.
     """
     cells = [path.parent for path, ending in failed_cells(records).items() if ending.is_temporary]
     return cells + list(disturbed_ceilings(ceilings))
@@ -86,7 +87,8 @@ def final_message(
     configfiles: Sequence[Path] = (),
     overrides: Mapping[str, object] | None = None,
 ) -> Iterator[str]:
-    """Yield lines for the terminal: which cells have no result, why, and what the user can do.
+    """Yield lines for the terminal: the cells without a result, the reasons, and what the user can
+    do.
 
     `configfiles` and `overrides` are the arguments of the snakemake command that ran.
     """
@@ -100,7 +102,7 @@ def final_message(
             outcome = ending.outcome.replace("_", " ")
             yield f"  {path.parent.name}: {outcome}: {ending.reason}{beside}"
     for path, what in disturbed_ceilings(ceilings).items():
-        yield f"The measurement of the client ceiling beside {path.stem} was disturbed: {what}"
+        yield f"The measurement of the client ceiling for {path.stem} was disturbed: {what}"
     if again := outputs_to_repeat(records, ceilings):
         by_make = "" if overrides else f"{_make_again(configfiles)}, or "
         yield (
@@ -111,8 +113,6 @@ def final_message(
 
 
 def _make_again(configfiles: Sequence[Path]) -> str:
-    """Return the command `make again` for the study with these configuration files. The command
-    accepts no overrides."""
     here = Path.cwd()
     named = [f.relative_to(here) if f.is_relative_to(here) else f for f in configfiles]
     files = [f"CONFIGFILE={' '.join(map(str, named))}"] if named else []

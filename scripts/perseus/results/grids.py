@@ -26,11 +26,11 @@ from perseus.study.tasks.tables import GridQuestion, GridSetting
 class Contender:
     """One setting of a grid, with its results.
 
-    `inferences` is the number of inferences per second at the limit of the server, with the weights
-    of `inferences_per_request`. `usd` is the cost of a million inferences. `measured` has the
-    quantities for which a study may set a bound, by column of the table; unmeasured quantities are
-    NaN. `excluded` says why the setting cannot be recommended, and is empty otherwise. `peak` is
-    None if the setting was not measured.
+    `inferences` is the number of inferences/s at the peak, computed with the weights from
+    `inferences_per_request`. `usd` is the cost of a million inferences in USD. A study may set
+    bounds for certain quantities. `measured` has these quantities, by the names of their columns in
+    the table `grid`. An unmeasured quantity is NaN. `excluded` says why the setting cannot be
+    recommended, and is empty otherwise. `peak` is None if the setting was not measured.
     """
 
     of: GridSetting
@@ -47,8 +47,9 @@ class GridComparison:
 
     `ranked` has the settings that can be recommended, the cheapest first, and `unranked` has all
     other settings. For each ranked setting, `probabilities` has the probability that the setting is
-    the cheapest; NaN if the interval of a cost has an open end. `on_front` is true for a ranked
-    setting on the Pareto front of cost, latency and throughput.
+    the cheapest. If the cost of any ranked setting has an interval that begins at 0 or ends at
+    infinity, all probabilities are NaN. `on_front` is true for a ranked setting on the Pareto front
+    of cost, latency and throughput.
     """
 
     question: GridQuestion
@@ -59,13 +60,12 @@ class GridComparison:
 
     @property
     def mix(self) -> str:
-        """Name of the dedicated tenant or description of the load line, with the names of tenants
-        from the configuration."""
+        """Description of the load line, with the names of the tenants in the configuration."""
         return self._peak.mix_of(self.question.tenants)
 
     @property
     def preset(self) -> str:
-        """Preset of all settings of the comparison."""
+        """Preset with which all settings of the comparison were measured."""
         return self._peak.task.preset
 
     @property
@@ -75,8 +75,8 @@ class GridComparison:
 
 
 def comparisons(results: StudyResults) -> Iterator[GridComparison]:
-    """Yield one comparison of settings for each question (a model or a mix) for which Perseus
-    searched limits."""
+    """For each question (a model or a mix), yield the comparison of its settings. The function
+    leaves out a question if none of its settings was measured."""
     for question in results.task.grids:
         peaks = [results.peaks.get((each.scenario, each.load_line)) for each in question.settings]
         if any(peak is not None for peak in peaks):
@@ -84,8 +84,7 @@ def comparisons(results: StudyResults) -> Iterator[GridComparison]:
 
 
 def compare(question: GridQuestion, contenders: Sequence[Contender]) -> GridComparison:
-    """Rank the settings by cost, without excluded settings. The probabilities follow from joint
-    draws of the costs."""
+    """Rank the settings by cost, except excluded settings."""
     fit = [each for each in contenders if not each.excluded]
     ranked = sorted(fit, key=lambda each: each.usd.value)
     return GridComparison(
@@ -98,8 +97,8 @@ def compare(question: GridQuestion, contenders: Sequence[Contender]) -> GridComp
 
 
 def cheapest(costs: Sequence[Quantity]) -> tuple[float, ...]:
-    """Return, for each setting, the probability that the setting is the cheapest, from joint draws
-    of the costs."""
+    """For each setting, return the probability that the setting is the cheapest: the share of the
+    draws in which its cost is the lowest."""
     if any(cost.open_below or cost.open_above for cost in costs):
         return (np.nan,) * len(costs)
     if not costs:
@@ -148,10 +147,13 @@ def inferences_per_request(peaks: Sequence[RepeatedPeak], results: StudyResults)
     """Return the weight of one request of each tenant in inferences, shape (T,) for T tenants.
 
     In a mix, the rates are in proportion to the dedicated peaks, which differ between the settings.
-    So that the costs of all settings refer to the same work, all settings use the weights of the
-    first setting whose peaks are all known. With this setting, the weight is proportional to the
-    cost of a request on a dedicated server (1 / dedicated peak), and the weighted sum equals the
-    true number of inferences. For a tenant alone, the weight is the number of images of a request.
+    The costs of all settings must refer to the same work, so all settings use the same weights. The
+    weights come from the first setting, in the order of `peaks`, in which the peak of the mix and
+    all dedicated peaks are known. In this first setting, the weight of a tenant is proportional to
+    the cost of its requests on a dedicated server (1 / dedicated peak), and the weighted sum of the
+    rates is the number of inferences/s at the peak. The weight of a tenant is its number of images
+    per request if the tenant is alone, or if in every setting the peak of the mix or a dedicated
+    peak is unknown.
     """
     for peak in peaks:
         known = known_peaks(results.alone(peak))
@@ -170,10 +172,8 @@ def _usd(inferences: Quantity, server: str, results: StudyResults) -> Quantity:
 
 
 def _p95_ms(peak: RepeatedPeak, results: StudyResults) -> float:
-    """Return the highest p95 of the latency, over all tenants with load and all repeats.
-
-    The function uses the latencies at the certified rate of each repeat.
-    """
+    """Return the highest p95 latency at the certified rates, over all repeats and all tenants with
+    load."""
     rows = (row for record in peak.records for row in results.certified_windows[record.folder])
     loaded = (row for row in rows if row["phase"] != Phase.ALONE and row["offered_rps"])
     return float(np.max([number(row["p95_ms"]) for row in loaded] or [np.nan]))
@@ -202,8 +202,6 @@ def _excluded(
 
 
 def _broken(value: float, key: str, most: float) -> str:
-    """Return a text that says how a setting breaks a bound; empty if the setting keeps the
-    bound."""
     if value <= most:
         return ""
     found = "was not measured" if np.isnan(value) else f"is {value:.3g}"

@@ -1,8 +1,8 @@
 """Write and read the lists of measured cells, one list for each kind of experiment.
 
-A study may have ten thousand cells. Therefore the Snakemake inputs of jobs that depend on all cells
-are these lists, not the cells. The lists are in results/<study>/measured, and the raw results of
-the cells are in results/<study>/raw.
+A study may have ten thousand cells. Therefore jobs that depend on all cells have these lists as
+their Snakemake inputs, and not the cells. The lists are in results/<study>/measured, and the raw
+results of the cells are in results/<study>/raw.
 """
 
 from __future__ import annotations
@@ -50,8 +50,7 @@ def folders(lists: Iterable[str]) -> list[Path]:
 
 
 def has_lost_a_cell(path: Path) -> bool:
-    """Return whether a list of measured cells exists although the raw results of one of its cells
-    are missing."""
+    """Return whether the file `path` lists a cell whose raw results are missing."""
     try:
         return not all(cell.exists() for cell in _cells(path))
     except (OSError, ValueError):  # the list does not exist or is not readable

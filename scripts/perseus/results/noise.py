@@ -19,10 +19,11 @@ class Noise:
     `between_windows`, `between_restarts` and `floor` are relative to `capacity_rps`, the mean
     throughput.
 
-    `between_windows` is the standard deviation between the windows of one server.
-    `between_restarts` is the standard deviation between the means of restarted servers, which
-    includes part of the variation between windows. `floor` is the noise floor: in only 5 % of
-    cases, two cells with the same configuration differ by more than this share.
+    `between_windows` is the standard deviation between the windows after one start of the server.
+    `between_restarts` is the standard deviation between the mean throughputs after different
+    starts, which includes part of the variation between windows. `floor` is the noise floor: for
+    only 5 % of the pairs of server starts, the closed-loop throughputs after the two starts differ
+    by more than this share.
     """
 
     capacity_rps: float
@@ -35,12 +36,12 @@ def noise(capacities_rps: ArrayLike) -> Noise:
     """Return the noise of a host, given the throughputs in m windows after each of n starts of a
     server, shape (n, m).
 
-    Both n and m are at least 2.
+    n and m must be at least 2.
 
     The noise floor is t(0.975, n - 1) x sqrt(2) x (standard deviation between restarts): the
-    repeatability limit of ISO 5725-6. The standard assumes a known deviation, and therefore uses
-    1.96 instead of Student's t. Student's t accounts for the estimation of the deviation from only
-    n starts.
+    repeatability limit of ISO 5725-6. ISO 5725-6 assumes that the standard deviation is known
+    exactly, and therefore uses 1.96 instead of Student's t. Student's t is correct for a standard
+    deviation that is estimated from n starts.
     """
     rates = np.asarray(capacities_rps, dtype=float)
     (n, m), mean = rates.shape, float(rates.mean())
@@ -55,7 +56,7 @@ def noise(capacities_rps: ArrayLike) -> Noise:
 
 
 def deviation(found: float, freedom: int) -> Interval:
-    """Return the standard deviation of normally distributed values, with its 95 % interval from the
-    chi-squared distribution."""
+    """Return the standard deviation `found` of normally distributed values, which has `freedom`
+    degrees of freedom, with its 95 % interval from the chi-squared distribution."""
     low, high = np.sqrt(freedom / (2 * special.gammaincinv(freedom / 2, [1 - TAIL, TAIL])))
     return Interval(found, found * float(low), found * float(high))

@@ -2,10 +2,11 @@
 (docs/explanation/sharing-ratio.md).
 
 The searches for the peaks of a mix and of its tenants run minutes apart, and the speed of the host
-changes meanwhile. Therefore the module computes the sharing ratio at saturation from the
-throughputs of each tenant alone and of all tenants together, measured within seconds. A simulated
-queue with the measured service times converts this ratio into the sharing ratio within the SLAs. If
-the searched peaks contradict the simulated ratio, the module corrects the simulated ratio.
+changes meanwhile. Therefore the module computes the sharing ratio at saturation: the sum over the
+tenants of (throughput beside the other tenants / throughput alone). Perseus measures these two
+throughputs within seconds of each other. A simulated queue with the measured service times converts
+the ratio at saturation into the sharing ratio within the SLAs (the simulated ratio). If the peaks
+from the searches contradict the simulated ratio, the module corrects the simulated ratio.
 """
 
 from __future__ import annotations
@@ -35,44 +36,46 @@ from perseus.results.repeats import (
 )
 
 Key = tuple[str, str]
-"""Key of a load line (`repeats.key`)."""
+"""Names of the scenario and of the load line (`repeats.key`)."""
 
 SharedServer = tuple[str, tuple[int, ...]]
 """A scenario, and the indices of its tenants with load."""
 
 STARTS = 0.02
-"""Scale of the half-normal prior for the standard deviation, between starts of a server, of the
-logarithm of the ratio at saturation. (Four starts on a host with two vCPUs had a standard deviation
-of 0.019.)"""
+"""The logarithm of the sharing ratio at saturation varies between starts of a server. STARTS is the
+scale of the half-normal prior of the standard deviation. (Four starts on a host with two vCPUs had
+a standard deviation of 0.019.)"""
 
 MODEL_ERROR = 0.015
-"""Standard deviation of the logarithm of the simulated ratio around the true ratio, if the queueing
-model fits. (For three mixes on a real host, the mean of the searched ratios of 23 studies differs
-from the simulated ratio by 0.000, -0.022 and -0.017.)"""
+"""Standard deviation of the error of the logarithm of a simulated sharing ratio, if the queueing
+model fits. (For three mixes on a real host, the mean sharing ratio from the searches of 23 studies
+differs from the simulated sharing ratio by 0.000, -0.022 and -0.017.)"""
 
 INTERFERENCE = 0.1
-"""The error of the queueing model includes this share of the logarithm of the sharing ratio at
-saturation, since Perseus measures the interference between tenants at saturation only."""
+"""One term of the error of the queueing model is this share of the logarithm of the sharing ratio
+at saturation. The reason for this term: Perseus measures only at saturation how much tenants slow
+each other down."""
 
 MISFIT = 0.5
-"""If a dedicated peak differs significantly from its simulated limit, the error of the queueing
-model includes this share of the difference."""
+"""If a dedicated peak differs significantly from its simulated limit, one term of the error of the
+queueing model is this share of the difference."""
 
 WRONG, FAR = 0.05, 0.25
 """Probability that the queueing model does not fit a server at all, and the standard deviation of
-the logarithm of its error in this case."""
+the error of the logarithm of a simulated sharing ratio in this case."""
 
 ALIKE = 0.5
 """Correlation of the errors of the queueing model between the mixes of one server."""
 
 LEAST = 1e-6
-"""Smallest factor by which the module multiplies a load factor that a search found. The module uses
-this factor if the constant background load alone already reaches the sharing ratio."""
+"""Smallest factor by which the module corrects a load factor. The module uses this factor if the
+rates of the constant background load alone already have the corrected sharing ratio or a higher
+one."""
 
 
 def paired_peaks(peaks: Mapping[Key, RepeatedPeak], seed: int) -> dict[Key, RepeatedPeak]:
-    """Return the peaks. The peaks of shared load lines get new estimates and draws, which follow
-    from the sharing ratios of interleaved measurements."""
+    """Return all peaks. The function replaces the estimates and draws of the peaks of shared load
+    lines: the new values follow from the sharing ratios of interleaved measurements."""
     dedicated = dedicated_peaks(list(peaks.values()))
     pooled = _at_saturation(peaks.values(), seed)
     paired: dict[SharedServer, dict[Key, _Line]] = {}
@@ -99,10 +102,11 @@ def _server_of(peak: RepeatedPeak) -> SharedServer:
 
 
 def _at_saturation(peaks: Iterable[RepeatedPeak], seed: int) -> dict[SharedServer, Floats]:
-    """Return, for each shared server, draws of the logarithm of its sharing ratio at saturation,
+    """For each shared server, return draws of the logarithm of its sharing ratio at saturation,
     averaged over the starts of the server.
 
-    The draws use all cells with mixes of the same tenants, because each cell starts a new server.
+    The function uses all cells with mixes of the same tenants. Each cell has its own start of the
+    server.
     """
     cells: dict[SharedServer, list[Estimate]] = {}
     draws = {}
@@ -127,8 +131,8 @@ def _at_saturation(peaks: Iterable[RepeatedPeak], seed: int) -> dict[SharedServe
 
 
 def _with_rounds(peak: RepeatedPeak) -> list[PeakRecord]:
-    """Return the measured repeats that have three results: the limit from the search, rounds of
-    saturation probes, and a simulated limit."""
+    """Return the measured repeats that have all of three results: a limit from the search, rounds
+    of saturation probes, and a simulated limit."""
     return [
         record
         for record in peak.records
@@ -145,10 +149,11 @@ def _rounds(record: PeakRecord) -> list[Round]:
 
 @dataclass(frozen=True)
 class _Line:
-    """Sharing ratio of a mix from the simulated queue and from the searches.
+    """A mix with two values of its sharing ratio: the simulated ratio, and the ratio from the
+    searches.
 
     `logs` has draws of the logarithm of the simulated ratio. `spread` is the standard deviation of
-    the error of this logarithm, provided that the queueing model fits. `searched` is the sharing
+    the error of the logarithm, provided that the queueing model fits. `searched` is the sharing
     ratio from the searches.
     """
 
@@ -170,13 +175,14 @@ def _line(
 
 
 def _model_log_ratio(record: PeakRecord, loaded: NDArray[np.int64], saturation: Floats) -> Floats:
-    """Return draws of the logarithm of the sharing ratio within the SLAs, from the simulated queue
-    of one cell.
+    """Return draws of the logarithm of the sharing ratio at the limit of the simulated queue of one
+    cell.
 
-    The simulation uses the service times of this start of the server. To convert the simulated
-    limit to an average start of the server, the function multiplies the limit by (ratio at
-    saturation of an average start / ratio at saturation of this start) ** (1 / utilisation). This
-    power law assumes that the limit lies below the saturation throughput by a constant amount.
+    The simulation uses the service times after only one start of the server. To convert the
+    simulated limit to an average start, the function multiplies the limit by q ** (1 /
+    utilisation), where q = (ratio at saturation after an average start) / (ratio at saturation
+    after the simulated start). The exponent 1 / utilisation assumes that the difference between the
+    saturation throughput and the limit is the same after all starts.
     """
     own = ratio_at_saturation(_rounds(record)).log
     power = 1 / min(max(record.model.utilisation, MIN_UTILISATION), 1.0)
@@ -217,9 +223,10 @@ def _corrected(lines: Sequence[_Line], rng: np.random.Generator) -> list[Quantit
     """Return posterior draws of the sharing ratios of all mixes of one server.
 
     The prior comes from the queueing model. With probability 1 - WRONG, the queueing model fits all
-    mixes of a server; otherwise, it fits none of these mixes. The likelihood comes from the
-    searched ratios, whose errors are correlated if they share dedicated peaks. On a logarithmic
-    scale, the prior of each of these two cases and the likelihood are normal, so the posterior is a
+    mixes of a server; otherwise, it fits none of these mixes. The likelihood comes from the sharing
+    ratios of the searches. The errors of two of these sharing ratios are correlated if both ratios
+    use the same dedicated peak. On a logarithmic scale, the likelihood is normal, and the prior is
+    normal both if the queueing model fits and if it does not fit. Therefore the posterior is a
     mixture of two normal distributions.
     """
     of_model, of_searches = (
@@ -252,8 +259,8 @@ def _corrected(lines: Sequence[_Line], rng: np.random.Generator) -> list[Quantit
 
 
 def _with_ratio(peak: RepeatedPeak, alone: Alone, ratio: Quantity) -> RepeatedPeak:
-    """Return the peak with corrected rates. In each draw, the sum over the tenants of (corrected
-    rate / dedicated peak) equals `ratio`."""
+    """Correct the rates of the peak, so that in each draw its sharing ratio equals `ratio`. Return
+    the corrected peak."""
     capacity, capacity_draws = capacities(peak, alone)
     used = [record for record in peak.records if record.has_limit]
     base = np.mean([record.line.base_rps for record in used], axis=0)

@@ -40,14 +40,15 @@ from perseus.study.tasks.predictions import PredictionsTask
 from perseus.traffic.arrivals import Arrivals
 
 MAX_MIXES = 100
-"""Largest number of measured mixes and of unmeasured pairs per server. This number limits the
-computing time, since each simulation takes some hundredths of a second."""
+"""For each server, Perseus uses at most MAX_MIXES measured mixes and predicts at most MAX_MIXES
+unmeasured pairs. This limit bounds the computing time: each simulation takes some hundredths of a
+second."""
 
 Weights = tuple[tuple[str, int], ...]
-"""A mix: the tenants with load, each with the weight of its dedicated peak."""
+"""A mix: the tenants with load, each with its weight."""
 
 Mix = frozenset[tuple[str, int]]
-"""A mix without an order of the tenants. The weights have no common divisor."""
+"""A mix as a set, without an order of the tenants. The weights have no common divisor above 1."""
 
 
 @dataclass(frozen=True)
@@ -61,12 +62,13 @@ class MeasuredRatio:
 
 @dataclass(frozen=True)
 class PredictedMix:
-    """A mix on a server, and the `other_mixes` on this server, from which Perseus predicts the mix.
+    """A mix on a server, and the `other_mixes` on this server, from which Perseus predicts the
+    sharing ratio of the mix.
 
     `missed` is the number of other measured mixes that have no sharing ratio, because they violate
     the SLAs at every load. `measured` is the measured sharing ratio of the mix, or None if the mix
-    was not measured. `best` is the prediction model that predicts the other mixes best; None if the
-    evidence is insufficient (`left_out.why_none`).
+    was not measured. `best` is the prediction model with the smallest error on the other
+    mixes; None if the evidence is insufficient (`left_out.why_none`).
     """
 
     server: str
@@ -79,16 +81,17 @@ class PredictedMix:
 
     @property
     def mixes_known(self) -> int:
-        """Number of other measured mixes with at least two different models."""
+        """Number of mixes in `other_mixes` that have at least two different models."""
         return sum(not each.shared.is_of_copies for each in self.other_mixes)
 
     def ratio(self, step: LadderStep) -> float:
-        """Return the sharing ratio of the mix that the prediction model `step` predicts."""
+        """Return the sharing ratio that the prediction model `step` predicts for this mix."""
         return predicted(step, self.shared, self.other_mixes)
 
     @property
     def predicted(self) -> Interval:
-        """Sharing ratio by the best prediction model; NaN without a best model."""
+        """Sharing ratio that the best prediction model predicts, with its interval; NaN without a
+        best model."""
         if self.best is None:
             return UNKNOWN
         return self.best.interval(self.ratio(self.best.step))
@@ -96,11 +99,11 @@ class PredictedMix:
 
 @dataclass(frozen=True)
 class SharedServer:
-    """A shared server with one preset, and all its measured mixes.
+    """A shared server, and all its mixes that were measured with one preset.
 
-    `infeasible` has the mixes of different models that violate the SLAs at every load. `pairs` has
-    the unmeasured mixes 1 : 1 of two tenants of the same scenario. `measured` and `pairs` have at
-    most MAX_MIXES entries each.
+    `infeasible` has each mix that has different models and violates an SLA at every load. `pairs`
+    has the unmeasured 1 : 1 mixes of two tenants of the same scenario. `measured` and `pairs` have
+    at most MAX_MIXES entries each.
     """
 
     name: str
@@ -115,11 +118,12 @@ class SharedServer:
 
     @property
     def one_of_each(self) -> tuple[Known, ...]:
-        """For each combination of models, the measured mix whose weights differ least. The property
-        treats models that differ only in their settings as one model.
+        """For each combination of models, the measured mix whose tenants have the most equal loads
+        (the mix in which the largest share of a tenant is the lowest). The property treats models
+        that differ only in their settings as one model.
 
-        The prediction errors of mixes of the same models are correlated, so several mixes of the
-        same models are no more evidence about other models than one mix.
+        The prediction errors of mixes of the same models are correlated. Therefore several mixes of
+        the same models are no better evidence for mixes of other models than one mix.
         """
         found: dict[tuple[str, ...], Known] = {}
         for each in sorted(self.known, key=lambda known: max(known.shared.shares)):
@@ -127,11 +131,11 @@ class SharedServer:
         return tuple(found.values())
 
     def mixes(self) -> Iterator[PredictedMix]:
-        """Yield the mixes of different models, each with the measured mixes from which Perseus
-        predicts its sharing ratio.
+        """Yield each mix of different models, with the measured mixes from which Perseus predicts
+        its sharing ratio.
 
-        Perseus predicts a measured mix from all other measured mixes, and an unmeasured pair from
-        one mix per combination of models.
+        To predict a measured mix, Perseus uses all other measured mixes of this server. To predict
+        an unmeasured pair, Perseus uses only one measured mix per combination of models.
         """
         different = [each for each in self.measured if not each.known.shared.is_of_copies]
         off, missed = errors_by_step(self.known), len(self.infeasible)
@@ -161,8 +165,8 @@ class Predictions:
 
     @classmethod
     def read(cls, task: PredictionsTask, searches: Sequence[Path], checks: Sequence[Path]) -> Self:
-        """Read folders of raw results (`searches`), and records of exports (`checks`). The records
-        of exports contain the memory that each model accesses."""
+        """Return the predictions, given folders of raw results (`searches`) and records of model
+        exports (`checks`), which contain the memory that each model accesses."""
         searched = group([PeakRecord.read(cell) for cell in searches], task.seed)
         peaks = list(paired_peaks(searched, task.seed).values())
         found = shared_servers(peaks, dedicated_peaks(peaks), working_sets_bytes(checks))
@@ -207,8 +211,9 @@ def _measured(
 ) -> Iterator[MeasuredRatio]:
     """Yield each measured mix once.
 
-    If several load lines measured the same mix, the function uses only the first load line, because
-    Perseus must not predict a mix from itself.
+    If several load lines have the same mix, the function yields only the first of these load lines
+    in the order of `lines`, because Perseus must not predict a mix from another measurement of the
+    same mix.
     """
     found = set[Mix]()
     for peak in lines:
@@ -225,11 +230,10 @@ def _measured(
 def _infeasible(
     lines: Sequence[RepeatedPeak], solos: Mapping[str, Solo], measured: Collection[Mix]
 ) -> Iterator[Shared]:
-    """Yield the mixes of different models that violate the SLAs at every load, although each tenant
-    keeps its SLA on a dedicated server.
+    """Yield each mix that has different models and violates the SLAs at every load, although each
+    of its tenants keeps its SLA on a dedicated server.
 
-    The function leaves out a mix if another load line with the same mix has a measured sharing
-    ratio.
+    The function leaves out the mixes in `measured`.
     """
     found = set(measured)
     for peak in lines:
@@ -285,6 +289,6 @@ def _loaded(tenants: Sequence[str], weights: Sequence[int]) -> Weights:
 
 
 def _shared(weights: Weights, solos: Mapping[str, Solo], arrivals: MeasuredArrivals) -> Shared:
-    # The tables cannot use traces: the recorded gaps are in a file that is no input of the tables.
+    # The recorded arrival times of a trace are in a file that is no input of the tables.
     process = None if arrivals.process == "trace" else Arrivals(**arrivals.model_dump())
     return Shared.of([solos[name] for name, _ in weights], [w for _, w in weights], process)

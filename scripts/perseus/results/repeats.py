@@ -1,10 +1,10 @@
 """Combine the repeats of a search into one peak with its uncertainty (docs/explanation/repeats.md).
 
-Each repeat is one cell that searches the peak of a load line. Draws express the uncertainty of the
-peak, which comes from the posterior distribution of each repeat and from the variation between
-repeats. Draw d of one peak is joint with draw d of every other peak, so that a ratio of peaks has
-the uncertainty of all its peaks. If a repeat found no limit, the remaining repeats are a biased
-selection, so the interval of the peak has one or two open ends.
+Each repeat is one cell that searches the peak of a load line. Draws (random samples) express the
+uncertainty of the peak, which comes from the posterior distribution of each repeat and from the
+variation between repeats. To compute a ratio of two peaks, divide draw d of one peak by draw d of
+the other peak, for each d. If a repeat found no limit, the remaining repeats are a biased
+selection, so the interval of the peak begins at 0, ends at infinity, or both.
 """
 
 from __future__ import annotations
@@ -26,7 +26,8 @@ from perseus.study.experiments.peak import DEDICATED
 from perseus.study.tasks.measure import MeasureTask
 
 SERVER_COULD_NOT = (Outcome.INFEASIBLE, Outcome.FAILED, Outcome.UNSTEADY, Outcome.THROTTLED)
-"""Outcomes of a repeat that found no limit because of the server."""
+"""If a repeat found no limit and has one of these outcomes, the limit of this repeat may be lower
+than the other limits, but not higher."""
 WORST_FIRST = (
     Outcome.FAILED,
     Outcome.THROTTLED,
@@ -43,7 +44,8 @@ WORST_FIRST = (
 
 @dataclass(frozen=True)
 class Quantity:
-    """A positive quantity with draws. If a peak is missing, the value is NaN and `draws` is empty.
+    """A positive quantity with draws of its value. If a peak that determines the quantity is
+    unknown, the value is NaN and `draws` is empty.
 
     If `open_below` is true, the interval of the quantity begins at 0. If `open_above` is true, the
     interval of the quantity ends at infinity.
@@ -59,8 +61,8 @@ class Quantity:
         return len(self.draws) > 0
 
     def interval(self, tail: float = TAIL) -> Interval:
-        """Return the interval that leaves out the share `tail` of the draws at each end; NaN
-        without draws."""
+        """Return the interval between the quantiles `tail` and 1 - `tail` of the draws; NaN without
+        draws."""
         if not self.is_known:
             return Interval(self.value, np.nan, np.nan)
         low, high = np.quantile(self.draws, [tail, 1 - tail])
@@ -75,10 +77,10 @@ class Quantity:
         return Quantity(by / self.value, by / self.draws, self.open_above, self.open_below)
 
     def over(self, other: Quantity) -> Quantity:
-        """Return this quantity divided by the other quantity. Each draw is the quotient of two
-        draws.
+        """Return this quantity divided by the other quantity, draw by draw.
 
-        If this quantity or the other quantity has an open end, the quotient has an open end, too.
+        If the interval of one quantity has an open end (0 or infinity), the interval of the
+        quotient has an open end, too.
         """
         return Quantity(
             self.value / other.value,
@@ -96,10 +98,11 @@ NOTHING = Quantity(np.nan, np.empty(0))
 class RepeatedPeak:
     """Peak on a load line with T tenants, combined from all repeats.
 
-    `scale` and `rates_rps` (T,) are the means of the repeats that found a limit of the server, or
-    NaN if no repeat found a limit; `scale_draws` (draws,) and `rates_draws_rps` (draws, T) are then
-    empty. `results.paired` multiplies the load factors that the searches found by `correction`,
-    which follows from interleaved measurements.
+    `scale` and `rates_rps` (T,) are means over the repeats that found a limit of the server. If no
+    repeat found a limit, `scale` and `rates_rps` are NaN, and `scale_draws` (draws,) and
+    `rates_draws_rps` (draws, T) are empty. `correction` is the factor by which the module
+    `results.paired` multiplied the load factor from the searches. This factor follows from
+    interleaved measurements.
     """
 
     records: tuple[PeakRecord, ...]
@@ -130,8 +133,8 @@ class RepeatedPeak:
 
     @property
     def precision(self) -> str:
-        """Numeric precision of the models: the precision of the computation if it is known, else
-        the configured precision.
+        """Numeric precision of the models: the precision of the computation if known, else the
+        configured precision.
 
         If the tenants have different precisions, the text has all precisions, separated by " + ".
         Unknown precisions are left out.
@@ -156,7 +159,8 @@ class RepeatedPeak:
 
     @property
     def is_infeasible(self) -> bool:
-        """True if no repeat found a limit, and in at least one repeat no rate keeps the SLAs."""
+        """True if no repeat found a limit, and at least one repeat found that no rate keeps the
+        SLAs."""
         return not self.is_known and any(
             record.outcome == Outcome.INFEASIBLE for record in self.records
         )
@@ -168,14 +172,14 @@ class RepeatedPeak:
 
     @property
     def open_below(self) -> bool:
-        """True if a repeat that found no limit may have had a lower limit than the other
-        repeats."""
+        """True if the interval of the peak begins at 0: a repeat that found no limit may have had a
+        lower limit than the other repeats."""
         return any(record.outcome != Outcome.CLIENT_LIMITED for record in self.lost)
 
     @property
     def open_above(self) -> bool:
-        """True if a repeat that found no limit may have had a higher limit than the other
-        repeats."""
+        """True if the interval of the peak ends at infinity: a repeat that found no limit may have
+        had a higher limit than the other repeats."""
         return any(record.outcome not in SERVER_COULD_NOT for record in self.lost)
 
     @property
@@ -184,7 +188,7 @@ class RepeatedPeak:
         return Quantity(self.scale, self.scale_draws, self.open_below, self.open_above)
 
     def total(self, weights: Floats | float = 1.0) -> Quantity:
-        """Return the weighted sum of the rates of all tenants at the peak. `weights` is one number
+        """Return the sum over the tenants of (weight x rate at the peak). `weights` is one number
         for all tenants, or one number per tenant."""
         return Quantity(
             float((self.rates_rps * weights).sum()),
@@ -195,13 +199,15 @@ class RepeatedPeak:
 
     @cached_property
     def speeds_rps(self) -> dict[str, float]:
-        """Throughput of each tenant alone in the saturation probes, requests/s; NaN if unknown."""
+        """Throughput of each tenant in the saturation probes without other tenants, requests/s; NaN
+        if unknown."""
         with_limit = [each for each in self.records if each.has_limit]
         return {name: usual_speed_rps(with_limit, name) for name in self.tenants}
 
     def model_alone_rps(self, tenant: str) -> float:
-        """Return the largest rate at which a tenant alone in a simulated queue keeps its SLA,
-        averaged over the repeats; NaN if unknown."""
+        """Return the mean over the repeats of a simulated limit: the largest rate in requests/s at
+        which the tenant keeps its SLA in a simulated queue without other tenants. NaN if
+        unknown."""
         place = self.tenants.index(tenant)
         limits = [
             r.model.alone_rps[place] for r in self.records if r.has_limit and r.model.alone_rps
@@ -217,8 +223,8 @@ class RepeatedPeak:
     def weights(self) -> tuple[int, ...]:
         """Weights of a mix, in the order of the tenants.
 
-        The weights are empty for load lines that are no mix, and for the mix of a demand if a
-        dedicated peak is unknown.
+        The result is empty if the load line is no mix. The result is also empty if the weights
+        follow from a demand and a dedicated peak is unknown.
         """
         return self.records[0].weights or self.records[0].run.weights
 
@@ -228,7 +234,7 @@ class RepeatedPeak:
         return self.mix_of(self.tenants)
 
     def mix_of(self, names: Sequence[str]) -> str:
-        """Return the description of the load line with these names in place of the names of its
+        """Return the description of the load line, with `names` in place of the names of its
         tenants."""
         run = self.records[0].run
         if self.is_dedicated:
@@ -261,15 +267,16 @@ class RepeatedPeak:
 
     @property
     def certified(self) -> tuple[float, Floats]:
-        """Lowest certified load factor of all repeats, with its rates; NaN if a repeat has no
-        certified rate."""
+        """Lowest certified load factor of all repeats, and the rate of each tenant at this load
+        factor in requests/s; NaN if a repeat has no certified rate."""
         scales = [record.certified_scale for record in self.records]
         lowest = int(np.argmin(scales))  # NaN counts as the lowest value
         return scales[lowest], self.records[lowest].rates_rps(scales[lowest])
 
     @property
     def first_failing(self) -> tuple[float, float]:
-        """Lowest load factor of all repeats at which a window failed, and its total rate."""
+        """Lowest load factor of all repeats at which a window failed, and the total rate at this
+        load factor in requests/s."""
         failing = [(record.first_failing_scale, record) for record in self.records]
         found = [(s, float(r.rates_rps(s).sum())) for s, r in failing if not np.isnan(s)]
         return min(found, default=(np.nan, np.nan))
@@ -279,12 +286,13 @@ Dedicated = Mapping[tuple[str, str, str], RepeatedPeak]
 """Dedicated peaks, by the names of the server, the tenant and the preset."""
 
 Alone = Sequence[RepeatedPeak | None]
-"""Dedicated peaks of the tenants of a load line, in the order of the tenants; None if not
-measured."""
+"""Dedicated peak of each tenant of a load line, in the order of the tenants; None for a tenant
+without a measured dedicated peak."""
 
 
 def key(task: MeasureTask) -> tuple[str, str]:
-    """Return the key that all repeats of a load line have in common."""
+    """Return the names of the scenario and of the load line, which all repeats of a load line have
+    in common."""
     return task.scenario, task.run.name
 
 
@@ -296,8 +304,9 @@ def combine(
 ) -> RepeatedPeak:
     """Combine the repeats of one load line into a peak.
 
-    `deviations` (draws,) are draws of the standard deviation between repeats. If `deviations` is
-    None, only the repeats of this load line are evidence of this standard deviation.
+    `deviations` (draws,) are draws of the standard deviation, between repeats, of the logarithm of
+    the peak. If `deviations` is None, the function estimates this standard deviation from the
+    repeats of this load line.
     """
     task = records[0].task
     used = [record for record in records if record.has_limit]
@@ -343,14 +352,14 @@ def dedicated_peaks(peaks: Sequence[RepeatedPeak]) -> Dedicated:
 
 
 def each_alone(peak: RepeatedPeak, dedicated: Dedicated) -> Alone:
-    """Return the dedicated peaks of the tenants of a load line, measured on the server and with the
-    preset of the load line."""
+    """Return the dedicated peaks of the tenants of a load line, measured on the same server and
+    with the same preset as the load line."""
     server, preset = peak.task.server.name, peak.task.preset
     return [dedicated.get((server, tenant, preset)) for tenant in peak.tenants]
 
 
 def known_peaks(peaks: Alone) -> list[RepeatedPeak]:
-    """Return the measured peaks with a repeat that found a limit of the server."""
+    """Return the peaks for which at least one repeat found a limit of the server."""
     return [each for each in peaks if each is not None and each.is_known]
 
 
@@ -359,8 +368,8 @@ def sharing_ratio(peak: RepeatedPeak, alone: Alone, weights: Floats | float = 1.
 
     Tenant i has the rate r_i at this limit, the dedicated peak C_i, and the weight w_i in
     `weights`. The speed of a host changes between cells, so the function converts each dedicated
-    peak to the speed of the host in the shared cell (`capacities`). In both cells, saturation
-    probes measure the speed.
+    peak to the speed of the host in the cells of the load line (`capacities`). Saturation probes in
+    each cell measure the speed.
     """
     loaded = peak.loaded
     known = known_peaks([alone[i] for i in loaded])
@@ -377,11 +386,11 @@ def sharing_ratio(peak: RepeatedPeak, alone: Alone, weights: Floats | float = 1.
 
 
 def capacities(peak: RepeatedPeak, alone: Alone) -> tuple[Floats, Floats]:
-    """Return the dedicated peaks of the tenants with load, converted to the speed of the host in
-    the cells of this load line.
+    """Return the dedicated peak of each tenant with load. The function converts the dedicated peaks
+    to the speed that the host had in the cells of `peak`.
 
-    The results are the peaks in requests/s, shape (loaded tenants,), and draws of the peaks, shape
-    (draws, loaded tenants). All dedicated peaks must be known.
+    The function returns two arrays in requests/s: the estimates, shape (loaded tenants,), and
+    draws, shape (draws, loaded tenants). All these dedicated peaks must be known.
     """
     known = known_peaks([alone[i] for i in peak.loaded])
     changes = limit_changes(peak, known)
@@ -390,20 +399,20 @@ def capacities(peak: RepeatedPeak, alone: Alone) -> tuple[Floats, Floats]:
 
 
 def speed_changes(peak: RepeatedPeak, alone: Sequence[RepeatedPeak]) -> Floats:
-    """Return the speed of the server in the cells of `peak`, relative to its speed in the dedicated
-    cell of each tenant."""
+    """For each dedicated peak in `alone`, return the speed of the server in the cells of `peak`,
+    divided by its speed in the cells of the dedicated peak."""
     named = [(each.tenants[0], each) for each in alone]
     return np.array([speed_change(peak.speeds_rps[n], each.speeds_rps[n]) for n, each in named])
 
 
 def limit_changes(peak: RepeatedPeak, alone: Sequence[RepeatedPeak]) -> Floats:
-    """Return the factor by which the speed of the host in the cells of `peak` changes each
-    dedicated peak.
+    """For each dedicated peak in `alone`, return the factor that converts the dedicated peak to the
+    speed of the host in the cells of `peak`.
 
-    The factor is the quotient of two limits of the tenant alone in a simulated queue: the limit
-    with the service times of `peak`, divided by the limit with the service times of the dedicated
-    peak. If a limit is unknown, the function derives the factor from the change of speed and the
-    utilisation.
+    The factor is a quotient of two limits of the tenant in a simulated queue without other tenants:
+    the limit with the service times in the cells of `peak`, divided by the limit with the service
+    times in the cells of the dedicated peak. If a limit is unknown, the function derives the factor
+    from the change of speed and the utilisation.
     """
     found = []
     for change, each in zip(speed_changes(peak, alone), alone, strict=True):

@@ -14,13 +14,14 @@ from perseus.results.repeats import Quantity
 
 @dataclass(frozen=True)
 class Saving:
-    """Saving of one shared load line relative to dedicated servers of the same hardware and price.
+    """Saving of a shared server on one load line, relative to dedicated servers of the same
+    hardware and price.
 
-    `fractional` is the saving 1 - 1 / sum(r_i / C_i) with its interval: tenant i has the rate r_i
-    on the shared server and the dedicated peak C_i. `probability` is the probability that the
-    saving is above 0, or NaN if an end of the interval is open. `simultaneous` is a wider interval:
-    with a probability of 95 %, these intervals of all `compared` load lines of the scenario contain
-    the true savings.
+    `fractional` is the saving 1 - 1 / sum(r_i / C_i), with the interval of the saving. In this
+    formula, r_i is the rate of tenant i on the shared server, and C_i is the dedicated peak of
+    tenant i. `probability` is the probability that the saving is above 0, or NaN if an end of the
+    interval is open. `simultaneous` is a wider interval: with a probability of 95 %, the intervals
+    `simultaneous` of all `compared` load lines of the scenario contain the true savings.
     """
 
     fractional: Interval
@@ -30,11 +31,11 @@ class Saving:
 
 
 def savings(ratios: Sequence[Quantity]) -> list[Saving]:
-    """Return the saving of each shared load line of one scenario, given its sharing ratio. The
-    saving is NaN if a peak is missing.
+    """Return the saving for each shared load line of one scenario, given its sharing ratio; NaN if
+    the sharing ratio is unknown.
 
-    By chance, the largest of several estimated savings is usually too high. The interval
-    `simultaneous` accounts for this bias.
+    The largest of several estimated savings is usually too high by chance. Because of this bias,
+    the interval `simultaneous` is wider than the interval of a single saving.
     """
     known = [ratio.draws for ratio in ratios if ratio.is_known]
     tail = simultaneous_tail(np.array(known)) if known else np.nan
@@ -42,12 +43,12 @@ def savings(ratios: Sequence[Quantity]) -> list[Saving]:
 
 
 def simultaneous_tail(draws: Floats) -> float:
-    """Return the tail probability with which the percentile intervals of all load lines together
-    contain their true values.
+    """Return the tail probability of percentile intervals. With this tail probability, the
+    intervals of all load lines together contain the true values with the probability CONFIDENCE.
 
-    `draws` has shape (lines, draws). The result `tail` is such that the share CONFIDENCE of the
-    joint draws lies between the quantiles `tail` and 1 - `tail` of every load line (balanced
-    simultaneous confidence sets: Beran, J. Am. Stat. Assoc. 83, 1988).
+    `draws` has shape (lines, draws). With the result `tail`, the share CONFIDENCE of the joint
+    draws lies between the quantiles `tail` and 1 - `tail` of every load line (balanced simultaneous
+    confidence sets: Beran, J. Am. Stat. Assoc. 83, 1988).
     """
     ranks = (draws.argsort(axis=1).argsort(axis=1) + 0.5) / draws.shape[1]
     tail = np.quantile(np.minimum(ranks, 1 - ranks).min(axis=0), 1 - CONFIDENCE)
@@ -65,7 +66,6 @@ def _saving(ratio: Quantity, tail: float, compared: int) -> Saving:
 
 
 def _saved(ratio: Interval) -> Interval:
-    """Return the saving 1 - 1 / ratio, which lies between minus infinity and 1."""
     with np.errstate(divide="ignore"):
         value, low, high = 1 - 1 / np.array([ratio.value, ratio.low, ratio.high])
     return Interval(float(value), float(low), float(high))

@@ -1,11 +1,11 @@
-"""Fit the throughput of closed loops over the concurrency, and find the knee
+"""Fit the throughput of closed loops as a function of the concurrency, and find the knee
 (docs/explanation/closed-loops.md).
 
-The module fits two laws. Both laws have two asymptotes: a straight line, on which each request in
-flight adds the throughput of a single request, and the saturation throughput. The knee is the
-intersection of the asymptotes: N* = R/D of operational analysis (Denning and Buzen, ACM Computing
-Surveys 10(3), 1978), where R is the response time of a single request, and D its service time at
-the bottleneck.
+The module fits two laws (formulas for the throughput). Both laws have two asymptotes: a straight
+line, on which each request in flight adds the throughput of a single request, and the saturation
+throughput. The knee is the concurrency at which the asymptotes intersect: N* = R/D of operational
+analysis (Denning and Buzen, ACM Computing Surveys 10(3), 1978), where R is the response time of a
+single request, and D its service time at the bottleneck.
 """
 
 from __future__ import annotations
@@ -20,15 +20,16 @@ from scipy import special
 from perseus.peak.stats import CONFIDENCE, Floats, Interval
 
 FEWEST_LEVELS, FEWEST_UNIVERSAL = 3, 6
-"""Least number of measured concurrencies for a fit of the queueing network, which has two
-parameters, and for a choice between the two laws."""
+"""Two numbers: how many measured concurrencies a fit of the queueing network (two parameters) needs
+at least, and how many the choice between the two laws needs at least."""
 
 BEYOND = 8.0
 """Largest knee that the fit tries, as a multiple of the highest measured concurrency."""
 
 KNEES, KAPPAS, ZOOMS = 100, 50, 4
-"""Numbers of values that each pass of the fit tries for the knee and for kappa, and number of
-passes. Each pass tries values that are closer to the best values of the previous pass."""
+"""Three numbers: how many values of the knee each pass of the fit tries, how many values of kappa
+each pass tries, and how many passes the fit has. Each pass tries values closer to the best values
+of the previous pass."""
 
 
 def queueing(in_flight: Sequence[int], knee: Floats, kappa: Floats) -> Floats:
@@ -52,12 +53,12 @@ def queueing(in_flight: Sequence[int], knee: Floats, kappa: Floats) -> Floats:
 
 
 def universal(in_flight: Sequence[int], knee: Floats, kappa: Floats) -> Floats:
-    """Return the throughput by the Universal Scalability Law, relative to the throughput of one
-    request (Gunther, Guerrilla Capacity Planning, 2007).
+    """Return the throughput by the Universal Scalability Law (Gunther, Guerrilla Capacity Planning,
+    2007), relative to the throughput of one request.
 
     The throughput X at concurrency N is X(N) / X(1) = N / (1 + sigma (N - 1) + kappa N (N - 1)).
-    The contention sigma is 1 / knee: at the knee, the straight line meets Amdahl's asymptote. With
-    a coherency kappa above 0, the throughput falls at high concurrency.
+    The contention sigma is 1 / knee, because the straight line meets Amdahl's asymptote at the
+    knee. With a coherency kappa above 0, the throughput falls at high concurrency.
     """
     n, sigma = np.asarray(in_flight, float), 1 / knee[:, None]
     return np.asarray(n / (1 + sigma * (n - 1) + kappa[:, None] * n * (n - 1)))
@@ -71,13 +72,13 @@ LAWS: Final[dict[str, Shape]] = {QUEUEING: queueing, UNIVERSAL: universal}
 @dataclass(frozen=True)
 class Fit:
     """A law fitted to the throughputs at `levels` concurrencies, with 95 % intervals. If the data
-    do not limit a parameter, its interval ends at infinity.
+    set no upper bound for a parameter, its interval ends at infinity.
 
-    `single_rps` is the throughput with one request in flight, 1/R. `saturated_rps` is the
-    saturation throughput, 1/D; if `kappa` is above 0, the server never reaches this throughput.
-    `highest` is the concurrency beyond which the throughput falls; it is infinite if `kappa` is 0.
-    `error` is the root mean square of the relative deviations of the measured throughputs from the
-    law.
+    `single_rps` is the throughput with one request in flight: 1/R, where R is the response time of
+    a single request. `saturated_rps` is the saturation throughput, 1/D; if `kappa` is above 0, the
+    server never reaches this throughput. `highest` is the concurrency beyond which the throughput
+    falls; it is infinite if `kappa` is 0. `error` is the root mean square of the relative
+    deviations of the measured throughputs from the law.
     """
 
     law: str
@@ -95,8 +96,8 @@ class Fit:
 
     @property
     def knee_rps(self) -> float:
-        """Fitted throughput at the knee, after rounding the knee to a whole number of requests in
-        flight; NaN if the knee is infinite."""
+        """Fitted throughput at the concurrency that is closest to the knee; NaN if the knee is
+        infinite."""
         if np.isinf(self.knee.value):
             return np.nan
         knee, kappa = self.knee.value, self.kappa.value
@@ -106,7 +107,8 @@ class Fit:
 def throughput_rps(
     law: str, in_flight: Sequence[int], single_rps: float, knee: float, kappa: float
 ) -> Floats:
-    """Return the throughput of a law at these concurrencies, which are in ascending order."""
+    """Return the throughput in requests/s that a law gives at the concurrencies `in_flight`, which
+    ascend."""
     (relative,) = LAWS[law](in_flight, np.array([knee]), np.array([kappa]))
     return np.asarray(single_rps * relative)
 
@@ -117,8 +119,9 @@ def fitted(in_flight: Sequence[int], rates_rps: Sequence[float]) -> Fit | None:
 
     The concurrencies are in ascending order. The function chooses the law by Akaike's criterion,
     corrected for few values; the variance is one of the counted parameters (Burnham and Anderson,
-    Model Selection, 2nd ed., section 2.4). For the universal law, the criterion needs at least six
-    concurrencies; with fewer concurrencies, the function fits the queueing network.
+    Model Selection, 2nd ed., section 2.4). Akaike's criterion for the universal law needs at least
+    six concurrencies. If there are fewer than six concurrencies, the function always returns the
+    queueing network.
     """
     if len(in_flight) < FEWEST_LEVELS:
         return None
@@ -160,10 +163,11 @@ class _Region:
     than the least sum.
 
     The F distribution decides significance (Bates and Watts, Nonlinear Regression Analysis, 1988,
-    section 6.1). `knee` and `kappa` are the parameters of the grid points, `single` is the best
-    logarithm of the throughput of one request at each grid point, and `off` is the largest error of
-    `single` within the region; all arrays have shape (points,). `best` is the index of the point
-    with the least sum of squares, and `error` is the root mean square error at this point.
+    section 6.1). Each of four arrays has one value per grid point, shape (points,). `knee` and
+    `kappa` are the parameters of the grid point. `single` is the logarithm of the throughput of one
+    request that fits best with these parameters. `off` is the largest change of `single` with which
+    the point stays in the region. `best` is the index of the point with the least sum of squares,
+    and `error` is the root mean square error at this point.
     """
 
     knee: Floats
@@ -192,8 +196,8 @@ class _Region:
         )
 
     def interval(self, values: Floats, off: Floats | float = 0.0) -> Interval:
-        """Return the interval of a quantity over the grid points of the confidence region. Each
-        logarithm has an error of up to `off`."""
+        """Return the interval of a quantity, given its values at the grid points of the confidence
+        region. The logarithm of each value has an error of up to `off`."""
         low, high = (values * np.exp(-off)).min(), (values * np.exp(off)).max()
         return Interval(float(values[self.best]), float(low), float(high))
 
@@ -221,9 +225,10 @@ def _region(
 
 def _around(axis: Floats, inside: Floats) -> Floats:
     """Return values of a parameter for the next pass, in a narrower range around the values inside
-    the region.
+    the confidence region.
 
-    The number of values stays the same. If the old values contain 0, the new values also contain 0.
+    The number of values stays the same. If the values in `axis` contain 0, the new values also
+    contain 0.
     """
     above, found = axis[axis > 0], inside[inside > 0]
     if not len(found):

@@ -9,21 +9,21 @@ import pandas as pd
 
 
 def with_scenario_names(tables: Mapping[str, pd.DataFrame]) -> dict[str, pd.DataFrame]:
-    """Return the tables by name, with the scenario name appended to each ambiguous description in
-    the column `mix`."""
+    """Return the tables, with the scenario name appended to each ambiguous description in their
+    column `mix`."""
     same = in_several_scenarios(tables["peaks"]) if "peaks" in tables else set()
     return {name: with_scenarios(frame, same) for name, frame in tables.items()}
 
 
 def in_several_scenarios(lines: pd.DataFrame) -> Set[str]:
-    """Return the descriptions that load lines of several scenarios on one server share."""
+    """Return the descriptions that load lines of several scenarios on one server have in common."""
     each = lines.drop_duplicates(["server", "scenario", "mix"])
     return frozenset(each[each.duplicated(["server", "mix"])]["mix"])
 
 
 def with_scenarios(frame: pd.DataFrame, mixes: Set[str]) -> pd.DataFrame:
     """Return the table with the scenario name appended to each value of its column `mix` that is in
-    `mixes`. The function changes only tables whose rows are load lines."""
+    `mixes`. Tables whose rows are not load lines stay unchanged."""
     if not mixes or not {"server", "scenario", "load_line", "mix"} <= set(frame):
         return frame
     if "grid" in frame:  # the rows are the settings of a grid

@@ -1,7 +1,7 @@
 """Define a table: its columns, the allowed values, and the rules that each row must keep.
 
-Perseus derives the following from the definition of a table: its Parquet and CSV files, its section
-in docs/reference/data.md, and the check of the written files (`results.check`).
+From the definition of a table, Perseus makes its Parquet and CSV files and its section in
+docs/reference/data.md, and checks the written files (`results.check`).
 """
 
 from __future__ import annotations
@@ -20,8 +20,7 @@ from perseus.host import parquet
 from perseus.host.parquet import REAL, WHOLE
 
 TOLERANCE: Final = 1e-6
-"""Relative tolerance of equations between columns, which allows for the errors of solvers and of
-rounding."""
+"""Relative tolerance for errors of rounding and of solvers in equations between columns."""
 
 _MOST: Final = {"share": 1.0, "%": 100.0}
 """Largest allowed value for each unit."""
@@ -74,8 +73,8 @@ def column(
 ) -> Column:
     """Define a column of a table.
 
-    By default, only columns of real numbers may contain null (for NaN), and counts and numbers with
-    a unit are at least 0. Shares are at most 1.
+    By default, only columns of real numbers may contain null (for NaN). By default, counts and
+    numbers with a unit are at least 0, and shares are at most 1.
     """
     is_positive = kind == WHOLE or (kind == REAL and unit)
     return Column(
@@ -96,7 +95,7 @@ class Relation:
 
     If `null` is false, rows with a null in one of `columns` are not tested.
 
-    `what` states the rule as a formula or a sentence. `test` gets the columns named in `columns`,
+    `what` states the rule as a formula or a sentence. `test` gets one series for each of `columns`,
     with numbers as floats, and returns for each row whether the row keeps the rule.
     """
 
@@ -107,14 +106,14 @@ class Relation:
 
 
 def holds(what: str, test: Callable[..., Any], *, null: bool = False) -> Relation:
-    """Define a rule for several columns of a table. The parameters of `test` have the names of
-    these columns."""
+    """Define a rule for several columns of a table. The rule is for the columns whose names are the
+    names of the parameters of `test`."""
     return Relation(what, tuple(inspect.signature(test).parameters), test, null)
 
 
 def ascending(*names: str) -> Relation:
-    """Define the rule that the values of these columns ascend, for example the lower end of an
-    interval, the value and the upper end."""
+    """Define the rule that in each row the values of these columns ascend, for example the lower
+    end of an interval, the value and the upper end."""
 
     def test(*values: Any) -> Any:
         return np.all([(a <= b) | close(a, b) for a, b in pairwise(values)], axis=0)

@@ -1,7 +1,7 @@
 """Compute slowdowns with their uncertainty (docs/explanation/slowdown.md).
 
-A slowdown is the latency of a tenant beside another tenant, divided by its latency alone at the
-same rate.
+A slowdown is the latency of a tenant while another tenant is under load, divided by the latency of
+the tenant alone at the same rate.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Ends(BaseModel):
 
 
 class Seen(BaseModel):
-    """Results of a tenant in one window. `verdict` says whether the tenant met its SLA."""
+    """Results of one tenant in one window. `verdict` says whether the tenant met its SLA."""
 
     requests: int
     completed_ratio: float
@@ -96,8 +96,8 @@ class SlowdownComparison:
     def of_p95s(self) -> Interval:
         """Ratio of the p95 latencies, shared / alone.
 
-        If a p95 has no upper bound because of too few requests, `closed` chooses a finite upper
-        end.
+        If a window has too few requests to bound its p95 from above, `closed` chooses a finite
+        upper end.
         """
         return ratio(closed(self.shared.p95_ms.interval), closed(self.alone.p95_ms.interval))
 
@@ -150,7 +150,7 @@ def ratio(shared: Interval, alone: Interval) -> Interval:
 
 
 def closed(found: Interval) -> Interval:
-    """Return the interval, and replace an infinite upper end by a finite upper end.
+    """Return the interval, with a finite upper end in place of an infinite upper end.
 
     On a logarithmic scale, the finite upper end is as far from the value as the lower end.
     """
@@ -162,12 +162,13 @@ def closed(found: Interval) -> Interval:
 def of_rounds(
     ratios: Mapping[Pair, Sequence[Interval]], rng: np.random.Generator
 ) -> dict[Pair, Quantity]:
-    """Return, for each pair of tenants, the geometric mean of its slowdowns in all rounds. Each
-    pair has at least one round.
+    """For each pair of tenants, return the geometric mean of its slowdowns in all rounds. For each
+    pair, `ratios` has the slowdowns of at least one round.
 
-    Slowdowns vary between rounds by more than the errors of their windows. The function assumes
-    that all pairs have the same additional standard deviation. If the interval of one round has an
-    open end (0 or infinite), both ends of the interval of the mean are open.
+    Slowdowns vary between rounds by more than the measurement errors within the windows. The
+    function assumes that the variation between rounds beyond the measurement errors has the same
+    standard deviation for all pairs. If the interval of one round has an open end (0 or infinite),
+    both ends of the interval of the mean are open.
     """
     found = {pair: _Rounds.of(rounds) for pair, rounds in ratios.items()}
     bounded = [each.normal for each in found.values() if each.is_bounded]
@@ -196,8 +197,7 @@ class _Rounds:
 
     @property
     def normal(self) -> tuple[Floats, Floats]:
-        """Mean and variance of the logarithm of the slowdown in each round, by the normal
-        approximation."""
+        """Logarithm of the slowdown in each round, and its variance by the normal approximation."""
         return self.logs, (self.errors**2).mean(axis=1)
 
     def combined(self, deviations: Floats, rng: np.random.Generator) -> Quantity:

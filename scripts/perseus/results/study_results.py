@@ -38,8 +38,8 @@ R = TypeVar("R", bound=Record)
 
 @dataclass(frozen=True)
 class StudyResults:
-    """Results of a study: the records of all cells, the client ceilings, and the exports of the
-    models in the catalogue."""
+    """Results of a study: the records of all cells, the client ceilings, and the records of the
+    exported models."""
 
     task: TablesTask
     records: tuple[Row, ...]
@@ -54,9 +54,10 @@ class StudyResults:
         ceilings: Sequence[Path],
         exports: Sequence[Path] = (),
     ) -> Self:
-        """Read folders of raw results, files of client ceilings, and the records of exports.
+        """Return the results, given folders of raw results, files of client ceilings, and records
+        of model exports.
 
-        The record of the export of a model is in a folder with the name of the model.
+        The record of an export is in a folder with the name of the model.
         """
         return cls(
             task,
@@ -66,8 +67,8 @@ class StudyResults:
         )
 
     def of_kind(self, wanted: type[R]) -> list[R]:
-        """Return the records of one kind of experiment, and of kinds derived from it, as objects of
-        the Python class `wanted`."""
+        """Return the records of the kind of experiment of the class `wanted`, and the records of
+        all kinds derived from this kind. All records are objects of the class `wanted`."""
         run = run_of(wanted.kind)
         return [
             wanted.model_validate(record)
@@ -108,7 +109,7 @@ class StudyResults:
 
     @cached_property
     def attainments(self) -> tuple[dict[str, float], ...]:
-        """Share of requests within the SLA for each plan, by model."""
+        """For each plan, the share of requests within the SLA by model."""
         return tuple(map(attained, self.plans))
 
     @cached_property

@@ -15,11 +15,11 @@ from perseus.results.records import PeakRecord, Row
 
 
 def certified(records: Sequence[PeakRecord]) -> dict[Path, list[Row]]:
-    """For the folder of each cell, return the last certification window that passed, and the
-    windows in which each tenant is alone.
+    """For the folder of each cell, return the rows of the last certification window that passed,
+    and of the windows in which one tenant is alone.
 
-    The windows are in the order of windows.parquet. The list is empty if the search certified no
-    rate.
+    The windows are in the order of windows.parquet. The list of a cell is empty if its search
+    certified no rate.
     """
 
     def wanted(windows: pa.Table, record: PeakRecord) -> pa.ChunkedArray:
@@ -56,7 +56,7 @@ def _read(
     columns: Sequence[str],
 ) -> list[Row]:
     """Read the rows of windows.parquet that `wanted` selects, for the attempt that the record
-    describes. A column that the file lacks is None.
+    describes. If the file lacks a column, the value is None.
 
     The function uses `ParquetFile`: `pyarrow.dataset` and `read_table` need 1.5 times as much time
     for a small file.

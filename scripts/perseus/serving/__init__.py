@@ -1,5 +1,5 @@
-"""Start or reach servers, control them, and explain their failures.
+"""Start servers or connect to remote servers, load their models, and explain their failures.
 
-The input is a model repository and CPU cores. The output is a running server whose models are all
+Given a model repository and CPU cores, this package returns a running server whose models are all
 ready.
 """

@@ -1,8 +1,8 @@
-"""Provide access to a server: TLS, and the headers of every call.
+"""Give access to a server: TLS, and the headers that every call carries.
 
-The secret value of a header comes from an environment variable. No repr contains the secret, and
-client processes get the secret over their pipe. `Access.hide` removes secrets from the server's
-messages before Perseus shows the messages.
+The value of a header contains a secret from an environment variable. No repr contains the secret,
+and client processes get the secret over their pipe. `Access.hide` removes secrets from the server's
+messages before Perseus shows these messages.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ MAX_BYTES = 2**24  # largest response in bytes, except to inference requests
 HIDDEN = "<hidden>"
 MIN_SECRET_CHARACTERS = 4
 """Perseus hides a secret in messages if the secret has at least this number of characters. Shorter
-secrets occur in ordinary words."""
+secrets may be part of ordinary words."""
 CHANNEL_OPTIONS = [
     ("grpc.max_receive_message_length", -1),
     ("grpc.max_send_message_length", -1),
@@ -56,7 +56,7 @@ class Header:
 
 @dataclass(frozen=True)
 class Access:
-    """The access to a server: certificates and headers.
+    """The certificates and headers for calls to one server.
 
     `ca_pem` contains the certificates of trusted authorities; it is None without TLS.
     """
@@ -79,13 +79,13 @@ class Access:
         return {header.name: header.value for header in self.headers}
 
     def ssl_context(self, *protocols: str) -> ssl.SSLContext | None:
-        """Return the TLS context for a connection with one of these protocols (ALPN); None without
+        """Return the TLS context for a connection that offers `protocols` by ALPN; None without
         TLS."""
         return None if self.ca_pem is None else _context(self.ca_pem, protocols)
 
     def grpc_client(self, address: str) -> triton.InferenceServerClient:
-        """Return Triton's own client, for all calls except inferences. Each call needs the headers
-        of `values()`."""
+        """Return Triton's own gRPC client, which Perseus uses for all calls except inferences. The
+        caller passes the headers from `values()` with each call."""
         credentials = self._grpc_credentials()
         return triton.InferenceServerClient(
             address, ssl=credentials is not None, creds=credentials, channel_args=CHANNEL_OPTIONS
@@ -99,8 +99,8 @@ class Access:
     def get(self, url: str, timeout_s: float) -> bytes:
         """Return the body of an HTTP response.
 
-        Raises OSError, also for a status other than 2xx. The function follows no redirect: a
-        redirect would send the headers to another server.
+        Raises OSError if there is no response, or if the status is not 2xx. The function follows no
+        redirect, which would send the headers to another server.
         """
         deadline_s = time.monotonic() + timeout_s
         request = urllib.request.Request(url, headers=self.values(urlsplit(url).scheme))
@@ -114,7 +114,8 @@ class Access:
             raise OSError(f"no HTTP response ({type(error).__name__})") from None
 
     def hide(self, text: str) -> str:
-        """Return `text` with all secrets of at least MIN_SECRET_CHARACTERS replaced."""
+        """Return `text` with HIDDEN in place of each secret that has at least
+        MIN_SECRET_CHARACTERS."""
         for header in self.headers:
             if len(header.secret) >= MIN_SECRET_CHARACTERS:
                 text = text.replace(header.secret, HIDDEN)
@@ -158,8 +159,7 @@ def read_within(reply: _Readable, deadline_s: float) -> bytes:
     """Return the whole body of an HTTP response.
 
     Raises OSError if the body is longer than MAX_BYTES or truncated. Raises TimeoutError after the
-    deadline. The function needs the deadline, since the timeout of a socket begins again with every
-    byte.
+    deadline. The timeout of a socket is no deadline, because it begins again with every byte.
     """
     parts: list[bytes] = []
     length = reply.length
@@ -179,10 +179,11 @@ def read_within(reply: _Readable, deadline_s: float) -> bytes:
 
 
 def read_access(remote: Remote, environment: Mapping[str, str]) -> Access:
-    """Return the access to a remote server. The secrets of the headers come from the environment.
+    """Return the access to a remote server, with the secrets of the headers from the variables in
+    `environment`.
 
-    Raises ServerError with all problems: an environment variable is missing or cannot be the value
-    of a header, or the file of certificates is unusable.
+    Raises ServerError with all problems if an environment variable is missing or cannot be the
+    value of a header, or if the file of certificates is unusable.
     """
     problems: list[str] = []
     headers: list[Header] = []
@@ -209,10 +210,6 @@ def read_access(remote: Remote, environment: Mapping[str, str]) -> Access:
 
 
 def _read_cas(tls: str) -> str | None:
-    """Return the trusted certificates; None without TLS.
-
-    Raises OSError and ValueError if the file is missing or contains no certificates.
-    """
     readers: dict[str, Callable[[], str | None]] = {"none": lambda: None, "system": system_cas}
     ca_pem = readers.get(tls, lambda: certificates(Path(tls)))()
     if ca_pem is not None:
@@ -227,5 +224,5 @@ def system_cas() -> str:
     files = [Path(paths.cafile)] if paths.cafile else Path(paths.capath or "").glob("*.pem")
     found = "\n".join(map(pem_text, files))
     if not found.strip():
-        raise OSError("this system has no certificates; name a PEM file instead")
+        raise OSError("this system has no certificates; set tls to the path of a PEM file instead")
     return found

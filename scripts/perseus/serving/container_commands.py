@@ -1,9 +1,9 @@
 """Build command lines of container engines, as lists of arguments.
 
-A container of NVIDIA's image replaces the embedded server (of nvidia-pytriton). For some runtimes,
-the image contains C++ backends that read the repository of Perseus (`study.runtimes`). For all
-other runtimes, Perseus mounts the folder of its Python backend into the image's folder of backends.
-For these other runtimes, the image must contain the packages that the Python backend imports.
+The containers run NVIDIA's Triton image. For some runtimes, the image contains C++ backends that
+read the model repository of Perseus (`study.runtimes`). If the image contains no such backend for a
+runtime, Perseus mounts its own Python backend for the runtime into the image's folder of backends.
+In this case, the image must contain the packages that the Python backend imports.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ _SHM_SIZE = "4g"  # size of /dev/shm: the engines' default of 64 MB is too small
 class Contents:
     """The content of a container.
 
-    `image` is the name of an image. For apptainer, `image` is a URI (docker://…) or a path.
-    `backend` is the folder of Perseus's backend for the runtime, None if the image contains a
-    backend. `gpus` contains the ids of the visible GPUs, none for a CPU server.
+    `image` is the name of an image or, for apptainer, a URI (docker://…) or a path. `backend` is
+    the folder of Perseus's backend for the runtime; None if the image contains a backend. `gpus`
+    contains the ids of the visible GPUs, and is empty for a CPU server.
     """
 
     image: str
@@ -39,8 +39,8 @@ class Contents:
 class Container:
     """A container that runs a tritonserver.
 
-    `name` is a name from `orphans.unique_name`, for the server and the container. `arguments` are
-    the arguments of tritonserver, whose repository is at MODELS.
+    `name`, from `orphans.unique_name`, is the name of both the server and the container.
+    `arguments` are the arguments of tritonserver, whose repository is at MODELS.
     """
 
     name: str
@@ -52,11 +52,12 @@ class Container:
 
 @dataclass(frozen=True)
 class Engine:
-    """A container engine with docker's command line, and its differences from docker.
+    """A container engine whose command line is docker's, except for the options that `gpu_options`
+    and `user_options` return.
 
-    `gpu_options` returns the options that let a container use the GPUs with the given ids.
-    `user_options` returns the options that the engine needs besides --user to run the container
-    under the ids of the measuring user.
+    `gpu_options` returns the options with which a container may use the GPUs with the given ids.
+    `user_options` returns the options that the engine needs, besides --user, to run a container
+    under the user and group ids of the measuring user.
     """
 
     program: str
@@ -65,17 +66,16 @@ class Engine:
 
 
 def run(engine: Engine, path: str, of: Container) -> list[str]:
-    """Return the command that runs a container in the foreground: `docker run`, or the same command
-    of another engine.
+    """Return the command that runs a container in the foreground, such as `docker run`.
 
-    `path` is the path of the program. Raises ServerError for a path that an engine's --mount cannot
-    express.
+    `path` is the path of the engine's program. Raises ServerError if the option --mount cannot
+    express a path that the container needs.
     """
     return [
         path,
         "run",
         "--rm",
-        "--pull=never",  # an earlier step pulls the image, with a message and a time limit
+        "--pull=never",  # Perseus has already pulled the image, with a message and a time limit
         f"--name={of.name}",
         "--network=host",  # the server listens only on the loopback address
         f"--cpuset-cpus={','.join(map(str, of.cores))}",
@@ -97,8 +97,8 @@ def run(engine: Engine, path: str, of: Container) -> list[str]:
 
 
 def mounts(of: Container) -> list[str]:
-    """Return the arguments for read-only mounts. Raises ServerError for a path that --mount cannot
-    express."""
+    """Return the options that mount the model repository and the backend read-only. Raises
+    ServerError if the option --mount cannot express one of these paths."""
     found = [_mount(of.repository, MODELS)]
     if of.inside.backend is not None:
         found.append(_mount(of.inside.backend, f"{_IMAGE_BACKENDS}/{of.inside.backend.name}"))

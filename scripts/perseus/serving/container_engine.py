@@ -1,7 +1,8 @@
-"""Call a container engine to check that it works, to get images, and to remove containers.
+"""Call a container engine (docker, podman or apptainer) to check it, to get images, and to remove
+containers.
 
-Each argument `engine` is the path of the engine's program. Every failure is a ServerError that says
-what to do.
+In this module, each argument `engine` is the path of the engine's program. If a call fails, the
+functions raise a ServerError that says what to do.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ _REMOVE_S = 30.0
 
 
 def find_engine(program: str) -> str:
-    """Return the path of a program. Raises ServerError if the program is missing."""
+    """Return the path of an engine's program. Raises ServerError if the program is missing."""
     path = shutil.which(program)
     if path is None:
         raise ServerError(
@@ -38,7 +39,8 @@ def find_engine(program: str) -> str:
 
 
 def call(engine: str, *command: str) -> subprocess.CompletedProcess[str]:
-    """Run a short command of the engine, and return its result. The caller checks the exit code."""
+    """Run a short command of the engine, and return its exit code and output. The caller checks the
+    exit code."""
     try:
         return subprocess.run(
             [engine, *command],
@@ -56,7 +58,7 @@ def call(engine: str, *command: str) -> subprocess.CompletedProcess[str]:
 
 
 def sweep_containers(engine: str) -> None:
-    """Remove containers whose measuring process has ended."""
+    """Remove the containers of Perseus whose measuring process has ended."""
     listed = call(engine, "ps", "--all", "--filter=name=perseus-triton-", "--format={{.Names}}")
     if listed.returncode != 0:
         raise ServerError(
@@ -69,8 +71,8 @@ def sweep_containers(engine: str) -> None:
 
 
 def have_image(engine: str, image: str, log_path: Path, say: Say) -> str | None:
-    """Pull the image if the engine does not have it, and return its id. Unlike the name of an
-    image, the id identifies the content."""
+    """Pull an image if the engine does not have it, and return the id of the image. Unlike the name
+    of an image, the id identifies the content."""
     if (found := image_id(engine, image)) is not None:
         return found
     say(f"pulling {image}; at most {PULL_S / 60:.0f} min, progress in {log_path}")
@@ -79,14 +81,15 @@ def have_image(engine: str, image: str, log_path: Path, say: Say) -> str | None:
 
 
 def image_id(engine: str, image: str) -> str | None:
-    """Return the id of an image; None if the engine does not have the image. Raises ServerError."""
+    """Return the id of an image; None if the engine does not have the image. Raises ServerError if
+    the engine does not answer."""
     asked = call(engine, "image", "inspect", "--format={{.Id}}", image)
     return asked.stdout.strip() if asked.returncode == 0 else None
 
 
 def apptainer_image(engine: str, image: str, log_path: Path, say: Say) -> str:
-    """Return the path or URI of an image for apptainer. apptainer first pulls a URI into its
-    cache."""
+    """Return the path or URI of an image for apptainer. If `image` is a URI, apptainer first pulls
+    the image into its cache."""
     if "://" not in image:
         path = Path(image).resolve()
         if not path.exists():
@@ -101,10 +104,7 @@ def apptainer_image(engine: str, image: str, log_path: Path, say: Say) -> str:
 
 
 def _prepare(command: list[str], image: str, log_path: Path, say: Say) -> None:
-    """Run a command that fetches an image, and report its progress.
-
-    Raises ServerError if the command fails.
-    """
+    """Run a command that pulls an image, and report the progress."""
     program = Path(command[0]).name
     process = None
     begun_s = said_s = time.monotonic()
@@ -152,7 +152,7 @@ def remove_container(engine: str, name: str) -> None:
         removed = call(engine, "rm", "--force", "--volumes", name)
         if removed.returncode == 0 or call(engine, "inspect", name).returncode != 0:
             return
-        if time.monotonic() > deadline:  # until then, the engine may be removing it (--rm)
+        if time.monotonic() > deadline:  # before, the engine itself may be removing it (--rm)
             raise ServerError(
                 f"{Path(engine).name} cannot remove the container {name}: "
                 f"{_last_line(removed.stderr)}. Remove the container before you measure again."

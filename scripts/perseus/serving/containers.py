@@ -1,10 +1,10 @@
 """Run Triton in NVIDIA's container, for the launchers `docker` and `podman`.
 
-A container uses the host's network, and the server listens only on the loopback address. With
-docker and podman, Perseus names the container after the measuring process. At the end of the
-context, Perseus stops and removes the container by its name. If the measuring process is killed,
-the kernel sends SIGTERM to the engine's program, which forwards the signal to the container. The
-next start of a server removes any remaining container.
+A container uses the host's network, and the server listens only on the loopback address. The name
+of the container identifies the measuring process. When the context closes, Perseus stops and
+removes the container by its name. If the measuring process is killed, the kernel sends SIGTERM to
+the engine's program, which forwards the signal to the container. The next start of a server removes
+any remaining container.
 """
 
 from __future__ import annotations
@@ -52,8 +52,8 @@ def serve_in_engine(
     say: Callable[[str], None],
     rate_limited_cores: int = 0,
 ) -> AbstractContextManager[RunningServer]:
-    """Serve a model repository in a container of an engine with docker's command line. Besides
-    `engine`, the function has the arguments of `launch`."""
+    """Serve a model repository in a container of `engine`. All other arguments are those of
+    `launch`."""
     return engine_triton(
         engine,
         contents(server),
@@ -66,7 +66,7 @@ def serve_in_engine(
 
 
 def contents(server: MeasuredServer) -> Contents:
-    """Return the content of a server's container. Raises ServerError if the study names no
+    """Return the content of a server's container. Raises ServerError if the configuration names no
     image."""
     if server.image is None:
         raise ServerError(f"{server.name}: the launcher {server.launcher!r} needs an image")
@@ -87,12 +87,12 @@ def engine_triton(
     rate_limited_cores: int = 0,
     ready_timeout_s: float = READY_S,
 ) -> Iterator[RunningServer]:
-    """Serve a model repository in a container of an engine with docker's command line.
+    """Serve a model repository in a container of `engine`.
 
-    The function has the arguments of `embedded_triton` and two more: `inside` is the content of the
-    container, and `say` takes a message about the pull of an image. Raises ServerError if the
-    program, its daemon, the image or the GPUs are missing, and for the reasons of
-    `embedded_triton`. After an error, no container remains.
+    `inside` is the content of the container, and `say` gets a message about the pull of an image;
+    all other arguments are as in `embedded_triton`. Raises ServerError if the engine's program, its
+    daemon, the image or the GPUs are missing, and in the same cases as `embedded_triton`. After an
+    error, no container remains.
     """
     check_served(repository, cores)
     program = find_engine(engine.program)
@@ -118,29 +118,30 @@ def engine_triton(
 
 
 def serves(name: str, _pid: int, ports: Ports) -> bool:
-    """Return whether the server with this name responds on its ports, and all its models are
+    """Return whether the server with the name `name` responds on `ports` and all its models are
     ready."""
     # The response must contain the name of this server, since another server may use the port.
     return answers_to(name, ports.http) and models_ready(ports.http)
 
 
 def pinned(root: int | None, name: str, cores: Sequence[int]) -> int | None:
-    """Return the server's process id; None if this host does not show the process. Raises
-    ServerError if the server may use other cores than `cores`."""
+    """Return the process id of the server `name` among the process `root` and its descendants; None
+    if this host does not show the process. Raises ServerError if the server may use other cores
+    than `cores`."""
     pid = None if root is None else find_server(root, name)
     with contextlib.suppress(psutil.Error):
         if pid is not None and not set(psutil.Process(pid).cpu_affinity()) <= set(cores):
             raise ServerError(
                 f"the container's server may use CPUs {psutil.Process(pid).cpu_affinity()}, not "
-                f"only {list(cores)}: the engine does not pin it. Check the engine's cgroup"
+                f"only {list(cores)}: the engine does not pin the server. Check the engine's cgroup"
                 f" settings, or choose another launcher."
             )
     return pid
 
 
 def _end(engine: str, name: str, process: subprocess.Popen[bytes]) -> None:
-    """Stop and remove a container in any state."""
-    with contextlib.suppress(ServerError):  # the removal reports a broken engine
+    """Stop and remove a container, whatever its state."""
+    with contextlib.suppress(ServerError):  # if the engine fails, `remove_container` reports it
         call(engine, "stop", "-t", str(STOP_S), name)
     # End the engine's program before the removal: the program may still create the container.
     process.terminate()

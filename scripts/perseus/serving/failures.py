@@ -1,4 +1,5 @@
-"""Explain why a server did not start or has ended, with the end of its log and what to do."""
+"""Explain why a server did not start or has ended: the reason, the last lines of its log, and what
+to do."""
 
 from __future__ import annotations
 
@@ -26,8 +27,9 @@ _HINTS = (
     ),
     (
         r"cgroup controller|cpuset",
-        "Hint: this user may not pin containers to cores; delegate the cgroup controller cpuset to"
-        " the user, run as root, or choose the launcher apptainer, which needs no cgroup.",
+        "Hint: this user is not allowed to pin containers to cores; delegate the cgroup controller"
+        " cpuset to the user, run as root, or choose the launcher apptainer, which needs no"
+        " cgroup.",
     ),
     (
         r"tritonserver.*(executable file )?not found|tritonserver: no such file",
@@ -39,7 +41,7 @@ _HINTS = (
     ),
     (
         r"ModuleNotFoundError|No module named",
-        "Hint: a package of a backend is missing; run 'pip install -r requirements.txt' here.",
+        "Hint: a package of a backend is missing; run 'make environment' in the checkout.",
     ),
     (
         r"(shared memory|/dev/shm).*No space left|No space left.*(shared memory|/dev/shm)",
@@ -64,16 +66,17 @@ _HINTS = (
     ),
     (
         r"[Ff]ailed to run python backend stub|triton_python_backend_stub.*Permission denied",
-        "Hint: the stub could not run; is the temporary folder mounted noexec? Set TMPDIR.",
+        "Hint: the stub could not run, probably because the temporary folder is mounted noexec. Set"
+        " TMPDIR to another folder.",
     ),
 )
 
 
 def in_a_line(error: Exception) -> str:
-    """Return the message of an error in one line.
+    """Return the message of an error as one line.
 
-    If the message contains lines of a log, the result keeps only the reasons why models were not
-    loaded.
+    If the message contains lines of a log, the result has only those lines that say why a model was
+    not loaded.
     """
     first, *log = str(error).splitlines()
     message = re.sub(r"; the (last lines of .*|end of .*):$", "", first)
@@ -116,12 +119,10 @@ def dead_model(log_path: Path) -> ServerError:
 
 
 def _hint(lines: str) -> str:
-    """Return a hint for known log messages; empty for other messages."""
     return next((text for pattern, text in _HINTS if re.search(pattern, lines)), "")
 
 
 def _still_loading(log_path: Path) -> str:
-    """Return a hint with the models that Triton is still loading."""
     log = log_path.read_text(errors="replace")
     begun = dict.fromkeys(re.findall(r"\bloading: (\S+?):\d+", log))
     ended = {*re.findall(r"(?:successfully loaded|failed to load) '([^']+)'", log)}

@@ -1,4 +1,5 @@
-"""Start or reach a server. Each launcher is a module in `launchers`."""
+"""Start a server or connect to a remote server, by a launcher. Each launcher is a module in
+`launchers`."""
 
 from __future__ import annotations
 
@@ -24,14 +25,14 @@ def launch(
     say: Callable[[str], None],
     rate_limited_cores: int = 0,
 ) -> AbstractContextManager[RunningServer]:
-    """Serve all models of `repository` on these CPUs. Every launcher has a function `serve` with
-    this interface.
+    """Serve all models of `repository` on the CPUs `cores`. Every launcher has a function `serve`
+    with these arguments and this result.
 
     `repository` is None only for a remote server that already has all models. The context manager
-    yields a `RunningServer` whose models are ready. On exit, also after an error, the launcher
-    removes everything that it started. The launcher raises ServerError if it cannot start the
-    server. `say` takes messages about long steps, for example about the pull of an image.
-    `rate_limited_cores` is the number of cores that tenants with a priority share, 0 if no tenant
+    yields a `RunningServer` whose models are ready. When the context closes, also after an error,
+    the launcher removes everything that it started. The launcher raises ServerError if it cannot
+    start the server. `say` gets messages about long steps, for example about the pull of an image.
+    `rate_limited_cores` is the number of cores that tenants with a priority share; 0 if no tenant
     has a priority.
     """
     launcher = import_module(f"{launchers.__name__}.{server.launcher}")
@@ -47,11 +48,12 @@ def cores_of(
     """Reserve the cores of the server and of the client on this host, and the server's GPUs; yield
     the server's cores and the client's cores.
 
-    If another job uses the cores, this job waits, and `say` gets a message with the name of the
+    If another job uses these cores, this job waits, and `say` gets a message with the name of the
     other job. `owner` is the name of this job in the messages of other jobs. A remote server has no
-    cores on this host. The client of a remote server gets the configured number of cores as soon as
-    no other measurement of this host sends load to a server with the same name. Raises
-    TooFewCoresError, GpuError, and LockError if a lock in `folder` is unusable.
+    cores on this host, so the list of its cores is empty. If the server is remote, this job waits
+    until no other measurement on this host sends load to a server with the same name. Then the
+    client gets the configured number of cores. Raises TooFewCoresError, GpuError, or LockError if a
+    lock in `folder` is unusable.
     """
     if server.remote is not None:
         with (

@@ -1,7 +1,8 @@
-"""Push models to a remote Triton, and unload the pushed models.
+"""Push models to a remote Triton (load models that are not on its disk), and unload the pushed
+models.
 
-A parameter of each pushed model names the measurement that pushed the model. If a measurement is
-killed, the next measurement from the same host recognises and unloads the models that the killed
+The configuration of each pushed model names the measurement that pushed the model. If a measurement
+is killed, the next measurement from the same host finds and unloads the models that the killed
 measurement pushed.
 """
 
@@ -23,8 +24,8 @@ from perseus.serving.remote_failures import explained
 from perseus.serving.running_server import RunningServer
 
 MARK = "perseus"
-"""Name of the parameter of a pushed model. The value consists of the owner, a space, and the study
-and scenario."""
+"""Name of the parameter that marks a pushed model. Its value consists of the owner (a name of the
+measuring process), a space, and the study and scenario."""
 READY = "READY"
 ANSWER_S = 10.0
 LOAD_S = 300.0
@@ -34,11 +35,11 @@ _POLL_S = 0.1
 
 @dataclass(frozen=True)
 class PushedModel:
-    """A model with its configuration, marked as pushed by Perseus."""
+    """A model to push: its configuration, which names the owner, and its files."""
 
     config: pb.ModelConfig
     files: dict[str, bytes]
-    """Contents of the files, by the paths in the model's folder."""
+    """Content of each file, by its path in the model's folder."""
 
     @property
     def megabytes(self) -> float:
@@ -46,7 +47,8 @@ class PushedModel:
 
 
 def read_models(repository: Path, owner: str) -> list[PushedModel]:
-    """Read all models of a repository. Raises ServerError if the repository contains no models."""
+    """Return all models of a model repository, with `owner` in their configurations. Raises
+    ServerError if the repository contains no models."""
     models: list[PushedModel] = []
     for path in sorted(repository.glob("*/config.pbtxt")):
         config = text_format.Parse(path.read_text(), pb.ModelConfig())
@@ -82,8 +84,8 @@ class Control:
             raise explained(error, self._server.grpc_address, self._access) from None
 
     def check_http(self) -> None:
-        """Check that the server is reachable over HTTP and accepts the headers. Perseus reads the
-        statistics over HTTP."""
+        """Check that the server is reachable over HTTP and accepts the headers, because Perseus
+        reads the statistics over HTTP."""
         url = f"{self._access.scheme}://{self._server.http_address}/v2/health/live"
         try:
             self._access.get(url, ANSWER_S)
@@ -113,23 +115,26 @@ class Control:
         if problems:
             raise ServerError(
                 f"the server at {self._server.grpc_address} has loaded models:"
-                f" {'; '.join(problems)}. The measurement would include or replace these"
-                " models. Unload them (POST /v2/repository/models/<name>/unload) if nobody needs"
-                " them. To measure beside models with other names that Perseus did not push, set"
-                " other_models: allow."
+                f" {'; '.join(problems)}. A model with the name of a measured model would"
+                " be replaced, and any other model would share the server with the measured models."
+                " If nobody needs the loaded models, unload them (POST"
+                " /v2/repository/models/<name>/unload). To measure beside models that Perseus did"
+                " not push and that have other names than the measured models, set other_models:"
+                " allow."
             )
 
     def loaded(self) -> list[str]:
-        """Return the names of models that are ready, or that the server is loading or unloading."""
+        """Return the names of the models that are ready, or that the server is loading or
+        unloading."""
         index = self._call("get_model_repository_index").models
         on_disk = {m.name for m in index if m.state not in ("", "UNAVAILABLE")}
         return sorted(on_disk.union(self._ready()))
 
     def states(self, name: str) -> dict[str, str]:
-        """Return the states of this model and of every model in the server's index: READY, or the
-        reason why the model is not ready.
+        """Return the state of the model `name` and of each model in the index of the server's model
+        repository: READY, or the reason why the model is not ready.
 
-        The index contains an entry for each version. A model is ready if one of its versions is
+        This index has one entry per version of a model. A model is ready if one of its versions is
         ready.
         """
         states: dict[str, str] = {}
@@ -140,10 +145,10 @@ class Control:
         return {name: state or "not loaded" for name, state in states.items()} | ready
 
     def _ready(self) -> set[str]:
-        """Return the names of all ready models from the statistics, since the index leaves out
-        pushed models.
+        """Return the names of all ready models from the statistics, because the server's index does
+        not contain pushed models.
 
-        The result is empty if the server has only statistics of single models.
+        The result is empty if the server reports statistics only for one named model per call.
         """
         try:
             return {m.name for m in self._call("get_inference_statistics").model_stats}
@@ -153,24 +158,23 @@ class Control:
             raise
 
     def _is_ready(self, name: str) -> bool:
-        """Return whether a model is ready; False for an unknown model."""
         try:
             return bool(self._call("is_model_ready", name))
         except ServerError:
             return False
 
     def config(self, name: str) -> pb.ModelConfig:
-        """Return the configuration of a ready model, as the server completed it."""
+        """Return the configuration of a ready model, with the settings that the server added."""
         return self._call("get_model_config", name).config
 
     def versions(self, name: str) -> list[str]:
-        """Return the ready versions of a model. The highest version responds to requests that name
-        no version."""
+        """Return the ready versions of a model. If a request names no version, the highest version
+        responds."""
         return list(self._call("get_model_metadata", name).versions)
 
     def _owner(self, name: str) -> str:
-        """Return the owner of a loaded model; empty if Perseus did not push the model, or the model
-        is gone."""
+        """Return the owner of a loaded model; empty if Perseus did not push the model, or if the
+        model is no longer loaded."""
         try:
             config = self.config(name)
         except ServerError:
@@ -178,7 +182,7 @@ class Control:
         return config.parameters[MARK].string_value if MARK in config.parameters else ""
 
     def push(self, model: PushedModel) -> None:
-        """Load a model that is not on the server's disk, and check its settings."""
+        """Load a model on the server, and check that the server uses the configured settings."""
         name = model.config.name
         text = json_format.MessageToJson(model.config, preserving_proto_field_name=True)
         files = {f"file:{path}": content for path, content in model.files.items()}
@@ -194,13 +198,13 @@ class Control:
             raise ServerError(f"the server says that {name} is not ready after it was loaded")
 
     def unload(self, names: Sequence[str], say: Callable[[str], None]) -> None:
-        """Unload models one by one, even if some cannot be unloaded, and wait until the server has
-        unloaded them. `say` gets messages about failures."""
+        """Unload models, and wait until the server has unloaded all of them. If a model cannot be
+        unloaded, `say` gets a message, and the function continues with the next model."""
         refused: dict[str, list[str]] = {}
         deadline_s = time.monotonic() + UNLOAD_S
         for name in names:
             try:
-                # If the server does not respond, the deadline limits the wait for all models.
+                # If the server does not respond, the deadline limits the total wait for all models.
                 left_s = max(0.1, min(ANSWER_S, deadline_s - time.monotonic()))
                 self._call("unload_model", name, timeout_s=left_s)
             except ServerError as error:
@@ -222,7 +226,7 @@ class Control:
 
 
 def differences(asked: pb.ModelConfig, served: pb.ModelConfig) -> list[str]:
-    """Return the settings that the server changed and that affect a measurement."""
+    """Return messages about settings that affect a measurement and that the server changed."""
     found: list[str] = []
     for what, read in _SETTINGS.items():
         wanted, got = read(asked), read(served)

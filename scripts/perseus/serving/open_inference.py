@@ -1,4 +1,4 @@
-"""Ask a server for its metadata and state by the Open Inference Protocol, over gRPC or HTTP.
+"""Ask a server for its metadata and its state with the Open Inference Protocol, over gRPC or HTTP.
 
 The protocol is described in https://github.com/kserve/open-inference-protocol.
 """
@@ -19,15 +19,15 @@ ANSWER_S = 10.0
 
 
 class _Answer(BaseModel):
-    """A response with metadata. Keys without a field in this class are ignored, since servers add
-    their own keys."""
+    """A response with metadata. A response may contain other keys, because servers add their own
+    keys; Perseus does not read these keys."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 
 
 class ServerMetadata(_Answer):
-    """The metadata of a server. `extensions` names functions beyond the protocol, for example
-    statistics."""
+    """The metadata of a server. `extensions` names the extensions of the protocol that the server
+    supports, for example statistics."""
 
     name: str
     version: str = ""
@@ -44,7 +44,7 @@ class TensorMetadata(_Answer):
 
 
 class ModelMetadata(_Answer):
-    """A model as its server describes it. Only the name is mandatory."""
+    """The metadata of a model. Only the name is mandatory."""
 
     name: str
     versions: tuple[str, ...] | None = ()
@@ -69,7 +69,8 @@ def model_metadata(server: RunningServer, model: str) -> ModelMetadata:
 
 
 def require_ready(server: RunningServer, model: str) -> None:
-    """Raise ServerError if a model is not ready, or if the server responds with an error."""
+    """Raise ServerError if a model is not ready, or if the server responds with an error or not at
+    all."""
     if server.protocol == "http":
         _get(server, f"/v2/models/{model}/ready")
     elif not _call(server, "is_model_ready", model):
@@ -77,7 +78,7 @@ def require_ready(server: RunningServer, model: str) -> None:
 
 
 def is_live(server: RunningServer, timeout_s: float = ANSWER_S) -> bool:
-    """Return whether the server responds positively to a health request."""
+    """Return whether the server responds to a health request and reports that it is live."""
     try:
         if server.protocol == "http":
             _get(server, "/v2/health/live", timeout_s)

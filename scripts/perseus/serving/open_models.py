@@ -1,8 +1,8 @@
-"""Read the descriptions of the models on a server that reports their metadata but no configuration,
-as in the Open Inference Protocol.
+"""Read the descriptions of models on a server that reports metadata of its models but no
+configuration, as in the Open Inference Protocol.
 
-Metadata contains no information on batches. Perseus assumes that a model accepts batches if the
-first dimension of each of its tensors has a variable size.
+Metadata does not say whether a model accepts batches. Perseus assumes that a model accepts batches
+if the first dimension of each of its tensors has a variable size.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ Shapes = Mapping[str, tuple[int, ...]]
 def read_open_model(
     server: RunningServer, wanted: ServedModel, request_batch_size: int
 ) -> ModelOnServer:
-    """Return a model as the server's metadata describes it. Each request to the model will contain
-    `request_batch_size` examples.
+    """Return the model `wanted` as the server's metadata describes it. Each request to the model
+    will contain `request_batch_size` examples.
 
-    The metadata does not say how many examples a request may contain, or whether the server joins
-    requests. Therefore `max_batch_size` is `request_batch_size` (0 if the model accepts no
-    batches), and `dynamic_batching` is None. Raises ServerError if the server does not have the
-    model, or the model is not ready. Also raises ServerError if Perseus cannot measure the model,
-    for example because a tensor is not numeric.
+    The metadata does not say how many examples a request may contain, or whether the server forms
+    batches of several requests. Therefore `max_batch_size` is `request_batch_size` (0 if the model
+    accepts no batches), and `dynamic_batching` is None. Raises ServerError if the server does not
+    have the model, or if the model is not ready. Also raises ServerError if Perseus cannot measure
+    the model, for example because a tensor is not numeric.
     """
     told = model_metadata(server, wanted.name)
     require_ready(server, wanted.name)
@@ -45,7 +45,8 @@ def read_open_model(
     problems = [*_of_tensors(inputs, outputs, wanted.shape, has_batches)]
     if request_batch_size > 1 and not has_batches:
         problems.append(
-            f"the model accepts no batches (lower request_batch_size, now {request_batch_size})"
+            f"the model accepts no batches, but request_batch_size is {request_batch_size}: set a"
+            " smaller request_batch_size"
         )
     if problems:
         raise ServerError(
@@ -71,8 +72,8 @@ def read_open_model(
 
 
 def _has_batches(tensors: Sequence[TensorMetadata], shape: Shapes) -> bool:
-    """Return whether the first dimension of each tensor is the batch: the size of this dimension is
-    variable, and the study does not set the size in `shape`."""
+    """Return whether the first dimension of each tensor is the batch: its size is variable, and the
+    study does not set this size in `shape`."""
     return bool(tensors) and all(
         each.shape[:1] == (OPEN,) and len(shape.get(each.name, ())) < len(each.shape)
         for each in tensors
@@ -114,8 +115,8 @@ def _of_tensors(
         given = closed(dims, shape.get(name))
         if OPEN in given:
             yield (
-                f"its input {name!r} has the shape {list(dims)}, and -1 is a variable size"
-                f" (set shape: {{{name}: [...]}} of the model)"
+                f"its input {name!r} has the shape {list(dims)}, in which -1 is a variable"
+                f" size (set this size with shape: {{{name}: [...]}} of the model)"
             )
         elif not fits(given, dims):
             yield f"shape: {name!r} is {list(given)}, but the shape of the input is {list(dims)}"

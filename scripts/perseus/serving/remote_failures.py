@@ -1,4 +1,4 @@
-"""Explain the errors of a remote server, and what to do."""
+"""Explain errors of calls to a remote server, and say what to do."""
 
 from __future__ import annotations
 
@@ -46,15 +46,16 @@ _HINTS = (
     ),
     (
         r"UNIMPLEMENTED|HTTP 404",
-        "The server does not support this call. Models can be pushed to a Triton only; any other"
-        " server of the Open Inference Protocol is measured with models that it"
-        " already has (key `served_model`).",
+        "The server does not support this call. Perseus can push models only to a Triton server. On"
+        " any other server of the Open Inference Protocol, Perseus measures only models that the"
+        " server already has (key `served_model`).",
     ),
 )
 
 
 def explained(error: InferenceServerException | OSError, where: str, access: Access) -> ServerError:
-    """Return the error as one sentence without secrets, and a hint."""
+    """Return a ServerError whose message states the error as one sentence, without secrets, and
+    adds a hint. `where` is the address of the server."""
     message = str(error)
     if isinstance(error, InferenceServerException):
         message = f"{(error.status() or '').removeprefix('StatusCode.')}: {error.message()}"

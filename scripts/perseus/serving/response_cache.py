@@ -1,4 +1,4 @@
-"""Find models with Triton's response cache, which responds to repeated requests instead of the
+"""Find models with Triton's response cache, which responds to repeated requests in place of the
 model."""
 
 from __future__ import annotations
@@ -11,9 +11,10 @@ from tritonclient.grpc import model_config_pb2 as pb
 def cached_models(
     config_of: Callable[[str], pb.ModelConfig], config: pb.ModelConfig
 ) -> Iterator[str]:
-    """Yield the names of models with a response cache.
+    """If the model with the configuration `config` has a response cache, yield the name of the
+    model.
 
-    The function checks this model and, if the model is an ensemble, all models of the ensemble.
+    If the model is an ensemble, also yield the names of its models with a response cache.
     `config_of` returns the configuration of a model by its name.
     """
     if config.response_cache.enable:

@@ -1,4 +1,4 @@
-"""Describe a server that is ready to serve, with any launcher."""
+"""Describe a server that is ready to serve, whichever launcher started it."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ STATISTICS, CONFIGURATION, BINARY, REPOSITORY = (
     "binary_tensor_data",
     "model_repository",
 )
-"""Extensions of the Open Inference Protocol that Perseus uses, with the names that servers
-report."""
+"""Names of extensions of the Open Inference Protocol that Perseus uses, as servers report these
+extensions."""
 OF_TRITON: Final = frozenset({STATISTICS, CONFIGURATION, BINARY, REPOSITORY})
 
 
@@ -31,20 +31,20 @@ class RunningServer:
     metrics_url: str
     """URL of the Prometheus metrics."""
     pid: int | None
-    """Process id of the server itself; None if it runs on another host."""
+    """Process id of the server; None if the server runs on another host."""
     access: Access = PLAIN
     """TLS and headers of all calls."""
     image_id: str | None = None
-    """Id of the container's image, if the engine reports it."""
+    """Id of the container's image; None if the engine reports no id."""
     protocol: str = "grpc"
     """Protocol for calls about the server and its models: grpc, or http if the server has no
     gRPC."""
     extensions: frozenset[str] = OF_TRITON
-    """Functions of the server beyond the Open Inference Protocol."""
+    """Extensions of the Open Inference Protocol that the server supports."""
 
     @property
     def asked_address(self) -> str:
-        """Return the address for calls about the server and its models."""
+        """Return the `host:port` for calls about the server and its models, by `protocol`."""
         return self.http_address if self.protocol == "http" else self.grpc_address
 
     def alive(self) -> bool:
@@ -52,12 +52,10 @@ class RunningServer:
         return self.pid is None or self._status() not in (None, psutil.STATUS_ZOMBIE)
 
     def stopped(self) -> bool:
-        """Return whether a signal has stopped the server's process."""
+        """Return whether a signal such as SIGSTOP has suspended the server's process."""
         return self._status() == psutil.STATUS_STOPPED
 
     def _status(self) -> str | None:
-        """Return the status of the server's process; None if the process has ended or this host
-        does not show it."""
         if self.pid is None:
             return None
         try:
@@ -66,8 +64,8 @@ class RunningServer:
             return None
 
     def pids(self) -> list[int]:
-        """Return the process ids of the server and of its stub processes; empty after the server's
-        end."""
+        """Return the process ids of the server and of its child processes; empty if the server has
+        ended or runs on another host."""
         if self.pid is None:
             return []
         try:

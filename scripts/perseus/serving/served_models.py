@@ -1,6 +1,7 @@
-"""Read models that a remote server already has, and check whether Perseus can measure them.
+"""Read the descriptions of models that a remote server already has, and check whether Perseus can
+measure these models.
 
-For a model that Perseus cannot measure, the error states all reasons.
+If Perseus cannot measure a model, the error states all reasons.
 """
 
 from __future__ import annotations
@@ -29,10 +30,10 @@ MAX_NAMED: Final = 20
 class ModelOnServer:
     """A model as its server reports it.
 
-    `max_batch_size` is 0 if requests have no batch. `version` is the highest version, which
-    responds to requests. `config_sha256` is the hash of the configuration, or of the metadata if
-    the server reports no configuration. `dynamic_batching` says whether the server joins requests
-    to batches, and is None if unknown.
+    `max_batch_size` is 0 if the model has no batch dimension. `version` is the highest version,
+    which responds to requests. `config_sha256` is the hash of the configuration, or of the metadata
+    if the server reports no configuration. `dynamic_batching` says whether the server forms batches
+    of several requests; None if unknown.
     """
 
     name: str
@@ -48,11 +49,11 @@ class ModelOnServer:
 def read_served_model(
     server: RunningServer, wanted: ServedModel, request_batch_size: int
 ) -> ModelOnServer:
-    """Return a model as the server's configuration describes it. Each request to the model will
-    contain `request_batch_size` examples.
+    """Return the model `wanted` as the server's configuration describes it. Each request to the
+    model will contain `request_batch_size` examples.
 
-    Raises ServerError if the server is unreachable, does not have the model, or the model is not
-    ready. Also raises ServerError if Perseus cannot measure the model, for example because a
+    Raises ServerError if the server is unreachable or does not have the model, or if the model is
+    not ready. Also raises ServerError if Perseus cannot measure the model, for example because a
     request may get several responses or a tensor is not numeric.
     """
     with Control(server) as control:
@@ -67,7 +68,7 @@ def read_served_model(
         config, versions = control.config(wanted.name), control.versions(wanted.name)
         cached = [
             f"{name!r} has a response_cache, which answers instead of the model: set response_cache"
-            f" {{ enable: false }} in its config.pbtxt, and load it again"
+            f" {{ enable: false }} in the config.pbtxt of the model, and load the model again"
             for name in cached_models(control.config, config)
         ]
     found = ModelOnServer(
@@ -84,7 +85,8 @@ def read_served_model(
     if request_batch_size > max(1, most := found.max_batch_size):
         takes = f"batches of at most {most}" if most else "no batches"
         problems.append(
-            f"the model accepts {takes} (lower request_batch_size, now {request_batch_size})"
+            f"the model accepts {takes}, but request_batch_size is {request_batch_size}: set a"
+            " smaller request_batch_size"
         )
     if problems:
         raise ServerError(
@@ -104,14 +106,14 @@ def _unknown(server: RunningServer, name: str, known: Sequence[str]) -> str:
 
 
 def _digest(config: pb.ModelConfig) -> str:
-    """Return a hash of the configuration that does not depend on its serialisation."""
+    """Return a hash of the configuration that does not depend on the order of its fields."""
     plain = json_format.MessageToDict(config, preserving_proto_field_name=True)
     return hashlib.sha256(json.dumps(plain, sort_keys=True).encode()).hexdigest()
 
 
 def _inputs(config: pb.ModelConfig, shape: Mapping[str, tuple[int, ...]]) -> tuple[TensorSpec, ...]:
-    """Return the required inputs and the inputs that the study names, with the shapes that the
-    study sets."""
+    """Return all required inputs. Also return each optional input for which the study sets a shape.
+    If the study sets the shape of an input, the input has this shape."""
     specs = [_spec(each) for each in config.input if not each.optional or each.name in shape]
     return tuple(replace(each, dims=closed(each.dims, shape.get(each.name))) for each in specs)
 
@@ -150,23 +152,25 @@ def _of_tensors(
         asked, given = dims[each.name], list(each.dims)
         if OPEN in given:
             yield (
-                f"its input {each.name!r} has the shape {list(asked)}, and -1 is a variable size"
-                f" (set shape: {{{each.name}: [...]}} of the model)"
+                f"its input {each.name!r} has the shape {list(asked)}, in which -1 is a variable"
+                f" size (set this size with shape: {{{each.name}: [...]}} of the model)"
             )
         elif not fits(given, asked):
             yield f"shape: {each.name!r} is {given}, but the shape of the input is {list(asked)}"
 
 
 def closed(dims: tuple[int, ...], given: tuple[int, ...] | None) -> tuple[int, ...]:
-    """Return the shape `dims` with the sizes `given` in place of its variable sizes or all sizes.
+    """Return the shape `dims` after the study has set sizes: `given` has either one size for each
+    variable size of `dims`, or one size for each size of `dims`.
 
-    If the number of given sizes suits neither replacement, the result is the given sizes.
+    If `given` does not match `dims` in either of these two ways, the function returns `given`.
     """
     return dims if given is None else next(iter(closings(dims, given)), given)
 
 
 def fits(given: Sequence[int], asked: Sequence[int]) -> bool:
-    """Return whether a shape matches the configured shape, in which -1 is a variable size."""
+    """Return whether the shape `given` matches the shape `asked`, in which -1 stands for any
+    size."""
     return len(given) == len(asked) and all(
         size in (OPEN, mine) for mine, size in zip(given, asked, strict=True)
     )

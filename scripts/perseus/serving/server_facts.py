@@ -1,4 +1,4 @@
-"""Collect facts that a server reports, and measure its round-trip time."""
+"""Collect facts about a server, and measure the round-trip time to the server."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def server_facts(server: RunningServer) -> dict[str, Any]:
     """Return the keys of record.json with facts about a server: `server_name`, `triton_version`,
     `tells_statistics`, `image_id` and `round_trip_p50_ms`.
 
-    The round-trip time is unknown for a server without gRPC. Raises ServerError.
+    The round-trip time is None if the server has no gRPC. Raises ServerError if a call fails.
     """
     about = server_metadata(server)
     return {

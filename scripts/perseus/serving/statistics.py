@@ -12,8 +12,8 @@ from perseus.serving.running_server import STATISTICS, RunningServer
 
 @dataclass(frozen=True)
 class ServerTimes:
-    """Triton's cumulative counters of a model: the number of executed requests, and their total
-    nanoseconds in each phase.
+    """Triton's counters of a model since the server loaded the model: the number of executed
+    requests and, for each phase, the total time of all requests in nanoseconds.
 
     The response cache answered `cache_hits` of the requests.
     """
@@ -27,14 +27,14 @@ class ServerTimes:
 
     @property
     def busy_ns(self) -> int:
-        """Return the total time in nanoseconds for which requests occupied instances of the
-        model."""
+        """Return the total time in nanoseconds that requests occupied instances of the model."""
         return self.compute_input_ns + self.compute_ns + self.compute_output_ns
 
     def since(self, before: ServerTimes) -> ServerTimes | None:
-        """Return the increase since an earlier reading; None if a counter decreased.
+        """Return the increase of each counter since an earlier reading; None if a counter
+        decreased.
 
-        A counter decreases if the server loaded the model again after the earlier reading: the
+        A counter decreases if the server loads the model again between the readings, because the
         counters of a newly loaded model begin at 0.
         """
         added = [new - old for new, old in zip(astuple(self), astuple(before), strict=True)]
@@ -42,7 +42,7 @@ class ServerTimes:
 
 
 def server_times(server: RunningServer, model: str, timeout_s: float = 10.0) -> ServerTimes:
-    """Return the statistics of a model's highest version, which responds to requests.
+    """Return the counters of a model's highest version, which responds to requests.
 
     Raises ServerError if the server does not respond with statistics of the model.
     """
@@ -66,13 +66,14 @@ def server_times(server: RunningServer, model: str, timeout_s: float = 10.0) -> 
 def tenant_times(
     server: RunningServer, model: str, steps: Sequence[str], timeout_s: float = 10.0
 ) -> ServerTimes | None:
-    """Return the statistics of a tenant's model; None for a server without statistics.
+    """Return the counters of a tenant's model; None if the server reports no statistics.
 
-    `steps` has the names of the models in an ensemble. Triton's statistics of an ensemble contain
-    the compute times of all these models, but not their queue times. The statistics of an ensemble
-    also count the output time of each model a second time, as the wait for the next model.
-    Therefore the function reads queue times and output time from the statistics of the single
-    models. Raises the errors of `server_times`.
+    If the model is an ensemble, `steps` has the names of the models in the ensemble. Triton's
+    statistics of an ensemble contain the compute times of all these models, but not the queue times
+    of these models. In addition, they contain the output time of each model twice, the second time
+    as the wait for the next model. Therefore the function reads the queue time of each model, and
+    the output time of the last model, from the statistics of the model itself. Raises the errors of
+    `server_times`.
     """
     if STATISTICS not in server.extensions:
         return None

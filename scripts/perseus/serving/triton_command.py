@@ -1,5 +1,4 @@
-"""Build the command line of a tritonserver: its ports on the loopback address, arguments and
-backends."""
+"""Build the command line of a tritonserver that listens on the loopback address."""
 
 from __future__ import annotations
 
@@ -14,14 +13,14 @@ from perseus.serving.failures import ServerError
 from perseus.serving.running_server import RunningServer
 
 BACKENDS = Path(__file__).resolve().parents[2] / "backends"
-"""Folder of Perseus's Python backends, with one folder `<runtime>/model.py` each."""
+"""Folder of Perseus's Python backends. The backend of a runtime is in the file
+`<runtime>/model.py`."""
 TENSORS = "perseus_tensors.py"
-"""Module that all backends import, including the backends of tests. The module is in the folder of
-the backends."""
+"""Module in the folder BACKENDS that all backends import, also the backends of tests."""
 SHM_MIB = 16
-"""Shared memory per model instance in MiB, initially and per growth step."""
+"""Shared memory in MiB that a model instance has at its start, and gets in each growth step."""
 DRAIN_S = 10
-"""Time limit in seconds for Triton to finish accepted requests before it exits."""
+"""Longest time in seconds that Triton waits, before it exits, for the accepted requests to end."""
 
 
 class Ports(NamedTuple):
@@ -32,7 +31,6 @@ class Ports(NamedTuple):
     metrics: int
 
     def running(self, pid: int | None, image_id: str | None = None) -> RunningServer:
-        """Return the running server on these ports."""
         return RunningServer(
             grpc_address=f"127.0.0.1:{self.grpc}",
             http_address=f"127.0.0.1:{self.http}",
@@ -56,7 +54,7 @@ def check_served(repository: Path, cores: Sequence[int]) -> None:
 
 
 def free_ports() -> Ports:
-    """Return ports that are free now on the loopback address."""
+    """Return three ports of the loopback address that no program uses now."""
     with contextlib.ExitStack() as stack:
         sockets = [stack.enter_context(socket.socket()) for _ in range(3)]
         for each in sockets:
@@ -71,9 +69,8 @@ def arguments(
     loopback address only.
 
     `name` is a name from `orphans.unique_name`. The server reports `name`, and the names of its
-    shared-memory regions contain `name`. `shm_mib` is the shared memory per model instance in MiB,
-    initially and per growth step. `rate_limited_cores` is the number of cores that tenants with a
-    priority share; 0 switches the rate limiter off.
+    shared-memory regions contain `name`. `shm_mib` is as SHM_MIB. `rate_limited_cores` is the
+    number of cores that tenants with a priority share; 0 switches the rate limiter off.
     """
     shm_bytes = shm_mib * 2**20
     limits = [
@@ -84,7 +81,7 @@ def arguments(
         f"--id={name}",
         f"--model-repository={repository}",
         "--disable-auto-complete-config",
-        # Triton appends a UUID to the prefix without a separator.
+        # Triton appends a UUID to the prefix without a separator, so the prefix ends with one.
         f"--backend-config=python,shm-region-prefix-name={name}-",
         f"--backend-config=python,shm-default-byte-size={shm_bytes}",
         f"--backend-config=python,shm-growth-byte-size={shm_bytes}",

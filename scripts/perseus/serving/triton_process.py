@@ -38,12 +38,14 @@ def serving(
     ready_timeout_s: float,
     end: Callable[[subprocess.Popen[bytes]], None],
 ) -> Iterator[tuple[subprocess.Popen[bytes], Ports]]:
-    """Run a server process while the context is open; yield the process and its ports.
+    """Run a server process while the context is open. When the server is ready, yield the process
+    and its ports.
 
-    The function starts the process as `child_process.start` does. `ready(pid, ports)` says whether
-    the process responds on its ports. If another program has taken a port, the function tries other
-    ports. `end` stops the process if it still runs, and removes the leftovers of the process.
-    Raises ServerError if the process ends before it is ready, or takes too long.
+    `command` returns the command line for given ports, and `child_process.start` starts the
+    process. `ready(pid, ports)` says whether the process responds on its ports. If another program
+    takes one of the ports before the server does, the function tries other ports. `end` stops the
+    process if it still runs, and removes the leftovers of the process. Raises ServerError if the
+    process ends before it is ready, or is not ready within `ready_timeout_s`.
     """
     process: subprocess.Popen[bytes] | None = None
     try:
@@ -74,11 +76,6 @@ def _wait_until_ready(
     timeout_s: float,
     log_path: Path,
 ) -> None:
-    """Wait until the server is ready.
-
-    Raises PortTakenError if another program uses a port, and ServerError if the server ends or is
-    not ready in time.
-    """
     looked_s = time.monotonic()
     deadline = looked_s + timeout_s
     ended_s: dict[int, float] = {}
@@ -97,9 +94,9 @@ def _wait_until_ready(
 
 
 def _ended_children(pid: int) -> list[int]:
-    """Return the ids of model processes that have ended.
+    """Return the ids of the server's child processes (processes of models) that have ended.
 
-    If a model process ends before it has reported its start, for example because a library is
+    If such a process ends before it has reported its start, for example because a library is
     missing, Triton waits for this process forever.
     """
     found = []
@@ -112,12 +109,12 @@ def _ended_children(pid: int) -> list[int]:
 
 
 def models_ready(http_port: int) -> bool:
-    """Return whether the server on this port reports that all its models are ready."""
+    """Return whether the server on the port `http_port` reports that all its models are ready."""
     return _get(http_port, "/v2/health/ready") is not None
 
 
 def answers_to(name: str, http_port: int) -> bool:
-    """Return whether the server on this port was started with this name."""
+    """Return whether the server on the port `http_port` reports the name `name`."""
     try:
         return json.loads(_get(http_port, "/v2") or "{}").get("name") == name
     except (ValueError, AttributeError):  # another program responds on this port
@@ -132,7 +129,8 @@ def _get(http_port: int, path: str) -> bytes | None:
 
 
 def local_ports(pid: int, status: str) -> set[int]:
-    """Return the local ports of a process's TCP connections in a state, for example LISTEN."""
+    """Return the local ports of the TCP connections of a process that have the status `status`, for
+    example LISTEN."""
     try:
         connections = psutil.Process(pid).net_connections("tcp")
     except psutil.Error:
@@ -141,7 +139,8 @@ def local_ports(pid: int, status: str) -> set[int]:
 
 
 def find_server(root: int, name: str) -> int | None:
-    """Return the process id of the tritonserver with this name among `root` and its descendants.
+    """Return the process id of the tritonserver with the name `name` among the process `root` and
+    its descendants.
 
     The result is None if this host does not show the process, for example because it runs in a
     virtual machine or on another host.
@@ -150,7 +149,7 @@ def find_server(root: int, name: str) -> int | None:
     found = None
     with contextlib.suppress(psutil.Error):
         first = psutil.Process(root)
-        # Programs that start the server have the same arguments, but the server comes last.
+        # The programs that start the server have the same argument. The server comes last.
         for process in (first, *first.children(recursive=True)):
             with contextlib.suppress(psutil.Error):
                 if mark in process.cmdline():
@@ -159,17 +158,18 @@ def find_server(root: int, name: str) -> int | None:
 
 
 def stop(process: subprocess.Popen[bytes]) -> None:
-    """Stop the server: let it finish its requests, and then kill its process group.
+    """Stop the server: let the server finish its requests, and then kill its process group.
 
-    After its last request, Triton needs 1.2 s per model instance to unload, one instance after the
-    other, and up to 1 s more. While Triton unloads, no client needs a response. Therefore the
-    function kills the group as soon as no client is connected. The log does not show the end of the
-    last request: it may report no requests in flight although a Python backend still executes some.
+    After its last request, Triton would unload its models, which takes 1.2 s for each model
+    instance, plus up to 1 s. While Triton unloads, no client needs a response, so the function
+    kills the group as soon as no client is connected. The server's log is no evidence for the end
+    of the last request: the log may report no requests in flight although a Python backend still
+    executes requests.
     """
     if process.poll() is not None:
         return
     process.terminate()
-    process.send_signal(signal.SIGCONT)  # a stopped process cannot react to SIGTERM
+    process.send_signal(signal.SIGCONT)  # a suspended process cannot react to SIGTERM
     deadline = time.monotonic() + _STOP_S
     while process.poll() is None and time.monotonic() < deadline:
         if not local_ports(process.pid, psutil.CONN_ESTABLISHED):

@@ -26,7 +26,7 @@ class Installation:
 
 
 def find_installation() -> Installation:
-    """Return the paths of nvidia-pytriton.
+    """Return the paths of the parts of nvidia-pytriton.
 
     Raises ServerError if the package is missing, is incomplete, or has no stub for this version of
     Python.
@@ -35,9 +35,9 @@ def find_installation() -> Installation:
     spec = importlib.util.find_spec("pytriton")
     if spec is None or not spec.submodule_search_locations:
         raise ServerError(
-            f"the package nvidia-pytriton is missing from {sys.prefix}, and the launcher "
-            "'embedded' runs its tritonserver. Run 'pip install --no-deps -r envs/triton.txt' in "
-            "this environment, or choose another launcher."
+            f"the package nvidia-pytriton is missing from {sys.prefix}. The launcher 'embedded' "
+            "needs the tritonserver of this package. Run 'pip install --no-deps -r "
+            "envs/triton.txt' in this environment, or choose another launcher."
         )
     package = Path(next(iter(spec.submodule_search_locations)))
     root = package / "tritonserver"
@@ -67,7 +67,8 @@ def find_installation() -> Installation:
 
 
 def environment(installation: Installation, folder: Path) -> dict[str, str]:
-    """Return the environment of a server, with the libraries of nvidia-pytriton and this Python."""
+    """Return the environment variables with which a server finds the libraries of nvidia-pytriton
+    and of this Python."""
     libraries = [
         str(folder / "libraries"),
         str(installation.libraries),
@@ -87,20 +88,21 @@ def _joined(first: list[str], rest: str | None) -> str:
 
 
 def require_plain(folder: Path) -> None:
-    """Raise ServerError if Triton's Python backend cannot run in a folder with this path."""
+    """Raise ServerError if the path of a folder has characters with which Triton's Python backend
+    cannot run."""
     if not is_plain(folder):
         raise ServerError(
-            "the server needs a temporary folder whose path has only letters without accents,"
-            f" digits and ._-/, unlike {folder}. Set TMPDIR to another folder."
+            "the path of the server's temporary folder may have only the characters a-z, A-Z, 0-9"
+            f" and ._-/, but the folder is {folder}. Set TMPDIR to another folder."
         )
 
 
 def fill_folder(folder: Path, installation: Installation, backends: Path) -> None:
-    """Copy the backends of a server into its folder, and link libraries that replace libraries of
-    nvidia-pytriton.
+    """Copy the backends of a server into the folder of the server. In the same folder, link the
+    libraries that replace libraries of nvidia-pytriton.
 
-    Raises ServerError if the server needs the libpython of this Python and it is missing, or if the
-    path of the folder is unsuitable.
+    Raises ServerError if the server needs the libpython of this Python but this libpython is
+    missing, or if the path of the folder is unsuitable.
     """
     require_plain(folder.parent)
     _link_libpython(folder / "libraries", installation)
@@ -119,12 +121,13 @@ def fill_folder(folder: Path, installation: Installation, backends: Path) -> Non
 
 
 def _link_libpython(folder: Path, installation: Installation) -> None:
-    """Link the libpython of this Python for the stub, if the stub needs it.
+    """Link the libpython of this Python for the stub (the process that runs a Python backend), if
+    the stub needs it.
 
-    The stub for Python 3.13 needs the libpython of nvidia-pytriton, which loads the modules `math`
-    and `_datetime` from files. If `math` and `_datetime` are built into Python, as in Debian, their
-    files do not exist. In this case, the stub gets the libpython of this Python under the file name
-    of nvidia-pytriton's libpython.
+    The stub for Python 3.13 needs the libpython of nvidia-pytriton. This libpython loads the
+    modules `math` and `_datetime` from files. If `math` and `_datetime` are built into this Python,
+    as in Debian, their files do not exist. Without these files, the stub gets the libpython of this
+    Python, under the file name of nvidia-pytriton's libpython.
     """
     folder.mkdir(parents=True)
     if "_datetime" not in sys.builtin_module_names:

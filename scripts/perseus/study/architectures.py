@@ -1,8 +1,9 @@
-"""Read facts about the classification networks of torchvision: sizes, operations, and accuracy on
-ImageNet.
+"""Read properties of torchvision's classification networks: input size, number of operations and
+parameters, and accuracy on ImageNet.
 
-`make architectures` writes `architectures.csv` from the metadata of torchvision. With
-`architectures.csv`, `snakemake -n` needs neither torch nor internet access.
+`make architectures` writes `architectures.csv` from the metadata of torchvision. Perseus reads
+`architectures.csv` in place of torchvision, so `snakemake -n` needs neither torch nor internet
+access.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ FILE: Final = Path(__file__).with_suffix(".csv")
 TIMM_MISSING: Final = (
     "{!r} needs timm, which is not installed (.venv/bin/python -m pip install -r envs/timm.txt)"
 )
-"""Message about an architecture of the package timm, if timm is not installed."""
+"""Message if a model needs the package timm, but timm is not installed."""
 
 
 @dataclass(frozen=True)
@@ -27,9 +28,9 @@ class Weights:
     """Trained weights of one architecture.
 
     `input_px` is the height and width of the images with which the weights were evaluated. `gflops`
-    is the number of multiply-add operations for one image of `input_px`, in billions. `top1` is the
-    accuracy on ImageNet-1K in percent, with one crop of each image. `recipe` is the path of the
-    training recipe on github.com.
+    is the number of multiply-add operations for one image of this size, in billions. `top1` is the
+    accuracy on ImageNet-1K in percent, with one crop of each image. `recipe` is the URL of the
+    training recipe, without `https://github.com/`.
     """
 
     architecture: str
@@ -63,16 +64,16 @@ def all_weights() -> tuple[Weights, ...]:
 
 @functools.cache
 def default_weights() -> dict[str, Weights]:
-    """Return the default weights of each architecture, ordered by ascending number of
-    operations."""
+    """Return the default weights of each architecture by its name, in ascending order of operations
+    per image."""
     defaults = [each for each in all_weights() if each.is_default]
     ordered = sorted(defaults, key=lambda each: (each.gflops, each.architecture))
     return {each.architecture: each for each in ordered}
 
 
 def best_weights(architecture: str, input_px: int) -> Weights | None:
-    """Return the most accurate weights of an architecture for images of size `input_px`, or
-    None."""
+    """Among the weights of the architecture `architecture` for images of `input_px` pixels, return
+    the weights with the highest accuracy. Return None if no weights are for this size."""
     fitting = [
         each
         for each in all_weights()
@@ -82,8 +83,9 @@ def best_weights(architecture: str, input_px: int) -> Weights | None:
 
 
 def matching(patterns: str | tuple[str, ...]) -> tuple[str, ...]:
-    """Return the names of all architectures ("all"), or of the architectures that match a pattern
-    such as "resnet*". The names are ordered by ascending number of operations."""
+    """Return the names of the architectures that match one of `patterns`, such as "resnet*". If
+    `patterns` is "all", return the names of all architectures. The names are in ascending order of
+    operations per image."""
     wanted = ("*",) if patterns == "all" else (patterns,) if isinstance(patterns, str) else patterns
     return tuple(
         name for name in default_weights() if any(fnmatchcase(name, each) for each in wanted)

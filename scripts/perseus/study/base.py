@@ -1,4 +1,5 @@
-"""Define the base class of the parts of a study definition and of the tasks of jobs."""
+"""Define `Part`, the base class of each section of a configuration and of the settings of each
+job."""
 
 from __future__ import annotations
 
@@ -18,7 +19,7 @@ from pydantic_core import PydanticCustomError
 
 
 class Part(BaseModel):
-    """An immutable part of the definition of a study, or of the task of a job.
+    """Base class of an immutable section of a configuration, or of the immutable settings of a job.
 
     Validation rejects unknown keys and values of a wrong type.
     """
@@ -26,10 +27,11 @@ class Part(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     def plain(self) -> dict[str, Any]:
-        """Return the part as dictionaries with sorted keys, lists, strings and numbers.
+        """Return the part as plain data: dictionaries (with sorted keys), lists, strings and
+        numbers.
 
-        Snakemake compares the `repr` of the result between runs. Sorted keys give equal parts the
-        same `repr`.
+        Snakemake compares the `repr` of this data with the `repr` in the last run, so equal parts
+        must have the same `repr`.
         """
         return _sorted(self.model_dump(mode="json"))
 

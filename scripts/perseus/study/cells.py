@@ -1,4 +1,5 @@
-"""Expand a study into scenarios (one for each configured scenario and server) and cells."""
+"""Expand a study into scenarios (one for each server of each configured scenario) and into
+cells."""
 
 from __future__ import annotations
 
@@ -27,13 +28,13 @@ from perseus.study.triton_models import tenant_of
 from perseus.study.variants import ScenarioGrid
 
 MIXES_TO_PREDICT: Final = 5
-"""Least number of mixes on a server for the figure `predictions`. Perseus predicts one mix, and
-estimates the error of this prediction from four other mixes."""
+"""Least number of mixes on one server for which Perseus draws the figure `predictions`: one mix to
+predict, and four other mixes to estimate the error of the prediction."""
 
 
 @dataclass(frozen=True)
 class Asked:
-    """A run (the work of one cell of an experiment), and the preset of the run."""
+    """A run (what an experiment measures in one cell), and the preset of the run."""
 
     run: ExperimentRun
     preset: str
@@ -41,8 +42,8 @@ class Asked:
 
 @dataclass(frozen=True)
 class Scenario:
-    """One server and the tenants in its Triton model repository. A scenario with one tenant is a
-    dedicated scenario."""
+    """One server, and the tenants that share this server. A scenario with one tenant is a dedicated
+    scenario."""
 
     name: str
     server: Server
@@ -65,14 +66,13 @@ class Scenario:
 
     @property
     def copied_model(self) -> str | None:
-        """Name of the model, if the tenants of the scenario are several copies of one model; else
-        None."""
+        """If the scenario has several tenants, all with the same model, the name of this model;
+        otherwise None."""
         models = {tenant.model for tenant in self.tenants}
         return models.pop() if len(models) == 1 and len(self.tenants) > 1 else None
 
     def tenant(self, name: str) -> Tenant:
-        """Return the tenant with this name, or the tenant that owns the Triton model with this
-        name."""
+        """Return the tenant called `name`, or the tenant whose Triton model is called `name`."""
         return next(tenant for tenant in self.tenants if tenant.name == tenant_of(name))
 
 
@@ -91,8 +91,8 @@ class Cell:
 
     @property
     def repeated(self) -> str:
-        """Id of the cell without the repeat number. All repeats of one run have this id in
-        common."""
+        """Id of the cell without the number of its repeat. This id is the same for all repeats of a
+        run."""
         return f"{self.scenario.id}.{self.run.name}"
 
 
@@ -101,9 +101,9 @@ class Study:
     """A study: its definition, and the scenarios, prices and files that follow from the definition.
 
     `scenarios` has the scenarios by id: first the dedicated scenarios, then the shared scenarios.
-    In place of a scenario with a grid, `scenarios` has one scenario for each setting of the grid,
-    and `grids` has the configured scenario. `images` has the image files of each model; a model
-    with random images has none. `prices` has the price of each server with a `price:`.
+    If a configured scenario has a grid, `scenarios` has one scenario for each setting of the grid,
+    and `grids` has the configured scenario. `images` has the paths of the image files of each
+    model; empty for random images. `prices` has the price of each server with the key `price:`.
     `other_prices` has the prices in the list `other_prices:` of each server. `demand_rps` has the
     demand for each model in images/s, at the low, typical and peak level.
     """
@@ -149,9 +149,9 @@ class Study:
 
     @cached_property
     def ceilings(self) -> Mapping[str, tuple[Server, ...]]:
-        """Servers that share one measurement of the client ceiling (the highest rate that the
-        client can send), by the name of this measurement. Servers that only surveys use need no
-        measurement of the client ceiling."""
+        """For each measurement of the client ceiling (the highest rate that the client can send),
+        the servers that share its result. Servers that occur only in surveys (experiment
+        `catalogue`) are left out."""
         found: dict[str, tuple[Server, ...]] = {}
         loaded = [of.server.name for of in self.scenarios.values() if not of.is_survey]
         for name in (name for name in self.servers if name in loaded):
@@ -161,13 +161,18 @@ class Study:
 
     @property
     def kinds(self) -> set[str]:
-        """Kinds of experiments and other properties of the study, which determine its figures.
+        """Properties of the study that determine its figures: the kinds of its experiments, and
+        names of other properties.
 
-        The other properties are "grid" (the study has a grid), "demand" (the study has a demand),
-        "prices" (the study searches peaks, and a server has a price), "servers" (as "prices", and
-        the study has several servers), "choice" (as "prices", and the study has several servers or
-        a shared server), "preprocessing" (tenants with preprocessing) and "mixes" (a server with at
-        least `MIXES_TO_PREDICT` mixes).
+        The other names are:
+
+        - "grid": the study has a grid
+        - "demand": the study has a demand
+        - "prices": the study searches peaks, and a server has a price
+        - "servers": the study has "prices" and several servers
+        - "choice": the study has "prices", and several servers or a shared server
+        - "preprocessing": a tenant has preprocessing
+        - "mixes": a server has at least `MIXES_TO_PREDICT` mixes
         """
         scenarios = self.scenarios.values()
         shared = [each for each in scenarios if len(each.tenants) > 1]
@@ -210,7 +215,6 @@ class Study:
 
     @cached_property
     def _surveyed(self) -> list[str]:
-        """Names of the models in surveys, in the order of the study."""
         wanted = {t.model for of in self.scenarios.values() if of.is_survey for t in of.tenants}
         return [name for name in self.models if name in wanted]
 
@@ -234,17 +238,18 @@ class Study:
         return of.precision or self.models[of.model].precision
 
     def runs_of(self, item: ScenarioSettings) -> Iterator[ExperimentRun]:
-        """Yield the runs of all experiments of a scenario. If a `frontier` has three or more
-        tenants, one of its mixes has the ratio of the demanded rates."""
+        """Yield the runs of all experiments of a scenario. With three or more tenants, one run of
+        an experiment `frontier` measures the mix with the ratio of the demanded rates."""
         shares = rate_shares(item.tenants, self.demand_rps)
         return (run for each in item.experiments for run in each.runs_for(shares))
 
     def dedicated_peaks(self, of: Cell) -> tuple[str, ...]:
-        """Return the key of the dedicated peak of each tenant; empty if the cell `of` needs no
-        dedicated peaks.
+        """For each tenant in the cell `of`, return the id of the cells that measure its dedicated
+        peak, without the repeat number. The result is empty if the cell `of` needs no dedicated
+        peaks.
 
-        Perseus measures the dedicated peaks with the preset, and therefore the number of repeats,
-        of the cell `of`.
+        Each dedicated peak has the preset of the cell `of`, and therefore the same number of
+        repeats.
         """
         if not of.run.needs_dedicated_peaks:
             return ()
@@ -256,14 +261,14 @@ class Study:
         return tuple(cell for peak in self.dedicated_peaks(of) for cell in self.repeats_of(peak))
 
     def repeats_of(self, repeated: str) -> tuple[Cell, ...]:
-        """Return the cells of all repeats; `repeated` is the id of the cells without the number of
-        the repeat."""
+        """Return the cells of all repeats of one run. `repeated` is the id of these cells without
+        the repeat number."""
         preset = self.cells[f"{repeated}.r1"].preset
         return tuple(self.cells[f"{repeated}.r{repeat}"] for repeat in self.repeats(preset))
 
     def earlier_cells(self, of: Cell) -> tuple[Cell, ...]:
-        """Return the cells that measure the mixes before the mix of the cell `of`. The results of
-        the earlier mixes determine the weights of the mix of the cell `of`."""
+        """Return the cells of a frontier that Perseus measures before the cell `of`. The results of
+        these cells determine the weights of the mix in the cell `of`."""
         return tuple(
             self.cells[f"{of.scenario.id}.{name}.r{repeat}"]
             for name in of.run.needs_runs
@@ -271,11 +276,11 @@ class Study:
         )
 
     def copies_cells(self, of: Cell) -> tuple[Cell, ...]:
-        """Return the cells in which a model of the cell `of` shares the server with copies of
-        itself.
+        """Return the cells with several tenants that all have the same model, if the cell `of` also
+        has this model.
 
         These cells have the server and the preset of the cell `of`. The result is empty if Perseus
-        must measure the peak of the mix and may not predict it.
+        may not predict the peak in the cell `of`.
         """
         if not of.run.needs_copies:
             return ()
@@ -332,7 +337,7 @@ def _is_measured_mix(run: ExperimentRun) -> bool:
 def search_alone(definition: Definition, preset: str) -> Asked:
     """Return the search for a dedicated peak with this preset.
 
-    The name of the search contains the preset if the preset differs from the preset of the study.
+    If `preset` is not the preset of the study, the name of the search contains `preset`.
     """
     own = None if preset == definition.measurement.preset else preset
     return Asked(PeakRun.dedicated(own), preset)

@@ -1,4 +1,5 @@
-"""Find duplicate keys in configuration files, and merge a configuration over the default."""
+"""Find duplicate keys in configuration files, and merge a configuration into the default
+configuration."""
 
 from __future__ import annotations
 
@@ -10,12 +11,13 @@ from typing import Any
 import yaml
 
 MERGE = "tag:yaml.org,2002:merge"
-"""Tag of the merge key `<<` of YAML, which may occur several times in a mapping."""
+"""YAML tag of the key `<<`, which inserts another mapping and may occur several times in a
+mapping."""
 
 
 def merged(default: Any, given: Any) -> Any:
-    """Return a configuration merged over the default configuration. Mappings are merged key by key.
-    Any other value replaces the value of the default."""
+    """Return the default configuration with the values of the configuration `given`. The function
+    merges mappings key by key; every other value in `given` replaces the default value."""
     if not (isinstance(default, Mapping) and isinstance(given, Mapping)):
         return given
     return {**default, **{key: merged(default.get(key), part) for key, part in given.items()}}
@@ -25,28 +27,29 @@ def keys_of_profile(config: Mapping[str, Any], arguments: Sequence[str]) -> set[
     """Return the configuration keys that a Snakemake profile sets in its section `config:`.
 
     `config` has the keys that Snakemake gets from sources other than configuration files.
-    `arguments` is the command line. The result is empty if the command line has `--config`, which
-    replaces the section `config:` of the profile.
+    `arguments` is the command line. If the command line has `--config`, the result is empty:
+    `--config` replaces the section `config:` of the profile.
     """
     given = any(each.startswith(("--config=", "-C")) or each == "--config" for each in arguments)
     return set() if given else set(config)
 
 
 def naming_profile(problem: str, keys: set[str]) -> str:
-    """Return the text of a problem. If a Snakemake profile sets the invalid key, the text says
-    so."""
+    """Return the message `problem`. If a Snakemake profile sets the invalid key (one of `keys`),
+    the returned message also states how to remove the key from the profile."""
     if re.split(r"[.:\[]", problem)[0] not in keys:
         return problem
     return (
-        f"{problem} (a Snakemake profile, such as SNAKEMAKE_PROFILE or profiles/default, sets this"
-        " key in its section `config:`; remove the key there, or run with --profile none)"
+        f"{problem} (a Snakemake profile, such as profiles/default or the profile in the variable"
+        " SNAKEMAKE_PROFILE, sets this key in its section `config:`; remove the key there, or run"
+        " with --profile none)"
     )
 
 
 def doubled_keys(path: Path) -> Iterator[str]:
     """Yield the duplicate keys of a YAML or JSON file.
 
-    Without this check, a parser silently uses the last value of a duplicate key.
+    Without this check, the YAML parser would silently use the last value of a duplicate key.
     """
     try:
         root = yaml.compose(path.read_text(encoding="utf-8"), yaml.SafeLoader)

@@ -54,7 +54,7 @@ class Definition(Part):
         description=(
             "The scenarios: models that share a server, and the experiments with these models. You"
             " need not list scenarios of one model: Perseus also measures every tenant alone, on"
-            " the same server with the same settings."
+            " each server of the scenario."
         ),
         examples=[[{"name": "resnet50", "servers": ["cpu1"], "tenants": [{"model": "resnet50"}]}]],
     )
@@ -65,14 +65,17 @@ class Definition(Part):
         default=None,
         description=(
             "The demand for which Perseus plans a fleet. Without a demand, the report shows how the"
-            " costs grow with the demand. A change of the demand repeats only one measurement: one"
-            " mix of a `frontier` of three or more tenants, if the ratio of the typical rates"
-            " changes."
+            " costs grow with the demand. A change of the demand repeats at most one measurement:"
+            " the mix of the demand in a `frontier` of three or more tenants, if the ratio of the"
+            " typical rates changes."
         ),
     )
     costs: Costs = Field(
         default=Costs(),
-        description="The prices for all costs. A change of the prices never repeats a measurement.",
+        description=(
+            "The prices from which Perseus computes costs. A change of the prices never repeats a"
+            " measurement."
+        ),
     )
     figures: FigureStyle = Field(
         default=FigureStyle(),

@@ -1,7 +1,7 @@
-"""Define the demand of a study: the requests/s for each model, and conditions for the fleet (the
+"""Define the demand of a study: the requests/s to each model, and conditions for the fleet (the
 servers that carry the demand).
 
-The demand affects tables, but only one measurement: one mix of a `frontier`.
+The demand affects tables and at most one measurement: one mix of a `frontier`.
 """
 
 from __future__ import annotations
@@ -27,11 +27,12 @@ LEVELS: Final = ("low", "typical", "peak")
 """Names of the three levels of a varying demand, in ascending order of their rates."""
 
 ROUNDING: Final = 1e-6
-"""Tolerance for rounding errors of times at the edge of an interval, as a share of its length."""
+"""Tolerance for rounding errors of times at the edge of an interval, as a share of the interval."""
 
 
 class ModelDemand(Part):
-    """The demand for one model, in one of three forms. Each request has one image."""
+    """The demand for one model, in one of three forms: one rate, three rates, or a trace. Each
+    request of the demand has one image."""
 
     name: Name = Field(description="The name of a model of this study.", examples=["resnet50"])
     rps: Rate | None = Field(
@@ -54,7 +55,7 @@ class ModelDemand(Part):
         description=(
             "Third form: a file of recorded requests, for example of one day, or a mapping that"
             " selects a part of the file. Perseus computes the low, typical and peak rate from this"
-            " file, as `interval_s` and `percentiles` of `demand` define."
+            " file, with the settings `interval_s` and `percentiles` of `demand`."
         ),
     )
 
@@ -73,15 +74,15 @@ class Spot(Part):
     """Spot servers: servers at the spot price, which the cloud may revoke at any time."""
 
     largest_share: Annotated[Real, Field(gt=0, le=1)] = Field(
-        description="The largest share of the demand for a model that spot servers may carry.",
+        description="The largest share (0 to 1) of a model's demand that spot servers may carry.",
         examples=[0.5],
     )
     revocations_per_hour: Annotated[Real, Field(ge=0, le=60)] = Field(
         description=(
-            "How many times per hour the cloud revokes a spot server, on average. The experiment"
-            " `startup` measures the start time of a server. From this rate and the start time,"
-            " Perseus computes the share of the demand that is lost until replacement servers are"
-            " ready."
+            "How many times per hour the cloud revokes one spot server, on average. The experiment"
+            " `startup` measures the start time of a server. From the revocations per hour and the"
+            " start time, Perseus computes the share of the demand that is lost until replacement"
+            " servers are ready."
         ),
         examples=[0.05],
     )
@@ -99,9 +100,9 @@ class Demand(Part):
         default=(5.0, 50.0, 99.0),
         description=(
             "Three percentiles, in any order, that define the low, typical and peak rate of a"
-            " trace. Perseus gives each request the rate of its interval. The 99th percentile is"
-            " the lowest rate that at least 99 % of the requests do not exceed. A percentile of"
-            " intervals instead of requests would ignore short bursts."
+            " trace. The 99th percentile is the lowest rate r such that at least 99 % of the"
+            " requests arrive in intervals (of `interval_s` seconds) with a rate of at most r. A"
+            " percentile over intervals instead of requests would ignore short bursts."
         ),
     )
     interval_s: Annotated[Real, Field(ge=1, le=86400)] = Field(
@@ -114,15 +115,15 @@ class Demand(Part):
     headroom: Annotated[Real, Field(ge=0, lt=1)] = Field(
         default=0.0,
         description=(
-            "Share of the capacity of each server that the fleet leaves free. The capacity is a"
-            " lower limit, which a server exceeds with a probability of 95 %."
+            "The fleet leaves this share (0 to 1) of the capacity of each server free. The capacity"
+            " is a lower limit: with a probability of 95 %, the server can carry more load."
         ),
     )
     min_servers: Annotated[Whole, Field(ge=1, le=1000)] = Field(
         default=1,
         description=(
             "Least number of servers for each model, for example 3 for one server in each of three"
-            " zones. Spot servers count as servers. The table `fleet_models` states how many"
+            " zones. This number includes spot servers. The table `fleet_models` states how many"
             " servers of a model remain if the cloud revokes all spot servers."
         ),
     )
@@ -144,7 +145,7 @@ def levels_rps(of: ModelDemand, demand: Demand, folder: Path) -> tuple[float, ..
 
     The path of a trace is relative to `folder`.
 
-    Raises OSError if the file cannot be read, and TraceError if the file is no trace of arrivals.
+    Raises OSError if the trace file cannot be read, and TraceError if it has no arrival times.
     """
     if of.levels_rps is not None:
         return of.levels_rps
@@ -157,7 +158,7 @@ def levels_rps(of: ModelDemand, demand: Demand, folder: Path) -> tuple[float, ..
 def rate_shares(
     tenants: Sequence[Tenant], demand_rps: Mapping[str, Sequence[float]]
 ) -> tuple[float, ...]:
-    """Return the share of each tenant in all requests at the typical level of the demand.
+    """Return each tenant's share (0 to 1) of all requests at the typical level of the demand.
 
     `demand_rps` has the images/s for each model at each level. Tenants with the same model share
     the demand for this model equally. The result is empty if a model has no demand or a typical
@@ -171,20 +172,22 @@ def rate_shares(
     ]
     if len(typical_rps) < len(tenants) or not all(typical_rps):
         return ()
-    # Doubled rates leave the shares equal, but for a rounding error. Without the rounding to 9
-    # digits, this error would repeat a measurement.
+    # If all rates double, the shares change only by a floating-point error. Rounding to 9 digits
+    # removes this error, which would repeat a measurement.
     return tuple(float(f"{rate_rps / sum(typical_rps):.9g}") for rate_rps in typical_rps)
 
 
 def interval_rates_rps(
     recorded: Recorded, interval_s: float
 ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-    """Return the rate and the number of requests of each interval, from the first arrival on.
+    """Divide a trace into intervals of `interval_s` seconds, from the first arrival on. Return the
+    requests/s and the number of requests in each interval.
 
     A trace that is shorter than `interval_s` is one interval. A request at the end of an interval
-    belongs to the next interval. Requests after the last whole interval get the rate of the last
-    `interval_s` seconds of the trace. If the trace has counts of requests per period (such as a
-    minute), the function rounds `interval_s` up to whole periods.
+    belongs to the next interval. The requests after the last whole interval form one further
+    interval; its rate is the mean rate in the last `interval_s` seconds of the trace. If the trace
+    has counts of requests per period (such as a minute), the function rounds `interval_s` up to
+    whole periods.
     """
     if recorded.interval_s:
         interval_s = recorded.interval_s * math.ceil(interval_s / recorded.interval_s)
@@ -204,8 +207,8 @@ def request_percentiles(
     """For each p in `percentiles`, return the lowest rate r such that at least p % of the requests
     arrive in intervals with a rate of at most r.
 
-    If a model has requests in few intervals only, a percentile over all intervals would be 0, and
-    the fleet would have no server for this model.
+    The percentiles count requests, not intervals. If a model had requests in only few intervals, a
+    percentile that counts intervals would be 0, and the fleet would have no server for this model.
     """
     busy = requests > 0
     ascending = np.argsort(rates_rps[busy])

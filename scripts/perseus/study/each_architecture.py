@@ -78,10 +78,7 @@ def _scenarios(item: ScenarioSettings, each: dict[str, list[Model]]) -> Iterator
 
 
 def _of(tenant: Tenant, model: Model) -> Tenant:
-    """Return the tenant for one architecture.
-
-    The name of the architecture replaces the name of the model in the name of the tenant: for the
-    architecture resnet50, the tenant `each_b8` of the model `each` becomes `resnet50_b8`.
-    """
+    """In the name of the tenant, the architecture replaces the name of the model: for the
+    architecture resnet50, the tenant `each_b8` of the model `each` becomes `resnet50_b8`."""
     name = tenant.name.replace(tenant.model, model.name, 1)
     return tenant.model_copy(update={"model": model.name, "name": name})

@@ -13,7 +13,8 @@ from perseus.study.variants import ScenarioGrid, variants
 def expanded(
     study: Definition, most_cores: int | None
 ) -> tuple[Definition, tuple[ScenarioGrid, ...]]:
-    """Return the definition with one scenario for each measurable setting of a grid, and the grids.
+    """Return the definition and its grids. In place of each scenario with a grid, the definition
+    has one scenario for each setting that Perseus can measure.
 
     The definition must have passed all checks. `most_cores` is the largest number of cores that a
     server on this machine can have, or None if unknown.

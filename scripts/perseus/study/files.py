@@ -14,8 +14,8 @@ from perseus.study.setting import of_ceiling
 from perseus.study.tenant import Tenant
 
 CONVERTED = ("fp16", "int8")
-"""Precisions to which Perseus converts the ONNX file of a network. For bf16, the runtime converts
-the network."""
+"""Numeric precisions to which Perseus converts the ONNX file of a network. For bf16, the runtime
+itself converts the network."""
 
 
 def results(study: Study) -> str:
@@ -31,7 +31,8 @@ def logs(study: Study) -> str:
 
 
 def raw(study: Study, cells: Iterable[Cell]) -> list[str]:
-    """Return the folder of raw results of each cell, which is the output of the cell's job."""
+    """Return the folder of raw results of each cell. This folder is the output of the cell's
+    job."""
     return [f"{results(study)}/raw/{cell.id}" for cell in cells]
 
 
@@ -41,10 +42,10 @@ def records(study: Study, cells: Iterable[Cell]) -> list[str]:
 
 
 def output_with(study: Study, path: str) -> str:
-    """Return the job output that contains a file.
+    """Return the job output (a file or a folder) that contains the file `path`.
 
-    This output is the raw-results folder of a cell, the model repository of a scenario, or
-    otherwise the file itself.
+    For a raw result, the output is the folder of its cell; for a file in a model repository, the
+    repository; otherwise, the file itself.
     """
     for within in (f"{results(study)}/raw/", f"{model_repository(study)}/"):
         if path.startswith(within):
@@ -53,13 +54,14 @@ def output_with(study: Study, path: str) -> str:
 
 
 def raw_of_kind(study: Study, kind: str) -> list[str]:
-    """Return the raw-results folders of all cells of this kind of experiment."""
+    """Return the folder of raw results of each cell of this kind of experiment."""
     return raw(study, (cell for cell in study.cells.values() if cell.run.kind == kind))
 
 
 def measured(study: Study, kind: str | None = None) -> list[str]:
-    """Return the files that list the measured cells. `kind` selects one kind of experiment and its
-    subclasses; None selects all kinds."""
+    """Return the paths of the lists of measured cells, one list for each kind of experiment. `kind`
+    selects a kind and its subclasses (for `peak`, also `frontier` and `background`); None selects
+    all kinds."""
     run = ExperimentRun if kind is None else run_of(kind)
     runs = (cell.run for cell in study.cells.values())
     kinds = dict.fromkeys(each.kind for each in runs if isinstance(each, run))
@@ -69,9 +71,9 @@ def measured(study: Study, kind: str | None = None) -> list[str]:
 def dedicated(study: Study, of: Cell) -> list[str]:
     """Return the files with the dedicated peaks that the cell `of` needs.
 
-    If a dedicated peak has one repeat, the result is the raw-results folder of its cell. If a
-    dedicated peak has several repeats, one file joins all repeats, which keeps the job graph of
-    large studies small.
+    If the cell has one repeat, return the folder of raw results of each dedicated peak. With
+    several repeats, return one file per dedicated peak. This file contains the records of all
+    repeats, so that the job graph of a large study stays small.
     """
     if len(study.repeats(of.preset)) == 1:
         return raw(study, study.dedicated_cells(of))
@@ -84,7 +86,7 @@ def repeats(study: Study, repeated: str) -> str:
 
 
 def cell_inputs(study: Study, of: Cell) -> dict[str, list[str]]:
-    """Return the input files of the job of a cell, by the name of the input in the rule.
+    """Return the input files of the job that measures a cell, by input name of the rule `measure`.
 
     The function leaves out inputs without files.
     """
@@ -160,8 +162,8 @@ def repositories(study: Study) -> list[str]:
 
 
 def repository_inputs(study: Study, of: Scenario) -> dict[str, list[str]]:
-    """Return the input files of the job that writes a Triton repository, by the name of the input
-    in the rule. Each input has one file for each deployed tenant."""
+    """Return the input files of the job that writes a Triton repository, by input name of the rule
+    `repository`. Each input has one file for each tenant whose model Perseus deploys."""
     deployed = study.deployed(of)
     return {
         "models": [served(study, of.id, tenant.name) for tenant in deployed],
@@ -171,7 +173,8 @@ def repository_inputs(study: Study, of: Scenario) -> dict[str, list[str]]:
 
 
 def served(study: Study, scenario_id: str, tenant_name: str) -> str:
-    """Return the model file that the repository job copies for a tenant."""
+    """Return the path of the model file that the job copies into the model repository for a
+    tenant."""
     scenario = study.scenarios[scenario_id]
     tenant = scenario.tenant(tenant_name)
     return {
@@ -182,7 +185,8 @@ def served(study: Study, scenario_id: str, tenant_name: str) -> str:
 
 
 def onnx(study: Study, scenario_id: str, tenant_name: str) -> str:
-    """Return the ONNX file of a tenant's model in the precision of the tenant."""
+    """Return the path of the ONNX file of a tenant's model, in the numeric precision of the
+    tenant."""
     tenant = study.scenarios[scenario_id].tenant(tenant_name)
     precision = study.precision(tenant)
     converted = f".{precision}" if precision in CONVERTED else ""
@@ -207,13 +211,12 @@ def surveyed_checks(study: Study) -> list[str]:
 
 
 def _checks(study: Study, of: Iterable[Tenant]) -> list[str]:
-    """Return the path of the export record of each model of these tenants, without duplicates."""
     return [check(study, model) for model in dict.fromkeys(tenant.model for tenant in of)]
 
 
 def checks(study: Study, ceiling: str) -> list[str]:
-    """Return the paths of the export records of all models on the servers that share a client
-    ceiling."""
+    """Return the paths of the export records of all models on the servers that share the measured
+    client ceiling `ceiling`."""
     names = {
         tenant.model
         for scenario in study.scenarios.values()
@@ -224,13 +227,14 @@ def checks(study: Study, ceiling: str) -> list[str]:
 
 
 def pictures(study: Study, model: str) -> str:
-    """Return the file with the encoded example images of a model and the responses of torch to
-    these images."""
+    """Return the path of the file with example images of a model (PNG or JPEG data) and the
+    reference responses to these images, which torch computes."""
     return f"{results(study)}/models/{model}/pictures.npz"
 
 
 def references(study: Study, of: Scenario) -> list[str]:
-    """Return the file of reference responses for each deployed tenant."""
+    """Return, for each tenant whose model Perseus deploys, the path of the file with its reference
+    responses."""
     return [
         pictures(study, tenant.model)
         if tenant.preprocessing
@@ -266,6 +270,6 @@ def experiment_files(of: Cell) -> list[str]:
 
 
 def image(server: Server) -> list[str]:
-    """Return the container image of a server, if the image is a file. The content of this file is
-    an input of the job."""
+    """If the container image of a server is a file, return its path, so that a new image repeats
+    the job."""
     return [server.image_file] if server.image_file else []

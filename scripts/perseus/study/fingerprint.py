@@ -1,9 +1,10 @@
 """Compute fingerprints (hashes) of the code that a job runs.
 
 The fingerprint of a script covers its syntax tree and the modules of Perseus that the script
-imports, directly or indirectly. The fingerprint does not cover comments, docstrings, formatting,
-and descriptions of settings and columns. This module finds import statements without running the
-code. If code imports a module by name at run time, the caller must name this module.
+imports, directly or indirectly. The fingerprint does not cover comments, docstrings, formatting, or
+descriptions of settings and columns. This module finds import statements without running the code.
+If code imports a module by name at run time, the caller of `Sources.fingerprint` must name this
+module.
 """
 
 from __future__ import annotations
@@ -28,10 +29,10 @@ LEFT_OUT: Final = (
     "perseus.serving.remote_failures",
     "perseus.host.machine.PACKAGES",
     "perseus.study.hints",
-    # These classes affect a cell only through its task.
+    # If these classes change, a cell changes only if its task changes.
     "perseus.study.experiments.*Settings",
-    # A job uses one entry of each of these collections. The job's task contains this entry, or its
-    # code and versions follow from the entry.
+    # A job uses one entry of each of these collections. The entry is in the job's task, or it
+    # determines the code and versions on which the job depends.
     "perseus.study.experiments.KINDS",
     "perseus.study.experiments.SEARCHES",
     "perseus.study.experiments.OTHER_KINDS",
@@ -39,18 +40,18 @@ LEFT_OUT: Final = (
     "perseus.study.presets.PRESETS",
     "perseus.study.runtimes.RUNTIMES",
 )
-"""Patterns of names that no fingerprint covers: modules, and classes and values in modules."""
+"""Patterns of the names of modules, classes and values that no fingerprint covers."""
 
 _DOCUMENTING: Final = {
     "Field": frozenset({"description", "examples", "title"}),
     "column": frozenset({"unit", "meaning"}),
 }
-"""Arguments of the functions `pydantic.Field` and `host.parquet.column` that do not affect
-results."""
+"""Arguments that do not affect results, by function (`pydantic.Field` and
+`host.parquet.column`)."""
 
 _COUNTED: Final = {"column": 2}
-"""Functions of which only the first positional arguments affect results, with the number of these
-arguments."""
+"""For some functions, the number of positional arguments, counted from the first, that affect
+results."""
 
 
 @dataclass(frozen=True)
@@ -62,9 +63,10 @@ class _Source:
 
 
 class Sources:
-    """Source files in a folder and its subfolders. Perseus reads each file only once for all jobs.
+    """The source files in a folder and its subfolders. Perseus reads each file only once for all
+    jobs.
 
-    `folder` contains the entry scripts and the package.
+    `folder` has the scripts of the jobs and the package `perseus`.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -75,16 +77,17 @@ class Sources:
         self._find = cache(self._found)
 
     def fingerprint(self, paths: Collection[str], modules: Collection[str] = ()) -> str:
-        """Return the fingerprint of files and modules, including all modules that these import.
+        """Return the fingerprint of files and modules, and of all modules that they import.
 
-        The fingerprint covers the whole content of a file that is not Python code. Raises
+        If a file is not Python code, the fingerprint covers its whole content. Raises
         ModuleNotFoundError for a missing module, FileNotFoundError for a missing file, SyntaxError
         for invalid Python.
         """
         return self._fingerprint(frozenset(paths), frozenset(modules))
 
     def modules(self, paths: Collection[str], modules: Collection[str] = ()) -> set[str]:
-        """Return the names of all modules that a fingerprint covers."""
+        """Return the names of all modules that the fingerprint of these files and modules
+        covers."""
         found: set[str] = set()
         todo = {name for path in paths for name in self._source(path).imports}.union(modules)
         while todo:
@@ -146,7 +149,6 @@ class Sources:
     def _imports(
         self, node: ast.Import | ast.ImportFrom, package: tuple[str, ...]
     ) -> Iterator[str]:
-        """Yield the modules of Perseus that a statement imports."""
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names if _ours(alias.name))
             return
@@ -164,7 +166,8 @@ def _is_left_out(name: str) -> bool:
 
 
 def _name(statement: ast.stmt) -> str:
-    """Return the name of the one class or variable that a statement defines; empty otherwise."""
+    """If a statement defines a class or one variable, return its name; otherwise an empty
+    string."""
     match statement:
         case ast.ClassDef(name=name):
             return name
@@ -188,11 +191,11 @@ def _is_named(node: ast.expr, name: str) -> bool:
 
 
 def _code(node: Any, imports: list[ast.Import | ast.ImportFrom]) -> Any:
-    """Return a syntax tree as nested lists, which are equal in all versions of Python.
+    """Convert a syntax tree into nested lists that are equal in all versions of Python.
 
-    The function leaves out docstrings and code that only type checkers read. The function also
-    leaves out empty fields of the tree, since later versions of Python have additional fields. The
-    function adds the import statements to `imports`.
+    The lists have no docstrings, no code that only type checkers read, and no empty fields of the
+    tree, since later versions of Python add empty fields. The function appends all import
+    statements to `imports`.
     """
     if isinstance(node, list):
         return [_code(item, imports) for item in node if not _is_text(item)]
@@ -210,7 +213,7 @@ def _code(node: Any, imports: list[ast.Import | ast.ImportFrom]) -> Any:
     code: list[Any] = [type(node).__name__]
     for name in node._fields:
         value = getattr(node, name, None)
-        if value is not None and value != [] and name != "ctx":  # "ctx" follows from the place
+        if value is not None and value != [] and name != "ctx":  # "ctx" follows from the position
             code += name, _code(value, imports)
     return code
 

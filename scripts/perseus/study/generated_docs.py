@@ -27,10 +27,10 @@ HEAD = """\
 snakemake --cores 4 all --configfile config/studies/paper.yaml
 ```
 
-Perseus merges your mappings with the mappings of the default study. Your lists replace its lists:
-if your file has `models:`, write all models of your study. Before any job runs, Perseus reports
-every mistake with its place. `snakemake -n` shows which jobs run again after an edit. Many editors
-complete and check the keys of your file if its first line is
+Perseus merges your mappings with the mappings of the default study. Your lists replace the lists of
+the default study: if your file has `models:`, write all models of your study. Before any job runs,
+Perseus reports every mistake in your file with its place. `snakemake -n` shows which jobs run again
+after an edit. Many editors complete and check the keys of your file if its first line is
 `# yaml-language-server: $schema=schema.json`, with the path of `config/schema.json`.
 """
 EXAMPLES = {
@@ -72,11 +72,11 @@ servers:
     price: {instance: n1-standard-4, region: us-central1, share: 0.25}   # 1 of 4 vCPUs
     other_prices:   # for the table other_costs
       - {instance: n1-standard-4, region: europe-west4, share: 0.25}
-      - {instance: c5.large, region: us-east-1, share: 1}   # nobody uses the second vCPU
+      - {instance: c5.large, region: us-east-1, share: 1}   # no other server uses the second vCPU
 costs:
   pricing: [on_demand, spot, committed]
   committed_discount: 0.37   # saves 37 % of the on-demand price
-  usd_per_kwh: 0.3           # for the energy that the hardware counters measure
+  usd_per_kwh: 0.3           # price of electricity; hardware counters measure the energy
 """,
     "Measure models that a server has": """\
 models:
@@ -93,7 +93,7 @@ scenarios:
     servers: [ours]
     tenants: [{model: encoder}, {model: ranker}]
     experiments: [{kind: peak, mixes: [[1, 1]]}]
-    preset: standard   # for this scenario; all others have the preset of measurement
+    preset: standard   # all other scenarios have the preset of `measurement`
 """,
     "Ask what to buy": """\
 demand:
@@ -131,7 +131,7 @@ def schema() -> dict[str, Any]:
 def schema_json() -> str:
     """Return the text of config/schema.json.
 
-    The schema is for a file that is merged over config/config.yaml, so no key is required.
+    Perseus merges the user's file into config/config.yaml, so the schema requires no top-level key.
     """
     made = {key: part for key, part in schema().items() if key != "required"}
     return json.dumps(made, indent=1) + "\n"
@@ -153,10 +153,10 @@ def readme() -> str:
 
 
 def _resolved(part: Schema, root: Schema) -> Schema:
-    """Return a part of the schema with its references resolved.
+    """Return `part` of the schema with its reference (`$ref`) replaced by the referenced part.
 
-    If the part of the schema allows only null and one type, the result has only the type. The
-    description of `part` replaces the description of the part to which `part` refers.
+    If `part` allows either null or one other type, the result allows only the other type. The
+    description in `part` replaces the description in the referenced part.
     """
     choices = [each for each in part.get("anyOf", []) if each.get("type") != "null"]
     inner = choices[0] if len(choices) == 1 else part
@@ -166,9 +166,11 @@ def _resolved(part: Schema, root: Schema) -> Schema:
 
 
 def _objects(part: Schema, root: Schema) -> list[Schema]:
-    """Return the schema of each mapping that a part of the schema allows.
+    """Return the schemas of the mappings that a part of the schema describes, or whose list it
+    describes.
 
-    Only the experiments have several mappings: one for each kind.
+    The entries of most lists have one schema. The entries of the list of experiments have one
+    schema per kind of experiment.
     """
     part = _resolved(part, root)
     if part.get("type") == "array":
@@ -183,8 +185,8 @@ def _object(part: Schema, root: Schema) -> bool:
 
 
 def _section(name: str, part: Schema, root: Schema) -> Iterator[str]:
-    """Yield the heading and the table of a section, then the heading and table of each nested
-    list."""
+    """Yield the heading and the table of a section of config/README.md. After the section, yield
+    the headings and tables of its nested lists."""
     part = _resolved(part, root)
     is_list = part.get("type") == "array"
     yield f"## {name}\n"
@@ -210,7 +212,7 @@ def _table(rows: Iterator[tuple[str, str, str, str]]) -> str:
 def _rows(part: Schema, root: Schema, prefix: str = "") -> Iterator[tuple[str, str, str, str]]:
     """Yield the rows of a section's table: key, type, default, meaning.
 
-    A key inside a nested mapping has the name of the mapping and a dot as prefix.
+    For a key of a nested mapping, the row has the name of the mapping, a dot, and the key.
     """
     for key, child in part["properties"].items():
         child = _resolved(child, root)

@@ -33,8 +33,8 @@ def _of(what: str) -> Any:
 
 
 class Vary(Part):
-    """The list of values of each varied key. A key without a list keeps the value of the
-    scenario."""
+    """The keys that Perseus varies, each with a list of values. All other keys keep the value of
+    the scenario."""
 
     runtime: Values[RuntimeName] = _of("The runtimes to compare, for all servers of the scenario.")
     cores: Values[Cores] = _of(
@@ -46,8 +46,8 @@ class Vary(Part):
     instances: Values[Instances] = _of("The numbers of instances of each network, for all tenants.")
     max_batch_size: Values[LargestBatch] = _of("The largest batch sizes, for all tenants.")
     max_queue_delay_us: Values[Delay] = _of(
-        "The delays of dynamic batching for all tenants: `none` (no dynamic batching), or the time"
-        " that a request may wait for other requests."
+        "The delays of dynamic batching for all tenants: `none` (no dynamic batching), or the"
+        " microseconds that a request may wait for other requests."
     )
     preferred_batch_sizes: Values[tuple[BatchSize, ...]] = _of(
         "The preferred batch sizes of dynamic batching, for all tenants. Each value is a list:"
@@ -59,7 +59,7 @@ class Vary(Part):
 
     @property
     def lists(self) -> dict[str, tuple[Value, ...]]:
-        """Values of each varied key."""
+        """The list of values of each key that Perseus varies."""
         return {key: values for key, values in self if values}
 
 
@@ -76,9 +76,9 @@ class AtMost(Part):
     relative_error: Bound | None = Field(
         default=None,
         description=(
-            "Upper bound of the relative error of the responses: their largest difference from the"
-            " responses in fp32, divided by the variation of the responses between images"
-            " (docs/evidence/exports.md)."
+            "Upper bound of the relative error of the responses. The relative error is the largest"
+            " difference between a response and the fp32 response to the same request, divided by"
+            " the variation of the responses between images (docs/evidence/exports.md)."
         ),
     )
     joules_per_inference: Bound | None = Field(
@@ -91,8 +91,7 @@ class AtMost(Part):
 
     @property
     def given(self) -> dict[str, float]:
-        """The configured bounds. The key of each bound is the column of the table `grid` that the
-        bound limits."""
+        """The configured bounds, by the column of the table `grid` that each bound limits."""
         return {key: float(value) for key, value in self if value is not None}
 
 
@@ -108,8 +107,8 @@ class Grid(Part):
         default="full",
         description=(
             "`full` measures every combination of the values in the lists. `one_at_a_time` measures"
-            " the first values of all lists together, and then each further value with the first"
-            " values of the other lists."
+            " the setting with the first value of each list, and then settings in which one key has"
+            " another value of its list."
         ),
     )
     at_most: AtMost = Field(

@@ -15,8 +15,8 @@ MIN_IMAGES: Final = 4  # the check of an export compares the responses to differ
 MAX_IMAGES: Final = 8
 
 MAX_EXAMPLES: Final = 32
-"""Largest number of examples that Perseus reads from a file of the user. Each example needs a
-reference response."""
+"""Largest number of examples that Perseus reads from a file of the user. Perseus computes a
+reference response for each example."""
 
 
 SUFFIXES: Final = {".png", ".jpg", ".jpeg"}

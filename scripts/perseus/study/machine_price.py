@@ -1,5 +1,5 @@
-"""Find the price of the machine of a server, and the price of its accelerators if the price list
-states both separately."""
+"""Find the price of a server's machine. If the price list has a separate price of accelerators,
+also find the price of the server's accelerators."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from perseus.study.price import CustomMachine, PriceRow, Rates
 from perseus.study.price_list import PRICES, ListedPrice, PriceList
 
 SUSPICIOUS_SPOT: Final = 0.15
-"""Perseus doubts a spot price below this share of the on-demand price. Clouds list such prices, but
-hardly ever sell servers at such prices."""
+"""Perseus warns about a spot price below this share of the on-demand price: clouds list such low
+prices, but hardly ever sell servers at these prices."""
 SUSPICIOUS_REGION: Final = 2.0
-"""Perseus doubts an on-demand price that differs by more than this factor from the median of other
-regions."""
+"""Perseus warns about an on-demand price that differs by more than this factor from the median of
+other regions."""
 
 
 class UnpricedError(ValueError):
@@ -55,7 +55,8 @@ def machine_price(wanted: PriceRow, prices: PriceList, costs: Costs) -> list[Mac
     """Return the price of the machine and, if the configuration names an `accelerator`, the price
     of the accelerators.
 
-    Both prices are for the zone with the lowest total price.
+    If some zones have a price of the machine and also a price of the accelerators, the result is
+    for the zone with the lowest sum of these two prices.
 
     Raises UnpricedError if the price list has no price or several different prices for the machine
     or the accelerators.
@@ -88,18 +89,18 @@ def machine_price(wanted: PriceRow, prices: PriceList, costs: Costs) -> list[Mac
 
 
 def _by_pricing(of: MachinePrice, costs: Costs) -> tuple[float, ...]:
-    """Return the prices in the order of the study's `pricing`. An unknown price becomes
-    infinity."""
+    """Return a key that sorts machines by price: the prices in the order of the study's `pricing`.
+    An unknown price is infinite."""
     order = dict.fromkeys((*costs.pricing, "on_demand", "spot"))
     return tuple(of.usd_per_hour[pricing] or math.inf for pricing in order)
 
 
 def usable_pricings(costs: Costs) -> tuple[str, ...]:
-    """Return pricings; a row of the price list is usable if it has a price for at least one of
-    them.
+    """Return pricings such as on_demand. A row of the price list is usable if it has a price for at
+    least one of these pricings.
 
-    If the study's `pricing` contains on_demand, every row must have an on-demand price. Otherwise,
-    a row needs an on-demand price or a price of the study's `pricing`.
+    If the study's `pricing` contains on_demand, the result has only on_demand; otherwise, it has
+    on_demand and the study's pricings.
     """
     if "on_demand" in costs.pricing:
         return ("on_demand",)
@@ -107,7 +108,6 @@ def usable_pricings(costs: Costs) -> tuple[str, ...]:
 
 
 def _machines(wanted: PriceRow, prices: PriceList, costs: Costs) -> dict[str, MachinePrice]:
-    """Return the price of the machine in each zone of the region."""
     rows = prices.machines.get(wanted.instance, ())
     if not rows:
         hint = did_you_mean(wanted.instance, list(prices.machines))
@@ -129,9 +129,9 @@ def _accelerators(
     rows = prices.accelerators.get(name, ())
     if not rows:
         hint = did_you_mean(name, list(prices.accelerators))
-        hint = hint or " (remove `accelerator:` if the price of the instance includes it)"
+        hint = hint or " (remove `accelerator:` if the price of the instance includes accelerators)"
         raise UnpricedError(
-            "accelerator", f"{name!r} has no row without an instance in {prices.name}{hint}"
+            "accelerator", f"{name!r} has no row without an InstanceType in {prices.name}{hint}"
         )
     count, listed = int(text or 1), {_devices(row) for row in rows}
     each = count if count in listed else 1.0
@@ -147,8 +147,8 @@ def _accelerators(
 
 
 def _devices(row: ListedPrice) -> float:
-    """Return the number of accelerators that a server sees. For a part of an accelerator, such as
-    0.125 of an L4, the number is 1."""
+    """Return the number of accelerators in a row of the price list, rounded up: a part of an
+    accelerator, such as 0.125 of an L4, counts as 1."""
     return float(math.ceil(row.accelerators or 1))
 
 
@@ -171,8 +171,8 @@ def _by_zone(
     prices: PriceList,
     costs: Costs,
 ) -> dict[str, ListedPrice]:
-    """Return a row with a usable price for each zone: for all zones of the region, or for the
-    configured zone.
+    """For each zone of the region, or only for the configured zone, return a row with a usable
+    price.
 
     `what` is the name of the machine or accelerator. Raises UnpricedError if no row matches, if a
     matching row cannot be read, or if two rows of a zone have different prices.
@@ -223,7 +223,8 @@ def _of_row(
     prices: PriceList,
     costs: Costs,
 ) -> MachinePrice:
-    """Return the price of a row; `rows` has the rows of the same machine in all regions."""
+    """Convert a row of the price list into prices in USD. `rows` has the rows of the same machine
+    in all regions."""
     worth = costs.usd_per_currency_unit or 1.0
     usd = {pricing: price and price * worth for pricing, price in row.prices.items()}
     at = "" if costs.currency == "USD" else f", in {costs.currency} at {worth:g} USD"
@@ -243,8 +244,7 @@ def _of_row(
 
 
 def _left_out(wanted: PriceRow, rows: Sequence[ListedPrice], costs: Costs) -> Iterator[str]:
-    """If a zone of the region has no usable price, yield the doubt that this zone may be
-    cheaper."""
+    """If a zone of the region has no usable price, yield a warning: this zone may be cheaper."""
     here = [row for row in rows if row.region == wanted.region and wanted.zone is None]
     if unpriced := [row for row in here if not _is_usable(row, costs)]:
         columns = " or ".join(PRICES[pricing] for pricing in usable_pricings(costs))
@@ -258,7 +258,7 @@ def _custom(of: CustomMachine, costs: Costs) -> MachinePrice:
             return None
         return of.vcpus * rates.usd_per_vcpu_hour + of.memory_gib * rates.usd_per_gib_hour
 
-    source = f"own rates for {of.vcpus} vCPUs and {of.memory_gib:g} GiB"
+    source = f"configured rates for {of.vcpus} vCPUs and {of.memory_gib:g} GiB"
     rates = {"on_demand": usd(of.on_demand), "spot": usd(of.spot), "committed": usd(of.committed)}
     return MachinePrice(
         usd_per_hour=_with_discount(rates, costs),
@@ -268,13 +268,13 @@ def _custom(of: CustomMachine, costs: Costs) -> MachinePrice:
         zone="",
         source=f"{source} ({of.source})" if of.source else source,
         date=costs.priced_on,
-        doubts=tuple(f"own rates: {doubt}" for doubt in _unlikely(rates)),
+        doubts=tuple(f"configured rates: {doubt}" for doubt in _unlikely(rates)),
     )
 
 
 def _with_discount(usd: Mapping[str, float | None], costs: Costs) -> dict[str, float | None]:
-    """Return the prices. If the list has no committed price, the committed price is the on-demand
-    price minus the configured discount."""
+    """If the committed price is unknown, compute it from the on-demand price and the configured
+    discount. Return all prices."""
     on_demand, committed, discount = usd["on_demand"], usd["committed"], costs.committed_discount
     if committed is None and on_demand is not None and discount is not None:
         committed = on_demand * (1 - discount)
@@ -303,8 +303,8 @@ def doubts_of(row: ListedPrice, rows: Sequence[ListedPrice]) -> Iterator[str]:
 
 
 def _unlikely(prices: Mapping[str, float | None]) -> Iterator[str]:
-    """Compare the spot and committed price with the on-demand price. Yield the reasons why the spot
-    or committed price may be wrong."""
+    """Yield the reasons why the spot or committed price may be wrong, compared with the on-demand
+    price."""
     on_demand, spot = prices["on_demand"], prices["spot"]
     if on_demand is None:
         return

@@ -1,6 +1,7 @@
-"""Make the tasks of the cells of a study, and find the code and the software versions of each job.
+"""Make the task (settings) of each job that measures a cell, and find the code and the software
+versions on which the job depends.
 
-All repeats of a cell share many values; the module computes each shared value once.
+The repeats of a run share many values; Perseus computes each shared value once.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from perseus.study.tasks.measure import MeasureTask
 
 
 class MeasureTasks:
-    """Tasks of the cells of a study. Each method has one argument, the id of a cell.
+    """Tasks of the cells of a study. The argument of each method is the id of a cell.
 
     The caller must not change a returned value, since several jobs share the value.
     """
@@ -45,10 +46,9 @@ class MeasureTasks:
         return self._versions(self._study.cells[cell].repeated)
 
     def _of_first(self, repeated: str) -> MeasureTask:
-        """Return the task of the first repeat of a cell."""
         return planning.measure_task(self._study, self._study.cells[f"{repeated}.r1"])
 
 
 def _of_repeat(of: Cell) -> dict[str, Any]:
-    """Return the fields of the task that differ between the repeats of a cell."""
+    """Return the fields of the task that differ between the repeats of a run."""
     return {"cell": of.id, "repeat": of.repeat}

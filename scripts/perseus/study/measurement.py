@@ -31,8 +31,8 @@ class ArrivalProcess(Part):
         description=(
             "A file of recorded arrivals, or a mapping that selects a part of the file; only for"
             " process `trace`. Perseus scales the recorded gaps between requests to each offered"
-            " rate. Each window replays the trace from a random time on, and continues at the start"
-            " of the trace after its end."
+            " rate. Each window replays the trace from a random time on. At the end of the trace,"
+            " the window continues at the start of the trace."
         ),
     )
     cv: Annotated[Real, Field(gt=0, le=20)] | None = Field(
@@ -60,8 +60,9 @@ class ClientSettings(Part):
     processes: Literal["auto"] | Annotated[Whole, Field(ge=1, le=256)] = Field(
         default="auto",
         description=(
-            "Number of client processes of each tenant, which share the requests of the tenant."
-            " `auto`: the number of client cores divided by the number of tenants, at least one."
+            "Number of client processes of each tenant. These processes share the requests of the"
+            " tenant. `auto`: the number of client cores divided by the number of tenants, rounded"
+            " down, but at least one."
         ),
     )
 
@@ -84,10 +85,10 @@ class Measurement(Part):
     ratio_within: Annotated[Real, Field(ge=0.01, le=0.5)] | None = Field(
         default=None,
         description=(
-            "Sufficient precision of a sharing ratio, as half the width of its 95 % interval. In a"
-            " cell of several tenants, Perseus repeatedly saturates the server, until the sharing"
-            " ratio has this precision or the rounds of the preset are over. Default: the value of"
-            " the preset (docs/explanation/sharing-ratio.md)."
+            "Wanted precision of a sharing ratio: half the width of its 95 % interval. In a cell"
+            " with several tenants, Perseus saturates the server in rounds, until the sharing ratio"
+            " has this precision, or for at most the preset's number of rounds. Default: the value"
+            " of the preset (docs/explanation/sharing-ratio.md)."
         ),
     )
     arrivals: ArrivalProcess = Field(

@@ -54,17 +54,18 @@ class Model(Part):
         description=(
             "Many models in place of one: `all` classification models of torchvision, or a list of"
             " patterns of their names, such as [resnet*, vit_b_16]. Each matching architecture"
-            " becomes a model with scenarios of its own, whose names contain the architecture in"
-            " place of this model. These models are ordered by ascending number of operations."
+            " becomes a model with its own scenarios. In the names of these scenarios, the"
+            " architecture replaces the name of this model. The models are in ascending order of"
+            " operations per image."
         ),
     )
     weights: Annotated[Text, Field(min_length=1)] = Field(
         default="random",
         description=(
-            "The weights: `random` (seeded, without a download), `DEFAULT` or another torchvision"
-            " weights name such as IMAGENET1K_V1 (Perseus downloads the weights), or the path of a"
-            " state_dict file, which may have another number of classes. `DEFAULT` for"
-            " timm/NAME.TAG means the weights of the tag."
+            "The weights: `random` (seeded, without a download), `DEFAULT` or the name of"
+            " torchvision weights such as IMAGENET1K_V1 (Perseus downloads the weights), or the"
+            " path of a state_dict file (the network gets the number of classes in this file)."
+            " `DEFAULT` for timm/NAME.TAG means the weights of the tag."
         ),
     )
     onnx: Annotated[Text, Field(min_length=1)] | None = Field(
@@ -72,9 +73,8 @@ class Model(Part):
         description=(
             "The path of an ONNX file, in place of `architecture` and `weights`. The inputs and"
             " outputs are tensors of numbers. The weights are inside the file or in files beside"
-            " it, as torch.onnx.export writes them. Perseus checks whether the network gives the"
-            " same responses to a batch as to single examples. If not, each request must have one"
-            " example."
+            " it, as torch.onnx.export writes them. If Perseus finds that the responses to a batch"
+            " differ from the responses to single examples, each request must have one example."
         ),
     )
     served_model: Annotated[Text, Field(pattern=MODEL_OF_SERVER)] | None = Field(
@@ -89,21 +89,21 @@ class Model(Part):
     shape: dict[Text, Annotated[tuple[Dimension, ...], Field(min_length=1)]] = Field(
         default={},
         description=(
-            "The input sizes that an `onnx` file or a `served_model` leaves open, for each input by"
-            " its name. Write only the open sizes, {x: [48, 192]}, or all sizes after the batch"
-            " size, {x: [3, 48, 192]}."
+            "The variable input sizes of an `onnx` file or a `served_model`, by the name of the"
+            " input. Write only the variable sizes, such as {x: [48, 192]}, or all sizes after the"
+            " batch size, such as {x: [3, 48, 192]}."
         ),
     )
     images: Annotated[Text, Field(min_length=1)] | None = Field(
         default=None,
         description=(
-            "A folder with at least four PNG or JPEG files. Perseus uses the first eight files by"
-            " name. For a classification model of torchvision, Perseus preprocesses the images as"
-            " torchvision does for the weights (for `random` weights and weights from a file: as"
-            " for `DEFAULT`). For timm/NAME or torchvision/NAME, Perseus resizes the images to the"
-            " input size and scales their pixels. For an `onnx` file or a `served_model`, Perseus"
-            " resizes the images to the input size, and `layout`, `scale`, `mean` and `std` define"
-            " the remaining preprocessing. Default: seeded random images."
+            "A folder with at least four PNG or JPEG files. Perseus sorts the files by name and"
+            " uses the first eight files. For a classification model of torchvision, Perseus"
+            " preprocesses the images as torchvision does for the weights (for `random` weights and"
+            " weights from a file: as for `DEFAULT`). For timm/NAME or torchvision/NAME, Perseus"
+            " resizes the images to the input size and scales their pixels. For an `onnx` file or a"
+            " `served_model`, Perseus resizes the images to the input size, and `layout`, `scale`,"
+            " `mean` and `std` define the remaining preprocessing. Default: seeded random images."
         ),
     )
     layout: Literal["nchw", "nhwc"] | None = Field(
@@ -111,14 +111,14 @@ class Model(Part):
         description=(
             "Position of the colour channels in the input of an `onnx` file or a `served_model`"
             " with `images`: before height and width (`nchw`) or after height and width (`nhwc`)."
-            " By default, the dimension of size 1 or 3 is the dimension of the channels."
+            " Default: the dimension of size 1 or 3 has the channels."
         ),
     )
     scale: Real = Field(
         default=1.0,
         description=(
-            "The factor for each pixel value (0 to 255) of the `images` for an `onnx` file or a"
-            " `served_model`, such as 0.00392157 (1/255)."
+            "The factor by which Perseus multiplies each pixel value (0 to 255) of the `images` for"
+            " an `onnx` file or a `served_model`, such as 0.00392157 (1/255)."
         ),
     )
     mean: tuple[Real, ...] | Real = Field(
@@ -131,8 +131,8 @@ class Model(Part):
     std: tuple[Positive, ...] | Positive = Field(
         default=1.0,
         description=(
-            "The divisor of a pixel value after the subtraction of `mean`: one number, or one"
-            " number for each channel."
+            "The number by which Perseus divides each pixel value after the subtraction of `mean`:"
+            " one number, or one number for each channel."
         ),
     )
     inputs: Annotated[Text, Field(min_length=1)] | None = Field(
@@ -140,8 +140,8 @@ class Model(Part):
         description=(
             "Your own examples for an `onnx` file, a `served_model`, timm/NAME or torchvision/NAME:"
             " a file of numpy.savez with one array for each input, under the name of the input. The"
-            " first dimension of each array counts the examples. Perseus uses the first 32"
-            " examples. Default: seeded random numbers."
+            " first dimension of each array is the number of examples; Perseus uses the first 32."
+            " Default: seeded random numbers."
         ),
     )
     values: ValueRange | None = Field(
@@ -156,19 +156,19 @@ class Model(Part):
     input_size: Annotated[Whole, Field(ge=MIN_INPUT_PX, le=MAX_INPUT_PX)] | None = Field(
         default=None,
         description=(
-            "Height and width of the input in pixels; for an `onnx` file, the value of all sizes"
-            " that the file leaves open. Default: the size for which the weights were trained, or"
-            " the size in the file. If the preprocessing resizes the `images` and then crops them,"
-            " the resized size changes in proportion to this input size."
+            "Height and width of the input in pixels. In an `onnx` file, all variable sizes get"
+            " this number. Default: the size for which the weights were trained, or the size in the"
+            " file. If the preprocessing resizes and then crops the `images`, the size before the"
+            " crop changes in proportion to this input size."
         ),
     )
     request: Literal["float32", "uint8"] = Field(
         default="float32",
         description=(
             "Content of the requests to a classification model of torchvision: `float32`"
-            " (normalised colours) or `uint8` (pixel values of 0 to 255). `uint8` requests have a"
-            " quarter of the bytes of `float32` requests; Perseus adds the normalisation to the"
-            " network."
+            " (normalised colours) or `uint8` (pixel values of 0 to 255). A `uint8` request has a"
+            " quarter of the bytes of a `float32` request. For `uint8`, Perseus adds the"
+            " normalisation to the network."
         ),
     )
     deterministic: Flag = Field(

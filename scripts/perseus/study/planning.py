@@ -82,7 +82,8 @@ def own_onnx_task(study: Study, model: str) -> OwnOnnxTask:
 
 
 def own_examples(of: Model, images: Sequence[str]) -> OwnExamples:
-    """Return the examples for a model of the user; `images` has the image files of the model."""
+    """Return the source of the examples (contents of requests) for a model. `images` has the paths
+    of the model's image files."""
     return OwnExamples(
         inputs=of.inputs,
         images=tuple(images),
@@ -115,8 +116,8 @@ def _served_tenant(study: Study, server: Server, tenant: Tenant) -> ServedTenant
         model_file=RUNTIMES[server.runtime].model_file,
         instances=tenant.instances,
         max_batch_size=tenant.max_batch_size,
-        # A model that is no classifier may have a fixed batch size. Only then does the repository
-        # depend on the size of a request.
+        # A model that is no classifier may have a fixed batch size, so its repository depends on
+        # the number of images in a request.
         request_batch_size=1 if model.is_classifier else tenant.request_batch_size,
         max_queue_delay_us=batching.max_queue_delay_us if batching else None,
         preferred_batch_sizes=batching.preferred_batch_sizes if batching else (),
@@ -187,8 +188,8 @@ def measure_task(study: Study, of: Cell) -> MeasureTask:
 
 
 def _search(study: Study, of: Cell) -> SearchSettings:
-    """Return the search settings of the preset. For several tenants, the key `ratio_within` of the
-    configuration replaces the value of the preset."""
+    """Return the search settings of the preset. For a scenario with several tenants, the key
+    `ratio_within` of the configuration replaces the value of the preset."""
     settings = PRESETS[of.preset].settings
     wanted = study.definition.measurement.ratio_within
     if wanted is None or len(of.scenario.tenants) < 2:
@@ -298,8 +299,8 @@ def check_task(study: Study) -> CheckTask:
 
 
 def _fleet_demand(study: Study, demand: Demand) -> FleetDemand:
-    """Return the demand at the low, typical and peak level, or at one level if all three are
-    equal."""
+    """Return the demand at the low, typical and peak level. If every model has the same rate at all
+    three levels, return only one level."""
     rates = study.demand_rps
     is_constant = all(len(set(three)) == 1 for three in rates.values())
     return FleetDemand(
@@ -319,11 +320,11 @@ def _fleet_demand(study: Study, demand: Demand) -> FleetDemand:
 
 
 def _questions(study: Study, of: ScenarioGrid) -> Iterator[GridQuestion]:
-    """Yield the questions of a grid. A question asks for the best setting for one tenant alone, or
-    for all tenants in one experiment.
+    """Yield the questions of a grid: which setting is best for one tenant alone on a server, or for
+    all tenants on one load line.
 
-    The function leaves out mixes that depend on earlier results: such mixes differ between the
-    settings of a grid.
+    The function leaves out mixes that Perseus chooses from earlier results, since these mixes
+    differ between the settings of a grid.
     """
     names = tuple(tenant.name for tenant in of.scenario.tenants)
     preset = of.scenario.preset or study.definition.measurement.preset
@@ -342,8 +343,8 @@ def _questions(study: Study, of: ScenarioGrid) -> Iterator[GridQuestion]:
 def _question(
     of: ScenarioGrid, tenants: tuple[str, ...], load_line: str, cells: Sequence[tuple[str, str]]
 ) -> GridQuestion:
-    """Return one question of a grid. `cells` has the names of the scenario and the load line (the
-    search) for each setting of the grid."""
+    """Return one question of a grid. For each setting of the grid, `cells` has the name of the
+    scenario and the name of the load line (the search)."""
     return GridQuestion(
         grid=of.scenario.name,
         tenants=tenants,

@@ -19,8 +19,10 @@ class Costs(Part):
 
     pricing: Annotated[tuple[Pricing, ...], Field(min_length=1), Different] = Field(
         default=("on_demand", "spot"),
-        description="The pricings for which the table of costs has costs. Figures show the costs of"
-        " the first pricing.",
+        description=(
+            "The pricings for which Perseus computes costs. Figures show the costs of the first"
+            " pricing in this list."
+        ),
         json_schema_extra={"uniqueItems": True},
     )
     prices: Text | None = Field(
@@ -51,16 +53,16 @@ class Costs(Part):
     committed_discount: Annotated[Real, Field(gt=0, lt=1)] | None = Field(
         default=None,
         description=(
-            "The share of the on-demand price that a commitment saves. Perseus uses this share if a"
-            " row of the price list has no CommittedPrice. The catalogues of SkyPilot have no"
-            " CommittedPrice."
+            "The share (0 to 1) of the on-demand price that a commitment saves. Perseus uses this"
+            " share if a row of the price list has no CommittedPrice. The catalogues of SkyPilot"
+            " have no CommittedPrice."
         ),
     )
     usd_per_kwh: Annotated[Real, Field(ge=0)] | None = Field(
         default=None,
         description=(
-            "Price of electricity in USD per kWh, for the energy that the counters of the hardware"
-            " measure."
+            "Price of electricity in USD per kWh. Perseus computes the cost of the energy that the"
+            " hardware's counters measure."
         ),
     )
 

@@ -8,10 +8,11 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Effort:
-    """Length of a window without its settling time.
+    """Length of a window, without its settling time.
 
     The window lasts until the tenant with the lowest rate has sent `requests` requests, but at most
-    `max_s` seconds. Windows of slow models may last longer (`perseus.peak.durations`).
+    `max_s` seconds. Windows of slow models may last longer than `max_s` seconds
+    (`perseus.peak.durations`).
 
     At `looks` evenly spaced times, the client computes the verdict of the window, and ends the
     window early if the verdict is clear.
@@ -26,7 +27,7 @@ class Effort:
 class SearchSettings:
     """Amount of evidence that a search collects."""
 
-    warm_up_s: float  # longest warm-up: time until the latency is steady
+    warm_up_s: float  # longest warm-up (closed loop until the latency is steady)
     confidence: float  # one-sided confidence of a window's verdict, over all its `looks`
     settle_slas: float  # settling time of a window, in multiples of the longest SLA latency
     coarse: Effort
@@ -35,9 +36,9 @@ class SearchSettings:
     slow_certify_s: float  # longest certification window of a slow model
     near_limit_windows: int
     certify_windows: int  # number of new windows that must all pass
-    ratio: float  # bisection ends if failed load / passed load is at most this
-    rounds: int  # largest number of rounds in a saturation probe of a shared server
-    ratio_within: float  # rounds end at this half-width of the 95 % interval
+    ratio: float  # bisection ends if failed load / passed load is at most this number
+    rounds: int  # most rounds; a round saturates the server with each tenant, and with all
+    ratio_within: float  # rounds end at this half-width of the ratio's 95 % interval
     max_windows: int = 16  # largest number of different loads in bracketing and bisection
 
 

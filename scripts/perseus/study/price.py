@@ -14,7 +14,7 @@ NotNegative = Annotated[Real, Field(ge=0)]
 
 
 class Rates(Part):
-    """Prices per hour of the vCPUs and the memory of a machine."""
+    """Prices of one vCPU and of one GiB of memory, in USD per hour."""
 
     usd_per_vcpu_hour: Annotated[Real, Field(gt=0)] = Field(
         description="Price of one vCPU, in USD per hour.", examples=[0.033174]
@@ -53,24 +53,24 @@ class PriceRow(Part):
     zone: Text | None = Field(
         default=None,
         description=(
-            "AvailabilityZone in the price list. Default: the zone of the region with the lowest"
-            " price. The table of costs states the zone."
+            "AvailabilityZone in the price list. Default: the zone with the lowest price in the"
+            " region. The table of costs states the zone."
         ),
     )
     accelerator: Annotated[Text, Field(pattern=ACCELERATORS)] | None = Field(
         default=None,
         description=(
             "Name and number of accelerators with a separate price, such as T4:1 for a GPU on GCP."
-            " The AcceleratorName of such accelerators is in a row of the price list without an"
-            " InstanceType. Perseus adds their price to the price of the instance."
+            " Such accelerators have a row of their own in the price list, without an InstanceType."
+            " Perseus adds the price in this row to the price of the instance."
         ),
     )
     share: Annotated[Real, Field(gt=0, le=1)] | None = Field(
         default=None,
         description=(
-            "The share of the instance's price that the server pays: 0.25 if three more servers use"
-            " the rest of the instance, 1 if nobody uses the rest. Required if the instance has"
-            " more vCPUs than `cores`, or more accelerators than `gpus`."
+            "The share (0 to 1) of the instance's price that the server pays: 0.25 if three other"
+            " servers use the rest of the instance, 1 if no other server uses the rest. Required if"
+            " the instance has more vCPUs than `cores`, or more accelerators than `gpus`."
         ),
     )
     custom: CustomMachine | None = Field(

@@ -1,8 +1,8 @@
 """Read a price list of any cloud: a CSV file with the columns of the catalogues of SkyPilot.
 
-The columns may have any order, and there may be other columns. A row without an InstanceType has
-the price of accelerators alone, as on GCP. The reader skips empty lines and lines that begin with
-#.
+The columns may have any order; Perseus ignores unknown columns. A row without an InstanceType has
+the price of accelerators without a machine, as on GCP. Perseus skips empty lines and lines that
+begin with #.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from perseus.study.problems import ConfigError
 NEEDED: Final = ("InstanceType", "Region", "Price")
 MAX_LISTED: Final = 20
 PRICES: Final = {"on_demand": "Price", "spot": "SpotPrice", "committed": "CommittedPrice"}
-"""Column of the price for each pricing. The catalogues of SkyPilot do not have the columns
-CommittedPrice, Source and Date, which Perseus reads if a price list has them."""
+"""The column with the price for each pricing. The catalogues of SkyPilot lack the columns
+CommittedPrice, Source and Date; Perseus reads these columns from price lists that have them."""
 MISSING: Final = frozenset({"", "-", "na", "n/a", "#n/a", "nan", "null", "none"})
-"""Spellings of a missing number, in lower case."""
+"""Texts that mean a missing number or date, in lower case."""
 
 
 class ListedPrice(NamedTuple):
@@ -49,7 +49,7 @@ class ListedPrice(NamedTuple):
 
 @dataclass(frozen=True)
 class PriceList:
-    """All rows of a price list; messages use `name` for the file."""
+    """All rows of a price list. `name` is the name of the price list in messages."""
 
     name: str
     rows: tuple[ListedPrice, ...]

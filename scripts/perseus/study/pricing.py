@@ -52,7 +52,8 @@ def price_messages(prices: Mapping[str, Sequence[Price]]) -> Iterator[str]:
 
 
 def _usd(parts: Sequence[MachinePrice], pricing: str, share: float) -> float | None:
-    """Return the price of the machine and its accelerators in USD per hour, for one pricing.
+    """Return `share` times the total price of a machine and its accelerators in USD per hour, for
+    one pricing.
 
     The result is None if the machine or an accelerator has no price for this pricing.
     """
@@ -62,7 +63,7 @@ def _usd(parts: Sequence[MachinePrice], pricing: str, share: float) -> float | N
 
 
 def _date(parts: Sequence[MachinePrice]) -> str | None:
-    """Return the oldest date of the prices in `parts`; None if one of the dates is unknown."""
+    """Return the earliest date of the prices in `parts`; None if one of the dates is unknown."""
     days = [part.date or "" for part in parts]
     return min(days) or None
 
@@ -71,8 +72,8 @@ def _share(server: Server, wanted: PriceRow, parts: Sequence[MachinePrice]) -> f
     """Return the share of the instance's price that the server pays: the configured `share`, or 1
     for the whole instance.
 
-    Raises UnpricedError if the instance has fewer cores or GPUs than the server, or if `share` is
-    too small or missing for a larger instance.
+    Raises UnpricedError for an invalid or missing key of `wanted`: `accelerator`, `instance` (fewer
+    cores or GPUs than the server) or `share`.
     """
     vcpus, gpus = parts[0].vcpus, len(server.gpus or ())
     accelerators = sum(part.accelerators for part in parts)
@@ -113,6 +114,8 @@ def _share(server: Server, wanted: PriceRow, parts: Sequence[MachinePrice]) -> f
         )
     if wanted.share is not None and wanted.share < least * 0.999:
         raise UnpricedError(
-            "share", f"is too small: {wanted.instance!r} has {has}, and the server has {used}"
+            "share",
+            f"is smaller than the part that the server uses: {wanted.instance!r} has {has}, and the"
+            f" server has {used}",
         )
     return 1.0 if wanted.share is None else wanted.share

@@ -20,8 +20,7 @@ def path(place: Place) -> str:
 
 
 def duplicates(key: str, names: Sequence[str]) -> Problems:
-    """Yield the problems of list items that have the same name as an earlier item of the section
-    `key`."""
+    """Yield a problem for each item of the section `key` that has the name of an earlier item."""
     for i, name in enumerate(names):
         first = names.index(name)
         if first < i:

@@ -12,4 +12,4 @@ MAX_IN_FLIGHT: Final[Mapping[str, int]] = {
     # usually open 1024 connections and files each.
     "http": 500,
 }
-"""Largest number of requests that a client process has in flight, by protocol."""
+"""Limit of the number of requests that a client process has in flight, by protocol."""

@@ -1,8 +1,8 @@
 """Find the code and the software versions on which a job depends, in addition to its task and its
 files.
 
-Perseus imports the modules of experiments, launchers, runtimes and protocols by name at run time.
-This module lists these modules for each job that uses them.
+Perseus imports the modules of experiments, launchers, runtimes and protocols by name at run time,
+so this file names the imported modules for each job.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ PICTURES = ("torch", "torchvision", "pillow")
 """Packages whose version may change the result of an export, of a conversion, of the check of a
 user's ONNX file, or of reference responses to images."""
 
-_TENSORS = "backends/perseus_tensors.py"  # the Python backends import this package
+_TENSORS = "backends/perseus_tensors.py"  # the Python backends import this file
 
 
 def measure_code(sources: Sources, task: MeasureTask) -> str:
-    """Return the fingerprint of the code that measures a cell. The fingerprint covers only the
-    experiment, launcher and protocol of the cell."""
+    """Return the fingerprint of the code that measures a cell. Of all experiments, launchers and
+    protocols, the fingerprint covers only those of the cell."""
     kind, server = task.run.kind, task.server
     return sources.fingerprint(
         ["measure.py", *_backend(server)],
@@ -57,15 +57,17 @@ def ceiling_code(sources: Sources, task: CeilingTask) -> str:
 
 
 def repository_code(sources: Sources, task: RepositoryTask) -> str:
-    """Return the fingerprint of the code that writes a Triton repository, including the modules of
-    its runtimes and, if clients send image files, of the preprocessing."""
+    """Return the fingerprint of the code that writes a Triton repository. The fingerprint covers
+    the modules of the tenants' runtimes. If clients send image files, it also covers the module of
+    the preprocessing."""
     runtimes = {f"perseus.models.runtimes.{tenant.runtime}" for tenant in task.tenants}
     before = {"perseus.models.ensemble"} if any(t.ensemble for t in task.tenants) else set()
     return sources.fingerprint(["repository.py"], [*runtimes, *before])
 
 
 def tables_code(sources: Sources, script: str, tables: Sequence[str]) -> str:
-    """Return the fingerprint of the code of a script that makes these tables."""
+    """Return the fingerprint of the code with which the script `script` makes the tables
+    `tables`."""
     modules = [f"perseus.results.tables.{name}" for name in tables]
     return sources.fingerprint([script], [*modules, *_experiments(sources)])
 
@@ -99,8 +101,8 @@ def compare_code(sources: Sources) -> str:
 
 
 def export_versions(packages: Sequence[str], images: Sequence[str]) -> dict[str, str]:
-    """Return the versions of the packages that export a model and, if it has images, read these
-    images."""
+    """Return the versions of `packages`, the packages that export a model. If the model has images,
+    also return the version of the package that reads images."""
     return versions([*packages, *(["pillow"] if images else [])])
 
 
@@ -112,8 +114,8 @@ def network_versions(task: NetworkTask) -> dict[str, str]:
 def measure_versions(task: MeasureTask) -> dict[str, str]:
     """Return the versions of the packages of the server and the client.
 
-    If the server runs in a container, the image name in the task determines the versions of its
-    packages.
+    If the server runs in a container, the image name in the task determines the versions of the
+    server's packages.
     """
     ours = LAUNCHERS[task.server.launcher].runs_our_backends
     serving = ["nvidia-pytriton", *RUNTIMES[task.server.runtime].packages] if ours else []
@@ -146,7 +148,8 @@ def _backend(server: MeasuredServer) -> list[str]:
 
 
 def _experiments(sources: Sources) -> list[str]:
-    """Return the modules of all experiments, which read the tasks in the records of cells."""
+    """Return the modules of all experiments. A script needs these modules to read the tasks in the
+    records of cells."""
     return sources.children("perseus.study.experiments")
 
 

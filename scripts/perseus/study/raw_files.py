@@ -1,7 +1,7 @@
 """Define the names of the files in the folder of raw results of a cell.
 
-The module `files` cannot define these names: it imports all kinds of experiments, but a measurement
-must depend only on the code of its own kind.
+The code that measures cells must not import these names from `files`, which imports all kinds of
+experiments: an edit of one kind would then repeat the measurements of all kinds.
 """
 
 from __future__ import annotations

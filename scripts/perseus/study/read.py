@@ -37,9 +37,9 @@ def read_study(
 
     `prices` is the default price list; the configuration may name another price list. Paths in the
     configuration are relative to `folder`. `most_cores` is the largest number of cores that a
-    server on the measuring machine can have, or None if unknown. The study leaves out settings of a
-    grid with more than `most_cores` cores. Raises ConfigError with all problems of the
-    configuration.
+    server on the measuring machine can have, or None if unknown. If a setting of a grid has more
+    than `most_cores` cores, the study leaves out this setting. Raises ConfigError with all problems
+    of the configuration.
     """
     try:
         plain = _plain(_with_new_names(raw))

@@ -17,8 +17,9 @@ from perseus.study.traces import TraceSource
 
 MINUTE_S: Final = 60.0
 AZURE_FUNCTIONS: Final = ("HashOwner", "HashApp", "HashFunction", "Trigger")
-"""First columns of an Azure Functions trace of 2019. The columns after these are minutes: 1, 2, …
-(AzureFunctionsDataset2019.md of github.com/Azure/AzurePublicDataset)."""
+"""First columns of an Azure Functions trace of 2019. Each further column (1, 2, …) has the number
+of invocations in one minute (AzureFunctionsDataset2019.md of
+github.com/Azure/AzurePublicDataset)."""
 
 MAX_COUNT: Final = 10**9
 """Largest accepted number of invocations in one minute: a larger number could overflow a sum."""
@@ -61,7 +62,7 @@ FORMATS: Final = (
     ),
 )
 """Known formats. If a file has the `columns` of several formats, Perseus uses the first of these
-formats."""
+formats in the list."""
 
 
 @dataclass(frozen=True)
@@ -84,8 +85,8 @@ class Recorded:
         return len(np.unique(self.starts_s[self.counts > 0])) < 2
 
     def expected(self, begin_s: float, end_s: float) -> NDArray[np.float64]:
-        """For each interval, return the expected number of its arrivals in [begin_s, end_s), shape
-        (n,)."""
+        """For each interval, return the expected number of its arrivals between the times `begin_s`
+        and `end_s`, shape (n,)."""
         if self.interval_s == 0:
             inside = ((self.starts_s >= begin_s) & (self.starts_s < end_s)).astype(float)
         else:
@@ -95,8 +96,8 @@ class Recorded:
         return np.asarray(self.counts * inside)
 
     def times_s(self, rng: np.random.Generator) -> NDArray[np.float64]:
-        """Return the times of all arrivals, in ascending order. Each arrival gets a random time
-        within its interval."""
+        """Return the times of all arrivals in seconds, in ascending order. Each arrival has a
+        random time within its interval."""
         starts_s = np.repeat(self.starts_s, self.counts)
         return np.sort(starts_s + self.interval_s * rng.random(len(starts_s)))
 
@@ -128,7 +129,7 @@ class Trace:
 
 
 def of_times(times_s: NDArray[np.float64]) -> Recorded:
-    """Return the arrivals at these ascending times.
+    """Return the recorded arrivals at the times `times_s`, which must be ascending.
 
     The duration of the recording is the time from the first to the last arrival, plus one mean gap.
 
@@ -144,7 +145,7 @@ def of_times(times_s: NDArray[np.float64]) -> Recorded:
 
 
 def read_trace(path: Path, source: TraceSource) -> Trace:
-    """Read the selected arrivals of a trace from the file `path`.
+    """Read the arrivals that `source` selects from the trace file `path`.
 
     The times in the file need not be sorted. The returned times are relative to the first request
     of the file, even if `source` does not select this request. Raises OSError if the file cannot be
@@ -177,9 +178,10 @@ def read_trace(path: Path, source: TraceSource) -> Trace:
 
 
 def read_named(folder: Path, source: TraceSource, *, needs_unit: bool) -> Trace:
-    """Read the selected arrivals of a trace whose path is relative to `folder`.
+    """Read the arrivals that `source` selects from a trace file. The path of the file is relative
+    to `folder`.
 
-    Raises TraceError for all problems that a user can correct, also if the file cannot be opened.
+    Raises TraceError for every problem that a user can correct, also if the file cannot be opened.
     If `needs_unit` is true, an ambiguous unit of the times also raises TraceError.
     """
     try:
@@ -208,7 +210,7 @@ def _of_minutes(file: TraceFile, where: Sequence[tuple[str, str]]) -> Recorded:
     """Return the number of requests in each minute, summed over the selected rows of an Azure
     Functions trace of 2019.
 
-    The file has one row for each function and trigger.
+    The file has one row for each combination of a function and a trigger.
     """
     import pyarrow as pa
     import pyarrow.compute as pc

@@ -23,8 +23,9 @@ class Runtime:
     `precisions` has the supported numeric precisions on each device. `python_backend` is true if
     scripts/backends has a Python backend for the runtime; the embedded server needs this backend.
     `native_backend` is true if the container images of NVIDIA contain a backend for the runtime.
-    `platform` is the name of this native backend, if its name differs from the runtime. `packages`
-    has the packages whose versions affect the Python backend.
+    `platform` is the name of this native backend. If `platform` is empty, the native backend has
+    the name of the runtime.
+    `packages` has the packages whose versions affect the Python backend.
     """
 
     title: str

@@ -53,9 +53,9 @@ class ScenarioSettings(Part):
     preset: PresetName | None = Field(
         default=None,
         description=(
-            "The amount of evidence for this scenario. With another preset than the preset of"
-            " `measurement` (the default), Perseus also measures the dedicated peaks of these"
-            " tenants with this preset, for the comparison with this scenario."
+            "The amount of evidence for this scenario. Default: the preset of `measurement`. With"
+            " another preset, Perseus also measures the dedicated peaks of these tenants with that"
+            " preset, so that the results are comparable."
         ),
     )
     grid: Grid | None = Field(

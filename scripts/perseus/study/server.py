@@ -45,10 +45,9 @@ class Server(Part):
     launcher: LauncherName = Field(
         default="embedded",
         description=(
-            "How Perseus starts the server. `embedded` starts the Triton of the"
-            " nvidia-pytriton wheel. `remote` uses a server that already runs"
-            " (docs/how-to/remote-servers.md). All other launchers start a container of NVIDIA"
-            " (docs/how-to/containers.md)."
+            "How Perseus starts the server. `embedded` starts the Triton of the nvidia-pytriton"
+            " wheel. `remote` uses a server that already runs (docs/how-to/remote-servers.md). All"
+            " other launchers start Triton in a container (docs/how-to/containers.md)."
         ),
     )
     image: Image | None = Field(
@@ -60,13 +59,14 @@ class Server(Part):
     )
     runtime: RuntimeName = Field(
         default="onnxruntime",
-        description="The backend that executes the networks inside Triton. `openvino` is for CPUs,"
-        " `tensorrt` for GPUs in a container.",
+        description="The backend that executes the networks inside Triton. `openvino` needs a CPU"
+        " server. `tensorrt` needs a GPU server in a container.",
     )
     cores: Cores = Field(
         description=(
             "Number of CPU cores to which Perseus pins the server; for a remote server, the number"
-            " of its cores. On this machine, the client needs at least one further core."
+            " of its cores. If the server runs on this machine, the client needs at least one"
+            " further core of this machine."
         ),
         examples=[1],
     )
@@ -110,7 +110,7 @@ class Server(Part):
 
     @property
     def served_gpus(self) -> tuple[int, ...]:
-        """Numbers of the GPUs inside the server. A server on this host numbers its own GPUs from
-        0."""
+        """Numbers of the GPUs as the server numbers them. A server on this host numbers its GPUs
+        from 0."""
         gpus = self.gpus or ()
         return gpus if self.remote else tuple(range(len(gpus)))

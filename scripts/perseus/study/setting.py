@@ -50,10 +50,10 @@ def is_variant(name: str) -> bool:
 
 
 def of_ceiling(server: str) -> str:
-    """Return the name of the measurement of the client ceiling that applies to a server.
+    """Return the name under which Perseus measures the client ceiling of a server.
 
-    All runtimes of a server share one measurement, because it uses a null model in place of a
-    network.
+    Servers that differ only in their runtime share one measurement, because the measurement uses a
+    null model (a model that does no work) in place of a network.
     """
     name, *parts = server.split(MARK)
     return MARK.join([name, *(part for part in parts if not part.startswith("runtime-"))])

@@ -39,8 +39,8 @@ _FOLLOWING: Final = re.compile(
     r"|scenarios\[(?P<k>\d+)\]\.experiments\[(?P<e>\d+)\]\.process"
     r" scenarios\[(?P=k)\]\.experiments\[(?P=e)\](\..*)?"
 )
-"""Pattern of "STAND_IN PROBLEM": the place of a stand-in, and the place of a problem that it may
-cause."""
+"""Pattern of "STAND_IN PROBLEM": the place of a stand-in, and the place of a problem that the
+stand-in may cause."""
 
 
 def stands_in(place: Place, stand_ins: Sequence[Place]) -> bool:
@@ -52,8 +52,8 @@ def stands_in(place: Place, stand_ins: Sequence[Place]) -> bool:
 def may_follow(place: Place, text: str, stand_ins: Sequence[Place]) -> bool:
     """Return whether a stand-in may be the only cause of a problem.
 
-    Perseus does not report a problem whose only cause may be a stand-in. If the problem has another
-    cause, Perseus reports the problem after the user corrects the invalid value.
+    Perseus does not report a problem whose only cause may be a stand-in. If the stand-in is not the
+    cause, Perseus reports the problem in the first run after the user corrects the invalid value.
     """
     return stands_in(place, stand_ins) or any(
         _asks_for(place, text, each) or _FOLLOWING.fullmatch(f"{path(each)} {path(place)}")
@@ -62,5 +62,6 @@ def may_follow(place: Place, text: str, stand_ins: Sequence[Place]) -> bool:
 
 
 def _asks_for(place: Place, text: str, stand_in: Place) -> bool:
-    """Return whether a problem asks for a key that the user has set to an invalid value."""
+    """Return whether the message `text` names the key that the stand-in replaced. The user has
+    written this key, but with an invalid value."""
     return place == stand_in[:-1] and f"{stand_in[-1]}:" in text

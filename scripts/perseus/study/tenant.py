@@ -29,7 +29,10 @@ class DynamicBatching(Part):
     )
     preferred_batch_sizes: tuple[BatchSize, ...] = Field(
         default=(),
-        description=("Batch sizes at which Triton executes a batch without further waiting."),
+        description=(
+            "Batch sizes in images. Triton executes a batch of one of these sizes without further"
+            " waiting."
+        ),
     )
 
 
@@ -73,9 +76,10 @@ class Tenant(Part):
     priority: Annotated[Whole, Field(ge=1, le=100)] | None = Field(
         default=None,
         description=(
-            "Priority in the rate limiter of Triton, which lets the tenants execute in turn on the"
-            " cores of the server. A tenant with priority 1 gets twice as many turns as a tenant"
-            " with priority 2. A tenant without a priority executes at any time."
+            "Priority of the tenant in the rate limiter of Triton. The rate limiter lets the"
+            " tenants with a priority execute in turn on the cores of the server. A tenant with"
+            " priority 1 gets twice as many turns as a tenant with priority 2. A tenant without a"
+            " priority executes at any time."
         ),
     )
     intra_op_threads: Threads | None = Field(
@@ -88,7 +92,7 @@ class Tenant(Part):
     preprocessing: PreprocessedBy | None = Field(
         default=None,
         description=(
-            "Who converts image files into tensors, for classification models of torchvision. With"
+            "For classification models of torchvision: who converts image files into tensors. With"
             " `server`, the client sends image files, and the server decodes, resizes and"
             " normalises the images. With `client`, the client converts all image files before the"
             " load, measures the CPU time of the conversion, and then sends the tensors. The image"
@@ -99,8 +103,8 @@ class Tenant(Part):
 
     @property
     def steps(self) -> tuple[str, ...]:
-        """Names of the Triton models through which a request passes; empty if it passes through
-        only one."""
+        """Names of the Triton models through which a request passes; empty if a request passes
+        through one Triton model only."""
         return steps(self.name, self.preprocessing)
 
     @property

@@ -39,7 +39,7 @@ class TraceError(ValueError):
 
 @dataclass(frozen=True)
 class TraceFile:
-    """A trace file of a known format. Perseus has read only its first row.
+    """A trace file of which Perseus has read only the format and the first row.
 
     `format` is a text such as "a CSV file". `columns` has the names of the columns, or the numbers
     of the columns if the file has no header. `first` has the fields of the first data row.
@@ -74,7 +74,7 @@ def open_trace(path: Path) -> TraceFile:
     TraceError if its content has no rows with columns."""
     import pyarrow as pa
 
-    with path.open("rb") as file:  # its errors are clearer than the errors of pyarrow
+    with path.open("rb") as file:  # errors of open() are clearer than errors of pyarrow
         if file.read(len(PARQUET)) == PARQUET:
             return _parquet(path)
     with pa.input_stream(str(path), compression="detect") as stream:
@@ -91,7 +91,7 @@ def open_trace(path: Path) -> TraceFile:
 
 
 def number(text: str) -> float:
-    """Return a text as a number, or NaN if it is no number."""
+    """Convert a text into a number; NaN if the text is no number."""
     try:
         return float(text)
     except ValueError:
@@ -99,7 +99,8 @@ def number(text: str) -> float:
 
 
 def moment(text: str) -> tuple[float, bool]:
-    """Return a date with a time as seconds since 1970, and whether the text names a time zone.
+    """Read a date with a time from `text`. Return the seconds since 1970, and whether the text
+    names a time zone.
 
     The function reads a date without a time zone as UTC. The seconds are NaN if the text is no ISO
     8601 date with a time.
@@ -153,7 +154,7 @@ def _json_lines(path: Path, head: str) -> TraceFile:
             f"{path} line 1: {head[:40]!r} is not a JSON object (write one object with named"
             " values per line)"
         )
-    # The reader parses only the selected columns, since other columns may mix types.
+    # The reader parses only the selected columns: other columns may have values of several types.
     kinds = {
         name: pa.float64() if isinstance(value, int | float) else pa.string()
         for name, value in row.items()
@@ -228,8 +229,8 @@ def _stripped(row: Sequence[str]) -> tuple[str, ...]:
 
 
 def _is_data(row: Sequence[str]) -> bool:
-    """Return whether a row is data, not a header. In a data row, all fields are numbers, or one
-    field is a date with a time."""
+    """Return whether a row has data and is not a header: all its fields are numbers, or at least
+    one field is a date with a time."""
     return all(number(text) == number(text) for text in row) or any(map(is_date, row))
 
 

@@ -30,7 +30,8 @@ TIME_NAMES: Final = (
     *("arrival", "arrivals", "arrivaltime", "arrivaltimestamp", "arrivedat", "starttime"),
     *("starttimestamp", "startedat", "createdat", "timeunix", "starttimeunix"),
 )
-"""Usual names of columns with times, in lower case, without unit and punctuation."""
+"""Usual names of columns with times. The names are in lower case and have neither a unit nor
+punctuation."""
 
 EPOCH_S: Final = (1e9, 1e10)
 """Perseus reads numbers in this range as seconds since 1970: from September 2001 to 2286."""
@@ -39,8 +40,9 @@ LATEST_S: Final = 1e11
 """Largest valid time in seconds since 1970 (the year 5138). A larger time means a wrong unit."""
 
 HOUR_S, NIGHT_HOURS, DISORDER_S = 3600.0, 4, 60.0
-"""At the end of summer time, clocks go back by HOUR_S before 4 o'clock (NIGHT_HOURS). Times that go
-back by at most DISORDER_S only mean that the lines of a log are not exactly sorted."""
+"""At the end of summer time, clocks go back by HOUR_S seconds, to a time before 4 o'clock
+(NIGHT_HOURS). If a time is at most DISORDER_S seconds before the previous time in the file, the
+clocks did not go back: the file is not exactly sorted."""
 
 BETWEEN_AUTUMNS_S: Final = 300 * 24 * HOUR_S
 
@@ -49,8 +51,8 @@ CLOCKS: Final = (
     *("Pacific/Auckland", "America/Santiago", "America/Havana", "Atlantic/Azores"),
     *("Africa/Cairo", "Asia/Beirut", "Asia/Jerusalem"),
 )
-"""Time zones in which clocks go back by one hour in autumn. Of several zones with the same day and
-hour of this change, the list has one."""
+"""Time zones in which clocks go back by one hour in autumn. If clocks in several zones go back on
+the same day at the same hour, the list has only one of these zones."""
 
 REPEATED_HOURS: Final = (0, 1, 2, 3, 23)
 """Hours of the day that clocks in at least one zone of CLOCKS show twice in autumn."""
@@ -111,8 +113,8 @@ def time_column(file: TraceFile, asked: str | None) -> str:
 
 
 def suggested(file: TraceFile) -> str:
-    """Return a line for the configuration that names a column with times, judged by the first row
-    of the file."""
+    """Guess the column with the times from the first row of the file. Return a line for the
+    configuration that names this column."""
     stamped = _stamped(file)
     pairs = zip(file.columns, file.first, strict=False)
     numbered = [name for name, text in pairs if number(text) == number(text)]
@@ -132,7 +134,7 @@ def _stamped(file: TraceFile) -> list[str]:
 
 
 def _unit_since_1970(first: float, last: float) -> str | None:
-    """Return the unit in which both numbers are times since 1970 (between 2001 and 2286), or
+    """Return the unit in which `first` and `last` are times since 1970 (between 2001 and 2286), or
     None."""
     units = (
         unit
@@ -145,8 +147,8 @@ def _unit_since_1970(first: float, last: float) -> str | None:
 def seconds(
     file: TraceFile, column: str, values: Any, stated: str | None, of_format: str | None
 ) -> tuple[NDArray[np.float64], Understood]:
-    """Return the times in a column in seconds, in the order of the file, and how Perseus
-    interpreted the column.
+    """Convert the times of a column into seconds. Return the seconds, in the order of the rows, and
+    how Perseus interpreted the column.
 
     `values` has the column as a pyarrow ChunkedArray. `stated` is the unit in the configuration,
     and `of_format` is the usual unit of the file format (None if unknown). Raises TraceError for
@@ -191,8 +193,8 @@ def _unit_of_numbers(numbers: NDArray[np.float64]) -> str | None:
 
 
 def _assumed(file: TraceFile, name: str, numbers: NDArray[np.float64]) -> Understood:
-    """Interpret numbers without a known unit as seconds, with a doubt if the median gap between
-    arrivals exceeds 1 s."""
+    """Interpret numbers without a known unit as seconds. If the median gap between arrivals then
+    exceeds 1 s, the result has a `doubt` about the unit."""
     ascending = np.sort(numbers[np.isfinite(numbers)])
     if len(ascending) < 2 or np.median(np.diff(ascending)) <= 1:
         return Understood(name, "s")
@@ -213,8 +215,8 @@ def _checked(
     understood: Understood,
     are_local: bool,
 ) -> tuple[NDArray[np.float64], Understood]:
-    """Return valid times, corrected for summer time if the times are local. Raises TraceError for
-    rows without a valid time."""
+    """Return the times. If the times are local, correct them for the end of summer time. Raises
+    TraceError for rows without a valid time."""
 
     def row(i: int) -> str:
         return f"row {file.first_row + i}: {str(values[i])[:40]!r}"
@@ -237,25 +239,26 @@ def _local(
     """Return times without a time zone, corrected for the hour that clocks repeat at the end of
     summer time.
 
-    The function recognises this hour only if all other times in the file are sorted.
+    The function recognises this hour by its times, which are earlier than the times before them. At
+    all other places, the times in the file must be sorted.
     """
     back = np.flatnonzero(np.diff(times_s) < -DISORDER_S) + 1
     hours = times_s[back] / HOUR_S % 24
     is_clock = (times_s[back] - times_s[back - 1] >= -HOUR_S) & (hours < NIGHT_HOURS)
     most = 1 + np.ptp(times_s) / BETWEEN_AUTUMNS_S
     if not len(back) or not is_clock.all() or len(back) > most:
-        note = "without a time zone: two equal hours in autumn count as one hour"
+        note = "without a time zone: the hour that clocks show twice in autumn is read as one hour"
         doubt = _doubled_hour(path, times_s)
         return times_s, Understood(understood.column, "dates", note, doubt)
     put_back = np.zeros(len(times_s))
     put_back[back] = HOUR_S
-    note = "without a time zone: two equal hours in autumn count as two hours"
+    note = "without a time zone: the hour that clocks show twice in autumn is read as two hours"
     return times_s + np.cumsum(put_back), Understood(understood.column, "dates", note)
 
 
 def _doubled_hour(path: Path, times_s: NDArray[np.float64]) -> str:
-    """Check times without a time zone. Return a doubt if an hour that some clocks show twice has
-    too many requests, and otherwise an empty text.
+    """Check times without a time zone. If an hour that some clocks show twice has too many
+    requests, return a message; otherwise an empty text.
 
     The hour has too many requests if their number is more than 1.5 times the mean of the hours
     before and after, and the difference is significant.
@@ -274,9 +277,10 @@ def _doubled_hour(path: Path, times_s: NDArray[np.float64]) -> str:
             end = begin + timedelta(hours=1)
             return (
                 f"{path} has {requests[i]:,.0f} requests from {begin:%Y-%m-%d %H:%M} to"
-                f" {end:%H:%M}, but {around[i]:,.0f} per hour before and after. Clocks show this"
-                f" hour twice ({zone}), and the file does not distinguish both hours. Write times"
-                f" with their offset, such as {begin:%Y-%m-%dT%H:%M:%S}+01:00, or Z for UTC"
+                f" {end:%H:%M}, but a mean of {around[i]:,.0f} in the hours before and after."
+                f" Clocks show this hour twice ({zone}), and the file does not state which of the"
+                " two hours its times mean. Write times with their offset, such as"
+                f" {begin:%Y-%m-%dT%H:%M:%S}+01:00, or Z for UTC"
             )
     return ""
 

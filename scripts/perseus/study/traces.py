@@ -25,9 +25,9 @@ class TraceSource(Part):
     column: FileName | None = Field(
         default=None,
         description=(
-            "The column with the times. Default: the only column, the only column with a usual name"
-            " for times, or the only column with dates or times since 1970. If several columns fit,"
-            " you must name the column."
+            "The column with the times. Default: the only column of the file; otherwise, the only"
+            " column with a usual name for times; otherwise, the only column with dates or times"
+            " since 1970. In all other cases, you must name the column."
         ),
     )
     unit: Literal["s", "ms", "us", "ns"] | None = Field(
@@ -41,8 +41,8 @@ class TraceSource(Part):
     where: dict[Text, Annotated[Text | Whole, Field(description="text or a whole number")]] = Field(
         default={},
         description=(
-            "A filter such as `{Model: GPT-4}`: Perseus uses only the rows with this value in this"
-            " column."
+            "A filter of rows: `{Model: GPT-4}` selects the rows with the value GPT-4 in the column"
+            " Model."
         ),
     )
 

@@ -1,6 +1,6 @@
 """Define the names of a tenant's Triton models, and of a tenant's files in a model repository.
 
-Usually, a tenant has one Triton model, the network, with the name of the tenant. If the server
+Usually, a tenant has one Triton model: the network, with the name of the tenant. If the server
 preprocesses images, the Triton model with the name of the tenant is an ensemble of two more Triton
 models: the preprocessing and the network. The names of these two models contain a dot, unlike the
 names of tenants.
@@ -21,8 +21,8 @@ version folder of an ensemble, although an ensemble has no model file."""
 
 
 def steps(tenant: str, preprocessing: PreprocessedBy | None) -> tuple[str, ...]:
-    """Return the names of the Triton models through which a request passes, in order; empty if it
-    passes through only one."""
+    """Return the names of the Triton models through which a request passes, in order; empty if a
+    request passes through one Triton model only."""
     return (f"{tenant}.preprocess", f"{tenant}.network") if preprocessing == "server" else ()
 
 

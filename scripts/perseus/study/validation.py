@@ -56,7 +56,8 @@ def validated(raw: Json) -> tuple[Definition | None, list[str], list[Place]]:
         try:
             return Definition.model_validate(value), list(problems), stand_ins
         except ValidationError as error:
-            # The function does not report errors at stand-ins of an earlier round.
+            # The user did not write the stand-ins, so the function reports no errors at stand-ins
+            # of an earlier round.
             found = [(place_of(e["loc"], value), e) for e in error.errors()]
             for place, each in sorted(found, key=lambda pair: [*map(str, pair[0])]):
                 if not (stands_in(place, stand_ins) or _repeats_one(each, place, raw, stand_ins)):
@@ -78,15 +79,15 @@ def _repeats_one(error: Json, place: Place, raw: Json, stand_ins: Sequence[Place
 def place_of(loc: Sequence[str | int], raw: Json) -> Place:
     """Return the place in the configuration of an error that pydantic reports.
 
-    Pydantic's `loc` also contains the kind of an experiment and the branch of a union, which the
-    function removes.
+    Pydantic's `loc` has two parts that are not in the configuration: the kind of an experiment, and
+    the branch of a union. The function removes both parts.
     """
     place: list[str | int] = []
     at: Json = raw
     for before, part in zip(("", *loc), loc, strict=False):
         is_experiment = isinstance(before, int) and place[-2:-1] == ["experiments"]
         if is_experiment and isinstance(at, Mapping) and part == at.get("kind"):
-            continue  # a key after the kind may have the same name
+            continue  # leave out the kind, but not a later key of the same name
         if isinstance(part, str) and not isinstance(at, Mapping):
             break  # this part is the branch of a union
         place.append(part)
@@ -126,14 +127,14 @@ class DefinitionSchema:
         return part if resolved is part else resolved | own
 
     def _part(self, place: Place, raw: Json) -> dict[str, Json]:
-        """Return the part of the schema for a place in the configuration, with unresolved
-        references."""
+        """Return the part of the schema for a place in the configuration. The function does not
+        resolve the references of this part."""
         part = self._root
         for i, step in enumerate(place):
             part = self._resolved(part, _at(raw, place[:i]))
             if isinstance(step, int):
                 part = part.get("items", {})
-            else:  # keys that the user names have a part of their own
+            else:  # for keys that the user names, the schema has one part
                 of_any = part.get("additionalProperties") or {}
                 part = part.get("properties", {}).get(step, of_any)
         return part
@@ -149,9 +150,9 @@ class DefinitionSchema:
             known = isinstance(kind, str) and kind in kinds
             return self._resolved({"$ref": kinds[kind]}, value) if known else {}
         choices = [each for each in part.get("anyOf", []) if each.get("type") != "null"]
-        if isinstance(value, Mapping) and len(choices) > 1:  # the other branch is text
+        if isinstance(value, Mapping) and len(choices) > 1:  # the other choice is text
             choices = [each for each in choices if "$ref" in each]
-        if len(choices) == 1:  # the other branch is null
+        if len(choices) == 1:  # the other choice is null
             return self._resolved(choices[0], value)
         return part
 
@@ -166,7 +167,7 @@ def _schema() -> DefinitionSchema:
     return DefinitionSchema(Definition.model_json_schema())
 
 
-# In words
+# Messages about invalid values
 
 
 def _explain(place: Place, error: Any, raw: Json) -> Iterator[str]:
@@ -218,7 +219,7 @@ def _explain(place: Place, error: Any, raw: Json) -> Iterator[str]:
 
 
 def _of_url(key: str, value: str) -> str:
-    """Return the problem of a value that is a URL but must be an address."""
+    """Return the message about a value that is a URL but must be an address."""
     if key == "metrics":
         return "is not a URL of metrics (use http://host:port/path)"
     address = value.partition("://")[2].lstrip("/").partition("/")[0]
@@ -227,7 +228,7 @@ def _of_url(key: str, value: str) -> str:
 
 
 def _unknown(place: Place, raw: Json) -> str:
-    """Return the problem of a key that is unknown at this place or belongs to another kind of
+    """Return the message about a key that is unknown at this place or belongs to another kind of
     experiment."""
     key, parent = str(place[-1]), _schema().at(place[:-1], raw)
     if len(place) > 2 and place[-3] == "experiments":
@@ -255,7 +256,6 @@ def _not_text(place: Place, value: Json) -> Iterator[tuple[Place, Json]]:
 
 
 def _of_text(value: Json) -> Json:
-    """Return the configuration without keys that are not text."""
     if isinstance(value, Mapping):
         return {key: _of_text(part) for key, part in value.items() if isinstance(key, str)}
     return [_of_text(part) for part in value] if isinstance(value, list) else value
@@ -270,7 +270,7 @@ def _quoted(key: Json) -> str:
 
 
 def _left_empty(place: Place, value: Json, raw: Json) -> Iterator[Place]:
-    """Yield the places of keys without a value, which pydantic would treat as absent keys."""
+    """Yield the place of each key without a value. Pydantic would treat such keys as absent."""
     items = value.items() if isinstance(value, Mapping) else ()
     for key, part in items if items else enumerate(value if isinstance(value, list) else ()):
         inside = (*place, key)
@@ -316,7 +316,7 @@ def _repair(raw: Json, place: Place, kind: str) -> Place | None:
     if kind == "default_factory_not_called" or not place:
         return None
     if kind == "too_short" and not _is_short(_at(raw, place), _schema().at(place, raw)):
-        return None  # stand-ins for its items make the list long enough
+        return None  # stand-ins for the items make the list long enough
     if kind in ("union_tag_not_found", "union_tag_invalid"):
         place = (*place, "kind")
     if kind == "twice" and place[-1] == "servers":

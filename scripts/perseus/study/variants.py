@@ -1,5 +1,5 @@
-"""Make the variants of a scenario with a grid. A variant is a scenario and a server with one
-setting of the grid.
+"""Make the variants of a scenario with a grid. A variant applies one setting of the grid to the
+scenario and to one of its servers.
 
 The names of servers, tenants and scenarios get the changed values as a suffix, such as
 `cpu1~runtime-openvino` or `squeezenet1_1~instances-2`. Thus, equal names mean equal settings in all
@@ -24,9 +24,9 @@ MAX_LISTED = 5
 
 @dataclass(frozen=True)
 class Variant:
-    """A scenario and a server with one setting of a grid.
+    """One setting of a grid, and the scenario and the server with this setting.
 
-    `why_not` says why the variant cannot be measured, and is empty otherwise.
+    `why_not` says why Perseus cannot measure the variant; empty if Perseus can measure it.
     """
 
     setting: Setting
@@ -96,7 +96,7 @@ def _variant(
 
 
 def _own(tenant: Tenant, model: Model, server: Server) -> Setting:
-    """Return the settings of a tenant as the configuration states them outside the grid."""
+    """Return the settings that a tenant has without the grid."""
     batching = tenant.dynamic_batching
     return {
         "precision": tenant.precision or model.precision,
@@ -109,8 +109,6 @@ def _own(tenant: Tenant, model: Model, server: Server) -> Setting:
 
 
 def _changed(setting: Setting, own: Setting) -> dict[str, Value]:
-    """Return the values of a setting that differ from `own`, the configured values outside the
-    grid."""
     return {key: value for key, value in setting.items() if own.get(key, value) != value}
 
 

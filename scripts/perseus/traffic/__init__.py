@@ -1,5 +1,2 @@
-"""Send the requests of tenants: send times, contents, transport, and outcomes.
-
-The input is a running server and an arrival process. The output is the times and the status of
-every request.
-"""
+"""Send the requests of tenants to a running server, at times from an arrival process, and record
+the times and the outcome of every request."""

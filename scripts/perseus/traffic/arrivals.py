@@ -1,9 +1,8 @@
-"""Draw the send times of a window from an arrival process, before the window starts.
+"""Draw the send times of a window from an arrival process before the window starts.
 
-If a client computed each send time from the previous send, the send times would drift. Therefore
-every arrival process returns send times relative to the start of the window. Evenly spaced arrivals
-hide queueing, so the default process is Poisson (docs/explanation/load.md). `study.recorded` reads
-traces.
+Every arrival process returns send times relative to the start of the window. If a client instead
+computed each send time from the previous send, delays would add up. Evenly spaced arrivals hide
+queueing, so the default process is Poisson (docs/explanation/load.md).
 """
 
 from __future__ import annotations
@@ -21,8 +20,9 @@ from perseus.traffic.renewal import GammaGaps
 class Arrivals:
     """An arrival process.
 
-    `cv` is the coefficient of variation of the gaps, for the gamma process only. `gaps_s` contains
-    the gaps of a recorded trace, for the trace process only (see `study.recorded`).
+    `cv` is the coefficient of variation of the gaps between arrivals, for the gamma process only.
+    `gaps_s` contains the gaps of a recorded trace in seconds, for the trace process only (see
+    `study.recorded`).
     """
 
     process: Literal["poisson", "constant", "gamma", "trace"] = "poisson"
@@ -32,7 +32,8 @@ class Arrivals:
     def times_s(
         self, rate_rps: float, duration_s: float, rng: np.random.Generator
     ) -> NDArray[np.float64]:
-        """Return send times in [0, duration_s), ascending; empty if the rate is 0.
+        """Return ascending send times in [0, duration_s), in seconds since the start of the window;
+        empty if the rate is 0.
 
         Raises ValueError if the rate or the duration is negative or not finite.
         """
@@ -62,11 +63,11 @@ class Arrivals:
 def _replayed(
     gaps: NDArray[np.float64], duration: float, rng: np.random.Generator
 ) -> NDArray[np.float64]:
-    """Return the arrival times in [0, duration) of a trace that repeats endlessly, from a random
-    position in the trace.
+    """Repeat a trace endlessly, and return the arrival times in an interval of length `duration`
+    that begins at a random position in the trace.
 
-    The unit of all times is the mean gap of the trace. One mean gap separates the end of the trace
-    from its next repetition.
+    The unit of all times is the mean gap of the trace. A gap of the mean length separates the end
+    of the trace from the next repetition of the trace.
     """
     times = np.cumsum(np.append(gaps / gaps.mean(), 1.0))
     circle, start = times[-1], rng.uniform(0, times[-1])
@@ -76,6 +77,6 @@ def _replayed(
 
 
 def stream(seed: int, repeat: int, tenant: int) -> np.random.Generator:
-    """Return the random generator of one tenant in one repeat. Different generators are
-    independent."""
+    """Return the random generator of one tenant in one repeat, independent of the generators of all
+    other tenants and repeats."""
     return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(repeat, tenant)))

@@ -1,7 +1,8 @@
-"""Send the load of a tenant from separate processes, pinned to other cores than the server.
+"""Send the requests of a tenant from separate processes, which are pinned to other CPU cores than
+the server.
 
-Each process runs `sender`. A sender keeps only four arrays per window, and returns copies of the
-arrays on request, also during the window.
+Each process runs `sender`. A sender keeps only four arrays per window. If this process asks for the
+arrays, the sender returns copies of the arrays, even during the window.
 """
 
 from __future__ import annotations
@@ -37,8 +38,8 @@ class ClientError(RuntimeError):
 
 
 def sequential_ms(route: Route, count: int, limit_s: float) -> NDArray[np.float64]:
-    """Return the latencies in ms of up to `count` requests, sent one after another without other
-    load, for up to `limit_s` seconds.
+    """Send up to `count` requests one after another, without other load, and return their latencies
+    in ms. After `limit_s` seconds, the function sends no further request.
 
     Raises ClientError if a request fails.
     """
@@ -51,16 +52,16 @@ def sequential_ms(route: Route, count: int, limit_s: float) -> NDArray[np.float6
                 transport.infer(len(latencies), timeout_s=60)
                 latencies.append((time.monotonic_ns() - start_ns) / 1e6)
     except RequestFailedError as error:
-        raise ClientError(f"a single request, sent before the load, failed: {error}") from error
+        raise ClientError(f"a single request failed before the load began: {error}") from error
     return np.array(latencies)
 
 
 def processes_each(chosen: int | None, cores: Sequence[int], tenants: int) -> int:
     """Return the number of client processes of each tenant.
 
-    If `chosen` is None, all tenants together get one process per core. More processes than cores
-    would only share the cores. With fewer processes than cores, the client could not use all cores,
-    because one process uses at most one core.
+    If `chosen` is None, the tenants get equal parts of the cores `cores`, and each tenant gets one
+    process for each of its cores, but at least one process. A process uses at most one core.
+    Therefore a client with fewer processes than cores could not use all cores.
     """
     return chosen or max(1, len(cores) // tenants)
 
@@ -68,11 +69,10 @@ def processes_each(chosen: int | None, cores: Sequence[int], tenants: int) -> in
 class Client:
     """The client processes of a tenant; a context manager.
 
-    The client distributes the requests over the processes in turn, so that the processes together
-    send the planned load. The client merges the results of the processes in the order of the
-    intended send times. `steps` contains the names of the Triton models that process a request one
-    after another, if there are several. Raises ClientError if a process has no connection, ends, or
-    does not respond within 30 s. After a ClientError, every later call also raises ClientError.
+    The client assigns the requests to the processes in turn. If several Triton models process each
+    request one after another, `steps` contains their names. Raises ClientError if a process cannot
+    connect, ends, or does not respond within 30 s. After a ClientError, all later calls also raise
+    ClientError.
     """
 
     def __init__(
@@ -104,22 +104,20 @@ class Client:
         self._stack.close()
 
     def start(self, start_ns: int, offsets_s: NDArray[np.float64]) -> None:
-        """Start an open-loop window, which sends requests at start_ns + offsets_s."""
+        """Start an open-loop window. The client sends the requests at the times start_ns +
+        offsets_s."""
         intended_ns = start_ns + np.round(offsets_s * 1e9).astype(np.int64)
         for i, process in enumerate(self._processes):
             process.send("open", intended_ns[i :: len(self._processes)])
 
     def start_closed(self, start_ns: int, seconds: float, concurrency: int) -> None:
-        """Start a closed-loop window with `concurrency` requests in flight for `seconds`.
-
-        The intended send time of each request is its actual send time.
-        """
+        """Start a closed-loop window with `concurrency` requests in flight for `seconds`."""
         end_ns, count = start_ns + round(seconds * 1e9), len(self._processes)
         for i, process in enumerate(self._processes):
             process.send("closed", start_ns, end_ns, len(range(i, concurrency, count)))
 
     def look(self, until_ns: int) -> Snapshot:
-        """Return the current state of the requests with an intended send time before `until_ns`."""
+        """Return the present state of all requests with an intended send time before `until_ns`."""
         for process in self._processes:
             process.send("look", until_ns)
         seen: list[Snapshot] = [process.receive() for process in self._processes]
@@ -129,16 +127,18 @@ class Client:
         )
 
     def silent_s(self) -> float:
-        """Return the seconds since the last response, if requests are in flight; 0 otherwise."""
+        """Return the largest result of `loops.silent_s` over all processes of this client, in
+        seconds."""
         for process in self._processes:
             process.send("silence")
         return max(process.receive() for process in self._processes)
 
     def stop(self, patience_s: float, idle_s: float = 20.0) -> None:
-        """Stop sending, and end the window. `result` returns the outcome.
+        """Stop sending, so that `result` can return the result of the window.
 
-        The client waits up to `patience_s` for responses, and cancels all requests that still have
-        no response. Then the client waits up to `idle_s` until the server has worked off its queue.
+        Each client process waits up to `patience_s` seconds for responses, and cancels all requests
+        that still have no response. After a cancellation or a time-out, the process then waits up
+        to `idle_s` seconds until the server has worked off its queue.
         """
         for process in self._processes:
             process.send("stop", patience_s, idle_s)
@@ -179,10 +179,10 @@ class _Process:
             pass_fds=[theirs.fileno()],
             env=os.environ | {"PYTHONPATH": os.pathsep.join(_module_folders())},
             stdin=subprocess.DEVNULL,
-            # A closing terminal sends a signal to the whole process group of the parent. In the
-            # same group, this process would end first, and the parent would report a dead client.
-            # A new session would change the shares of CPU time, which the kernel divides between
-            # sessions.
+            # A closing terminal sends a signal to the whole process group of the parent. If the
+            # sender were in this group, it would end first, and the parent would report a dead
+            # client. A new session for the sender would change its share of CPU time, because the
+            # kernel divides CPU time between sessions.
             process_group=0,
         )
         theirs.close()
@@ -212,7 +212,8 @@ class _Process:
     def receive(self, more_s: float = 0.0) -> Any:
         try:
             if not self._pipe.poll(ANSWER_S + more_s):
-                # Close the pipe: a late response would count as the response to the next command.
+                # Close the pipe, since a late response would count as the response to the next
+                # command.
                 self._pipe.close()
                 self._fate = "does not answer"
                 raise self._lost()
@@ -228,7 +229,6 @@ class _Process:
 
 
 def _merged(parts: Sequence[Requests]) -> Requests:
-    """Return the requests of several senders, in the order of their intended send times."""
     columns = [
         np.concatenate([getattr(part, name) for part in parts])
         for name in ("intended_ns", "sent_ns", "done_ns", "status")

@@ -1,4 +1,4 @@
-"""Open the transport of a route. The module imports only the code of the route's protocol."""
+"""Connect to the server of a route over gRPC or HTTP, and import only the code of this protocol."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from perseus.traffic.transport import Transport
 
 
 def connect(route: Route) -> Transport:
-    """Return a transport as a context manager.
+    """Return the transport for a route, which connects when its context begins.
 
-    Entering the context raises RequestFailedError if there is no connection within 5 s.
+    The transport raises RequestFailedError if it cannot connect within 5 s.
     """
     module = import_module(f"perseus.traffic.{route.protocol}_transport")
     return cast(Transport, module.TRANSPORT(route))

@@ -1,5 +1,5 @@
-"""Send requests over gRPC. All requests are serialised in advance, so protobuf uses no time per
-request.
+"""Send requests over gRPC. All requests are serialised in advance, so protobuf costs no time when a
+request is sent.
 
 Perseus has its own HTTP/2 client: grpcio used about twice as much CPU time, and the threads of
 grpcio delayed sends (docs/evidence/benchmarks.md, "The client"). The protocol is described in
@@ -111,7 +111,7 @@ class GrpcTransport:
             else:
                 error_text = self._access.hide(f"{code.name}: {message}")
                 answered(done_ns, _STATUS.get(code, Status.ERROR), error_text)
-        finally:  # delete last: without requests in flight, readers must see all results
+        finally:  # delete last: when `in_flight` is 0, readers must see all results
             del self._calls[number]
 
     def cancel(self) -> None:
@@ -142,7 +142,7 @@ TRANSPORT: Final = GrpcTransport
 
 
 def outcome(call: Call, how: End, why: str) -> tuple[StatusCode, str]:
-    """Return the outcome of a call as a status of gRPC, with a message."""
+    """Return the gRPC status of an ended call, and its error message."""
     if how is not End.ANSWERED:
         return _ENDS[how], why
     if call.reset_code is not None:
@@ -166,8 +166,8 @@ def outcome(call: Call, how: End, why: str) -> tuple[StatusCode, str]:
 
 
 def too_large(message: str) -> str:
-    """Return the server's message, or a clearer message if the server refused a request as too
-    large: the size of the request, and the largest accepted size."""
+    """If the server's message says that a request is too large, return a clearer message with its
+    size and the largest accepted size; otherwise return the server's message."""
     if sizes := re.search(r"larger than max \((\d+) vs\.? (\d+)\)", message):
         has, most = map(int, sizes.groups())
         return (

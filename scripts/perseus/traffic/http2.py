@@ -1,7 +1,7 @@
 """Implement HTTP/2 for a gRPC client (RFC 9113), without sockets.
 
-Callers pass in the bytes from the server, and get the ended requests and the bytes to send. For
-received data, the client always allows the largest flow-control window. The client writes header
+Callers pass in the bytes from the server, and get the ended requests and the bytes to send. The
+flow-control window for received data always has the largest allowed size. The client writes header
 fields without a dynamic table, and announces a table of size 0, so that the server uses no dynamic
 table either.
 """
@@ -75,7 +75,7 @@ class Stream:
 
 
 def header_block(fields: Iterable[tuple[str, str]]) -> bytes:
-    """Return header fields in the format of a request, without a dynamic table."""
+    """Encode the header fields of a request, without a dynamic table."""
     return Encoder().encode([(name, value, True) for name, value in fields], huffman=False)
 
 
@@ -99,8 +99,7 @@ class Http2(Generic[S]):
         self.greeted = False
         """Whether the server has confirmed that it speaks HTTP/2."""
         self.leaving = ""
-        """Reason for which the server accepts no new streams on this connection; empty if the
-        server accepts streams."""
+        """Reason why this connection accepts no new streams; empty if it accepts new streams."""
         self._waiting: deque[S] = deque()
         self._open: dict[int, S] = {}
         self._uploads: list[S] = []
@@ -121,11 +120,12 @@ class Http2(Generic[S]):
     # Sending
 
     def send(self, stream: S) -> None:
-        """Queue a request. The client sends the request as soon as the server accepts it."""
+        """Queue a request. The client sends the request as soon as the server accepts a further
+        request."""
         self._waiting.append(stream)
 
     def end(self, stream: S) -> bool:
-        """Cancel a request. Return whether the request was still in flight or queued."""
+        """Cancel a request. Return whether the request was in flight or queued before this call."""
         if self._open.get(stream.number) is stream:
             self._close(stream)
             self._reset(stream, CANCEL)
@@ -152,8 +152,9 @@ class Http2(Generic[S]):
         return bool(self._open)
 
     def to_send(self) -> list[Buffer]:
-        """Return the bytes to send next; empty if the server accepts no bytes now."""
-        if not (self._to_say or self._waiting or self._uploads):  # usual after a response
+        """Return the bytes to send next; empty if there is nothing to send, or if the server
+        accepts no bytes now."""
+        if not (self._to_say or self._waiting or self._uploads):  # the usual case after a response
             return []
         parts, self._to_say = self._to_say, []
         if self._next > MAX_31_BITS:
@@ -299,7 +300,8 @@ class Http2(Generic[S]):
             self._has_ended(stream)
 
     def _send_again(self, stream: S) -> None:
-        """Send a request again from its beginning, before the waiting requests."""
+        """Queue a request again. The client sends this request from its beginning, and before all
+        waiting requests."""
         self._close(stream)
         stream.number, stream.unsent = 0, stream.body
         self._waiting.appendleft(stream)
@@ -332,8 +334,9 @@ class Http2(Generic[S]):
         self._to_say += _frame(SETTINGS, ACK, 0, b"")
 
     def _goaway(self, payload: bytes) -> None:
-        """Handle a GOAWAY frame, in which the server announces the end of the connection. Requests
-        that the server has not processed wait for another connection."""
+        """Handle a GOAWAY frame, in which the server announces the end of the connection. Queue the
+        requests that the server has not processed. The caller sends these requests over another
+        connection."""
         last, code, debug_data = (
             _whole(payload[:4]) & MAX_31_BITS,
             _whole(payload[4:8]),

@@ -1,8 +1,9 @@
 """Send requests over HTTP/2 from any thread, over one connection at a time.
 
-The thread that sends a request also writes it, so that the request leaves at once. One other thread
-writes the remaining bytes, reads responses, calls the callbacks of the requests, ends requests
-after their deadline, and connects again after a lost connection.
+The thread that calls `send` writes the request to the socket itself, so that the request leaves at
+once. The client's own thread writes bytes that the socket did not accept at once, reads responses,
+and calls the callbacks of the requests. This thread also ends requests after their deadline, and
+connects again after a lost connection.
 """
 
 from __future__ import annotations
@@ -124,15 +125,16 @@ class Http2Client:
         return connected, http2
 
     def _write_first(self) -> None:
-        """Write bytes now, unless the client's thread still has bytes to write. In this case, the
-        client's thread also writes the new bytes."""
+        """Write bytes now. If the client's thread still has earlier bytes to write, leave the new
+        bytes to this thread."""
         if not self._unwritten:
             self._write()
             if self._unwritten:
                 os.eventfd_write(self._wake, 1)
 
     def _write(self) -> None:
-        """Write as many bytes as the server and the system accept; requires the lock."""
+        """Write as many bytes as the server and the system accept. The caller must hold the
+        lock."""
         to = self._socket
         while to is not None and (self._unwritten or self._more()):
             try:
@@ -175,8 +177,9 @@ class Http2Client:
     def _connect_again(self) -> None:
         """Connect again after the end of a connection.
 
-        After a lost connection, the client refuses requests until it is connected again: a port may
-        accept connections even if no server listens behind it. If the server announced the end of
+        After a lost connection, the client refuses requests until it is connected again. These
+        requests do not wait, because an attempt to connect may take seconds: a port may accept
+        connections even if no server listens behind the port. If the server announced the end of
         the connection, the requests wait for the new connection.
         """
         with ThreadPoolExecutor(1) as pool:
@@ -192,8 +195,8 @@ class Http2Client:
         self._send_again(waiting)
 
     def _serve(self) -> bool:
-        """Serve requests until the client closes, or the server accepts no more requests. Return
-        whether the server responded to a request.
+        """Write requests and read responses until the client closes, or the server accepts no more
+        requests. Return whether the server responded to any request.
 
         Raises OSError and Http2Error if the connection is lost.
         """
@@ -237,7 +240,8 @@ class Http2Client:
             self._end(call, End.LATE, "no response in time")
 
     def _disconnect(self) -> list[Call]:
-        """Return the requests in flight. All later requests wait for another connection."""
+        """Close the connection, and return all requests that have not ended. Later requests wait
+        for the next connection."""
         with self._lock:
             if self._socket is not None:
                 self._socket.close()
@@ -246,7 +250,6 @@ class Http2Client:
         return calls
 
     def _send_again(self, calls: Iterable[Call]) -> None:
-        """Send requests again that the server did not process over the previous connection."""
         for call in calls:
             self.send(call)
 

@@ -1,10 +1,10 @@
 """Send requests over HTTP in Triton's binary tensor protocol. A JSON header describes the tensors,
 and the bytes of the tensors follow.
 
-If the server lacks the binary extension, the tensors are JSON in both directions. An asyncio loop
-in its own thread sends the requests and reads the responses. Senders pass their requests to the
-loop. Therefore the time that a request waits for the loop is part of its latency, not of its send
-lag. The protocol is described in
+If the server lacks the binary extension, the tensors of requests and responses are JSON. An asyncio
+loop in its own thread sends the requests and reads the responses. The send time of a request is the
+time at which the sender passes the request to this loop. Therefore the time that a request waits
+for the loop is part of its latency, not of its send lag. The protocol is described in
 https://github.com/triton-inference-server/server/blob/main/docs/protocol/extension_binary_data.md.
 """
 
@@ -121,7 +121,7 @@ class HttpTransport:
         else:
             reply = task.result()
             answered(reply.done_ns, reply.status, self._access.hide(reply.message))
-        # Delete the task last: without requests in flight, readers must see all results.
+        # Delete the task last: when `in_flight` is 0, readers must see all results.
         del self._tasks[number]
 
     def cancel(self) -> None:
@@ -182,7 +182,8 @@ def _reply(answer: aiohttp.ClientResponse, body: bytes) -> Reply:
 
 
 def serialise(inputs: Inputs, outputs: Sequence[str] = (OUTPUT,)) -> tuple[bytes, int]:
-    """Return the body of a request, and the length of its JSON part."""
+    """Return the body of a request whose tensors are binary, and the length of the JSON part of
+    this body in bytes."""
     described = {
         "inputs": [
             {
@@ -201,7 +202,7 @@ def serialise(inputs: Inputs, outputs: Sequence[str] = (OUTPUT,)) -> tuple[bytes
 
 
 def serialise_json(inputs: Inputs, outputs: Sequence[str] = (OUTPUT,)) -> tuple[bytes, int]:
-    """Return the body of a request with tensors as JSON, and the length of the body."""
+    """Return the body of a request whose tensors are JSON, and the length of this body in bytes."""
     described = {
         "inputs": [
             {

@@ -1,5 +1,5 @@
-"""Send the requests of a window, either in an open loop, with send times drawn in advance, or in a
-closed loop."""
+"""Send the requests of a window in an open loop or in a closed loop. In an open loop, the send
+times are drawn in advance."""
 
 from __future__ import annotations
 
@@ -18,15 +18,16 @@ from perseus.traffic.requests import Requests, Status
 from perseus.traffic.transport import Transport
 
 MAX_RPS = 50_000
-"""Largest rate of a closed loop in requests/s, which is more than one process can send."""
+"""Upper bound of the rate of a closed loop in requests/s. One process cannot send requests at this
+rate."""
 DOZE_NS = 50_000_000  # time between two checks whether the window ends
 FIRST_BACK_OFF_NS: Final = 10_000_000
 LONGEST_BACK_OFF_NS: Final = 1_000_000_000
 
 
 class LoadLoop:
-    """The requests of one window. The sender and the transport write times and outcomes into the
-    requests, and any thread may read the requests."""
+    """The requests of one window. The sender and the transport record the times and outcomes of the
+    requests, and any thread may read these records."""
 
     def __init__(self, intended_ns: NDArray[np.int64]) -> None:
         n = len(intended_ns)
@@ -37,7 +38,7 @@ class LoadLoop:
         self._stopped = threading.Event()
         self._left = threading.Event()
         self.errors: dict[str, str] = {}
-        """First error message for each status, by the name of the status."""
+        """The first error message among the requests of each status, by the name of the status."""
 
     def offer(self, transport: Transport) -> None:
         """Send the requests until all requests are sent, or until another thread stops the loop."""
@@ -72,11 +73,11 @@ class LoadLoop:
         )
 
     def _known(self) -> NDArray[np.int64]:
-        """Return the intended send times of all requests so far."""
         return self._intended_ns
 
     def _wait_until(self, time_ns: int) -> bool:
-        """Wait until `time_ns`. Return False if the window ended before this time."""
+        """Wait until `time_ns`. Return False if another thread stopped the loop before
+        `time_ns`."""
         while (wait_ns := time_ns - time.monotonic_ns()) > 0:
             if self._stopped.is_set():
                 return False
@@ -92,11 +93,11 @@ class LoadLoop:
 
 
 def silent_s(requests: Requests, now_ns: int) -> float:
-    """Return the seconds since the last response, if requests are in flight; 0 otherwise.
+    """Return the seconds for which the server has sent no response although requests are in flight;
+    0 without requests in flight.
 
     If the oldest request in flight was sent after the last response, the result is the time since
-    the send of this request. The function treats a request that timed out after the last response
-    as in flight.
+    the send of this request. A request that timed out after the last response counts as in flight.
     """
     given = np.isin(requests.status, [Status.OK, Status.REFUSED, Status.ERROR])
     last_ns = int(requests.done_ns[given].max(initial=0))
@@ -143,7 +144,8 @@ class ClosedLoop(LoadLoop):
         self._count = 0
         self._turn = threading.Lock()
         self._refused = queue.SimpleQueue[tuple[int, int]]()
-        """Time of the next request in ns, and number of consecutive refusals before the request."""
+        """For each refusal, the time of the next request in ns, and the number of consecutive
+        refusals before this request."""
 
     def _known(self) -> NDArray[np.int64]:
         return self._intended_ns[: self._count]
@@ -155,7 +157,7 @@ class ClosedLoop(LoadLoop):
             self._send_after_refusals(transport)
 
     def _send_after_refusals(self, transport: Transport) -> None:
-        """After each refusal, wait and then send the next request, until the end of the window."""
+        """Until the end of the window, wait after each refusal, and then send the next request."""
         waiting: list[tuple[int, int]] = []
         while (now_ns := time.monotonic_ns()) < self._end_ns and not self._stopped.is_set():
             if waiting and waiting[0][0] <= now_ns:

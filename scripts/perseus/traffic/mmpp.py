@@ -2,7 +2,7 @@
 bursts.
 
 In each state, arrivals are a Poisson process. The duration of a state is exponentially distributed.
-Heffes and Lucantoni (IEEE JSAC 4, 1986) compute the index of dispersion of this process.
+See Heffes and Lucantoni (IEEE JSAC 4, 1986).
 """
 
 from __future__ import annotations
@@ -26,32 +26,32 @@ class Mmpp:
     burst_share: float
 
     def rates_rps(self, mean_rps: float) -> tuple[float, float]:
-        """Return the rates between bursts and in bursts for which the mean rate over time is
-        `mean_rps`."""
+        """Return the rate between bursts and the rate in bursts for which the mean rate over time
+        is `mean_rps`."""
         quiet_rps = mean_rps / (1 + self.burst_share * (self.burst_factor - 1))
         return quiet_rps, self.burst_factor * quiet_rps
 
     def times_s(
         self, rate_rps: float, duration_s: float, rng: np.random.Generator
     ) -> NDArray[np.float64]:
-        """Return ascending send times in [0, duration_s). The window begins at a random moment of
-        the process."""
+        """Return ascending send times in [0, duration_s), in seconds since the start of the window.
+        The window begins at a random moment of the process."""
         edges_s, in_burst = self._states(duration_s, rng)
         quiet_rps, burst_rps = self.rates_rps(rate_rps)
         each = np.where(in_burst, burst_rps, quiet_rps) * np.diff(edges_s)
         expected = np.append(0.0, np.cumsum(each))
-        # If their number is given, the arrivals are uniformly distributed on the axis of the
-        # expected number of arrivals so far (operational time of a Poisson process).
+        # Map each time to the expected number of arrivals until this time (operational time of a
+        # Poisson process). On this axis, a given number of arrivals is uniformly distributed.
         count = rng.poisson(expected[-1])
         return np.interp(np.sort(rng.uniform(0, expected[-1], count)), expected, edges_s)
 
     def _states(
         self, duration_s: float, rng: np.random.Generator
     ) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-        """Return the states of the process, as start times and kinds.
+        """Draw the states of the process in a window of `duration_s` seconds.
 
-        The first array contains the start of each state and the end of the last state, shape (n +
-        1,). The second array says whether each state is a burst, shape (n,).
+        Return two arrays: the start of each state and the end of the last state in seconds, shape
+        (n + 1,); and whether each state is a burst, shape (n,).
         """
         quiet_s = self.burst_s * (1 - self.burst_share) / self.burst_share
         edges_s, in_burst = [0.0], [bool(rng.random() < self.burst_share)]

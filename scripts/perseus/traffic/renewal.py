@@ -1,4 +1,4 @@
-"""Draw arrivals with gamma-distributed gaps. The larger the variation of the gaps, the stronger are
+"""Draw arrivals with gamma-distributed gaps between them. The more the gaps vary, the stronger are
 the bursts."""
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 @dataclass(frozen=True)
 class GammaGaps:
-    """A renewal process whose gaps have the coefficient of variation `cv`. With a `cv` of 1, the
-    process is Poisson.
+    """An arrival process whose gaps are independent, with the coefficient of variation `cv`. With a
+    `cv` of 1, the process is Poisson.
 
     A window begins at a random moment of the process, so that the mean rate is exact for any length
     of the window. If windows began at an arrival, the first part of each window would contain too
@@ -24,7 +24,8 @@ class GammaGaps:
     def times_s(
         self, rate_rps: float, duration_s: float, rng: np.random.Generator
     ) -> NDArray[np.float64]:
-        """Return ascending send times in [0, duration_s)."""
+        """Return ascending send times in [0, duration_s), in seconds since the start of the
+        window."""
         shape, scale_s = 1 / self.cv**2, self.cv**2 / rate_rps
         # The probability that a random moment lies in a gap is proportional to the length of the
         # gap. The moment is uniformly distributed over the gap (Cox, Renewal Theory, 1962, ch. 5).

@@ -1,4 +1,5 @@
-"""Replay recorded arrivals, scaled in time and to the requested mean rate."""
+"""Replay recorded arrivals, stretched in time and thinned or multiplied to the requested mean
+rate."""
 
 from __future__ import annotations
 
@@ -22,16 +23,19 @@ class Replayed:
     time_scale: float = 1.0
 
     def rate_rps(self, duration_s: float) -> float:
-        """Return the mean rate of the replayed part of the recording."""
+        """Return the mean rate of the replay in requests/s, if each recorded arrival is sent
+        once."""
         return float(self._expected(duration_s).sum()) / duration_s
 
     def times_s(self, rate_rps: float, duration_s: float, rng: np.random.Generator) -> Floats:
-        """Return ascending send times in [0, duration_s) with the mean rate `rate_rps`.
+        """Return ascending send times in [0, duration_s) with the mean rate `rate_rps`, in seconds
+        since the start of the window.
 
         Below the recorded rate, the function keeps each arrival with the probability rate /
         recorded rate (thinning). Above the recorded rate, the function adds copies of the replayed
-        part, each shifted cyclically by a random time (superposition), and thins the last copy. The
-        replayed part of the recording must contain arrivals.
+        part (superposition). The function shifts each copy cyclically by a random time. To reach
+        the rate, the function thins the last copy. The replayed part of the recording must contain
+        arrivals.
         """
         copies, rest = divmod(rate_rps / self.rate_rps(duration_s), 1.0)
         shares = np.append(np.ones(int(copies)), rest)

@@ -1,5 +1,5 @@
-"""Describe the requests of a window: intended and actual send times, response times, and
-outcomes."""
+"""Describe the requests of a window: their intended and actual send times, the times of their
+responses, and their outcomes."""
 
 from __future__ import annotations
 
@@ -56,7 +56,8 @@ class Requests:
         return self.status == Status.OK
 
     def latency_ms(self, now_ns: int) -> NDArray[np.float64]:
-        """Return the time from the *intended* send time to the response (docs/explanation/load.md).
+        """Return the latency of each request: the time from its *intended* send time to its
+        response (docs/explanation/load.md).
 
         The latency of a pending request is its age at `now_ns`. The latency of a failed request is
         infinite.
@@ -69,8 +70,8 @@ class Requests:
         """Return the send lag of each request. If a request is not sent yet, its send lag is its
         age at `now_ns`.
 
-        The result leaves out requests that the client dropped because too many requests were in
-        flight.
+        The result has no entries for requests that the client dropped because too many requests
+        were in flight.
         """
         due = self.status != Status.UNSENT
         sent = np.where(self.sent_ns > 0, self.sent_ns, now_ns)

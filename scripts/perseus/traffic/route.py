@@ -26,10 +26,11 @@ if TYPE_CHECKING:  # each sender imports this module, and needs no modules that 
 
 Images = NDArray[np.float32]  # (images, 3, height, width)
 Batch = Images | Mapping[str, Tensor]
-"""Input tensors of a request by name, or images for the only input of a model, called INPUT."""
+"""The input tensors of a request by name; or images, for a model whose only input has the
+name `input` (INPUT)."""
 
 INPUT, OUTPUT = "input", "output"
-"""Usual names of the input tensor and the output tensor of models that the study deploys."""
+"""Usual names of the input tensor and of the output tensor of models that Perseus deploys."""
 
 REGISTER_S = 5.0
 UNREGISTER_S = 1.0
@@ -42,7 +43,8 @@ class RouteError(RuntimeError):
 
 @dataclass(frozen=True)
 class SharedSlice:
-    """The place of an input in a shared-memory region that the server knows by name."""
+    """The place of an input in shared memory. The server knows the shared-memory region by its
+    name."""
 
     region: str
     offset_bytes: int
@@ -63,7 +65,8 @@ class Input:
 
     @property
     def size_bytes(self) -> int:
-        """Return the number of bytes that the client sends with a request."""
+        """Return the number of bytes of this input that the client sends with a request; 0 in
+        shared memory."""
         return len(self.data) if isinstance(self.data, bytes) else 0
 
 
@@ -75,10 +78,10 @@ Inputs = tuple[Input, ...]
 class Route:
     """The requests of a model, and the protocol and address over which they reach the server.
 
-    Request i has the inputs at index i modulo the number of inputs, and asks for `outputs`.
+    Request i has the inputs inputs[i % len(inputs)], and asks for the output tensors `outputs`.
     `address` is the server's address for the `protocol`, "grpc" or "http". A request without a
-    response after `timeout_s` has timed out. `has_binary` says whether the server accepts binary
-    tensors over HTTP.
+    response after `timeout_s` seconds has timed out. `has_binary` says whether the server accepts
+    binary tensors over HTTP.
     """
 
     protocol: str
@@ -105,11 +108,11 @@ def _inputs(batch: Batch) -> Inputs:
 
 
 def request_images(images: int, batch_size: int) -> list[list[int]]:
-    """Return, for each request, the indices of its images. The client repeats these requests in
-    turn.
+    """Return the indices of the images in each of several different requests, which the client
+    repeats in turn.
 
     Each request carries `batch_size` consecutive images. There are at most MAX_INPUTS different
-    requests. If there are fewer images than a request carries, images repeat.
+    requests. If there are fewer images than `batch_size`, a request contains images repeatedly.
     """
     inputs = min(MAX_INPUTS, images // math.gcd(images, batch_size))
     return [[(i * batch_size + j) % images for j in range(batch_size)] for i in range(inputs)]
@@ -124,8 +127,8 @@ def route_to(
     timeout_s: float,
     outputs: Sequence[str] = (OUTPUT,),
 ) -> Iterator[Route]:
-    """Yield a route for requests with the inputs in `batches`, to the server over the client's
-    protocol."""
+    """Yield the route to a model on `server` over the client's protocol, for requests with the
+    inputs in `batches`."""
     address = {"grpc": server.grpc_address, "http": server.http_address}[client.protocol]
     with ExitStack() as stack:
         if client.shared_memory:

@@ -35,8 +35,8 @@ class Setup:
 
 @dataclass(frozen=True)
 class Snapshot:
-    """The state of a window: all requests with an intended send time so far, and the CPU time of
-    each client process since the start of the window, in seconds."""
+    """The state of a window at one moment: all requests whose intended send time has passed, and
+    the CPU time of each client process since the start of the window, in seconds."""
 
     requests: Requests
     cpu_s: tuple[float, ...]
@@ -46,8 +46,8 @@ class Snapshot:
 class Result:
     """The result of an ended window: its requests, and the first message of each kind of error.
 
-    `idle` says whether the server has worked off its queue. `cpu_s` is the CPU time of the process
-    from the start of the window until the server is idle.
+    `idle` says whether the server has worked off its queue. `cpu_s` is the CPU time of the client
+    process in seconds, from the start of the window until the server is idle.
     """
 
     requests: Requests
@@ -60,8 +60,8 @@ def main(pipe: Connection) -> None:
     """Run the child process.
 
     The main thread sends requests. A second thread executes the parent's commands. The threads of
-    the transport receive responses. If the transport cannot connect, the function only sends the
-    reason to the parent.
+    the transport receive responses. If the transport cannot connect, the child process sends the
+    reason to the parent, and ends.
     """
     # A batch scheduler may signal all processes of a job, but only the parent ends this process.
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
@@ -85,8 +85,8 @@ def main(pipe: Connection) -> None:
 
 
 def _run_promptly() -> bool:
-    """Ask the system to run this process before ordinary processes; return whether the system
-    allows this.
+    """Ask the system to run this process before ordinary processes. Return whether the system
+    grants this priority.
 
     On a shared core, a process that wakes up waits for the time slices of other processes, for
     example of other tenants' clients. A time slice takes 3 ms on current kernels.
@@ -107,7 +107,8 @@ def _obey(
 ) -> None:
     """Execute the parent's commands until the parent closes the pipe or has ended.
 
-    At the end, `loops` gets None in any case. Without None, the main thread would wait forever.
+    At the end, the function always puts None into `loops`, because the main thread waits for the
+    next element of `loops`.
     """
     largest = max(sum(each.size_bytes for each in inputs) for inputs in route.inputs)
     limit = min(transport.most_in_flight, max(64, GIB // max(1, largest)))

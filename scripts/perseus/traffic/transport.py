@@ -1,4 +1,4 @@
-"""Define the interface of transports, over gRPC or HTTP."""
+"""Define the interface of transports, which send requests over gRPC or HTTP."""
 
 from __future__ import annotations
 
@@ -9,12 +9,13 @@ from perseus.models.tensors import Tensor
 from perseus.traffic.requests import Status
 
 Answered = Callable[[int, Status, str], None]
-"""Function that takes the time of the response in ns of the monotonic clock, the outcome of the
-request, and the message of an error. The outcome of a cancelled request is PENDING."""
+"""Function that a transport calls when a request ends. Its arguments are the time in ns of the
+monotonic clock, the outcome of the request, and the error message or an empty text. The outcome of
+a cancelled request is PENDING."""
 
 
 class RequestFailedError(RuntimeError):
-    """The response to a request is an error, or came too late."""
+    """The server responded to a request with an error, too late, or not at all."""
 
 
 class Transport(Protocol):

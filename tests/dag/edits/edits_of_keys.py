@@ -1,4 +1,4 @@
-"""Edits of the keys of a study, and the jobs that each runs again."""
+"""Edits of the keys of a study, and the jobs that run again after each edit."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ Job = tuple[str, ...]
 FIGURES: Job = ("every figure, and the page",)
 PRICED: Job = ("the tables with prices, and all after them",)
 AFTER: Job = ("all after the measurements of peaks",)
-TOLD = {("report",)}  # which has the configuration as it is written
+TOLD = {("report",)}  # the report shows the configuration as it is written
 PLANNED = {PRICED, ("figure", "fleets")}
 EXPORTED = {("export", RESNET), CEILING}
 SERVED = repositories(RESNET) | {RESNET_PEAK, MIX, AFTER}
@@ -39,7 +39,7 @@ CHOSEN = {("figure", "grid"), PRICED}
 
 @dataclass(frozen=True)
 class Group:
-    """A study, by its keys, that is finished first; each row edits it, and says what runs again."""
+    """A finished study, given by its keys, and rows: an edit, and the jobs that run after it."""
 
     study: Edits
     rows: tuple[tuple[Edits, set[Job]], ...]
@@ -51,7 +51,7 @@ def rows(*edits: Edits, run: set[Job]) -> tuple[tuple[Edits, set[Job]], ...]:
 
 
 def experiment(kind: str, cell: str, settings: Mapping[str, Value], **edits: Value) -> Group:
-    """Of one kind. Each edit runs its cell again, and draws its figure."""
+    """Return a group for one kind. Each edit measures its cell again and draws its figure."""
     run = {("measure", f"cpu1.shared.{cell}.r1"), ("figure", kind), PRICED}
     place = f"scenarios.experiments[{kind}]"
     return Group(
@@ -65,12 +65,12 @@ def replay(name: str, settings: Mapping[str, Value], **edits: Value) -> Group:
 
 
 def varied(key: str, values: list[Value], suffix: str) -> tuple[Edits, set[Job]]:
-    """A grid of the scenario as it is, and of one setting more."""
+    """Return an edit that adds a grid with one more setting, and the jobs that this edit starts."""
     return {f"scenarios.grid.vary.{key}": values}, of_variant(suffix) | COMPARED
 
 
 def of_server(name: str) -> set[Job]:
-    """All that it serves and is measured on it, and what follows."""
+    """Return the jobs of a server: repositories, cells, client ceiling, and the jobs after them."""
     of_cpu1 = repositories(RESNET, MOBILENET) | ALL_CELLS
     scenarios = {(rule, of.replace("cpu1.", f"{name}.")) for rule, of in of_cpu1}
     return scenarios | {("ceiling", name), AFTER}
@@ -84,14 +84,14 @@ SERVER = {"name": "cpu1", "cores": 1}
 SERVER["price"] = {"instance": "n1-standard-1", "region": "us-central1"}
 OWN = {"name": RESNET, "onnx": "weights/own.onnx", "sla": {"latency_ms": 100}}
 PRECISIONS = varied("precision", ["fp32", "bf16"], "~precision-bf16")
-if not has_bf16():  # this CPU cannot compute in bf16, so the study leaves these cells out
+if not has_bf16():  # this CPU cannot compute in bf16, so the study leaves the cells out
     PRECISIONS = (PRECISIONS[0], CHOSEN)
 BURSTS = {"process": "mmpp", "rates_rps": [5]}
 TIMES = {"file": "times.csv"}
 TRACE = {"process": "trace", "traces": [TIMES], "duration_s": 20}
 AZURE = {**TRACE, "traces": ["azure.csv"]}
 READ = {"file": "azure.csv", "column": "time_s", "unit": "s", "where": {"user": "a"}}
-"""What may be said of a trace."""
+"""Keys that a trace may have."""
 
 UNREAD = {
     "startup": {"starts": 2},
@@ -99,7 +99,7 @@ UNREAD = {
     "concurrency": {"concurrencies": [1]},
     "replay": BURSTS,
 }
-"""Experiments that take no arrivals of the study, of which `startup` has no clients either."""
+"""Experiments that do not use the arrivals of the study. `startup` has no clients either."""
 DRAWN = {("figure", kind) for kind in UNREAD}
 STARTED = {("measure", "cpu1.shared.startup.r1")}
 LOADED = {("measure", f"cpu1.shared.{run}.r1") for run in ("aa", "concurrency", "replay-mmpp")}
@@ -206,14 +206,14 @@ GROUPS = {
             "servers.image": "triton:1",
             "servers.cores": 4,
             "servers.price": GPU,
-            "scenarios.grid.vary.intra_op_threads": [4],  # which they have anyway
+            "scenarios.grid.vary.intra_op_threads": [4],  # the value that the scenario already has
         },
         (
             ({"servers.gpus": [1]}, ALL_CELLS | COMPARED),
             ({"servers.price.accelerator": "P100"}, CHOSEN),
             ({f"{BOUNDS}.joules_per_inference": 1}, CHOSEN),
         ),
-        arguments=("--jobs", "4", "--cores", "4", "--no-hooks"),  # hooks look for GPUs
+        arguments=("--jobs", "4", "--cores", "4", "--no-hooks"),  # the hooks look for GPUs
     ),
     "prices": Group(
         {"servers.price": MACHINE, "costs.pricing": PRICINGS},
@@ -474,4 +474,4 @@ ELSEWHERE = {
         )
     ],
 }
-"""By the name of a test in this folder: keys that it edits."""
+"""The keys that another test in this folder edits, by the name of the test."""

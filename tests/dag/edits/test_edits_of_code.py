@@ -1,4 +1,4 @@
-"""What an edit of the code, another version, or a result that was lost runs again."""
+"""The jobs that run again after an edit of the code, an upgrade, or the loss of a result."""
 
 import json
 import os
@@ -22,7 +22,7 @@ from fake_engine import image_id, install
 
 
 def test_a_new_kind_of_experiment_brings_its_table_and_measures_nothing(edited, downstream):
-    """Its windows have a phase of its own, which the meaning of that column tells."""
+    """A new kind adds a phase, so the test also edits the description of the column `phase`."""
     layers = ("study/experiments", "measurement/experiments", "results/tables", "report/figures")
     for layer in layers:
         folder = edited.root / "scripts" / "perseus" / layer
@@ -36,7 +36,7 @@ def test_a_new_kind_of_experiment_brings_its_table_and_measures_nothing(edited, 
 
 
 def test_the_workflow_runs_the_edited_code(edited, tmp_path):
-    """Otherwise every test of an edit would see the code from before it."""
+    """Without this, each test of an edit would run the code from before the edit."""
     edited.edit("scripts/perseus/study/validation.py", '"unknown key{', '"new words{')
     (tmp_path / "bad.yaml").write_text("colour: red")
     _, output, errors = edited.plan("--configfile", str(tmp_path / "bad.yaml"))
@@ -97,7 +97,7 @@ def test_code_that_is_found_by_name(edited, downstream, module):
 
 
 def test_code_of_the_repository(edited, downstream):
-    """A measurement serves what it writes."""
+    """The server loads the files that this module writes, so all cells are measured again."""
     edited.append("scripts/perseus/models/repository.py", CODE)
     assert edited.stale() == repositories(RESNET, MOBILENET) | ALL_CELLS | downstream
 
@@ -148,7 +148,7 @@ def test_an_upgrade_of_what_serves_or_asks(edited, downstream, package):
 
 @pytest.mark.parametrize("package", ["onnxruntime", "torch"])
 def test_an_upgrade_of_what_exports(edited, package):
-    """One of onnxruntime, which also serves, measures again even where the export is the same."""
+    """onnxruntime also serves the models, so all cells are measured again."""
     edited.upgrade(package)
     assert edited.stale() == set(edited.jobs())
 
@@ -178,7 +178,7 @@ def test_an_image_that_is_built_anew(edited, downstream):
 
 
 def test_a_tag_that_is_given_to_another_image(edited, monkeypatch):
-    """Of a container that was measured with one that has the tag no longer."""
+    """If the tag of a container image names another image now, Perseus measures the cell again."""
     docker = {"launcher": "docker", "image": "triton:1"}
     reconfigured(edited, lambda study: study["servers"][0].update(docker))
     edited.accept()
@@ -200,14 +200,14 @@ def test_a_tag_that_is_given_to_another_image(edited, monkeypatch):
 
 
 def test_a_plan_is_built_anew_for_another_image(edited):
-    """It is built by the TensorRT of the image that serves it."""
+    """The image that serves a TensorRT plan also builds it, so another image needs a new plan."""
     price = {"instance": "n1-standard-1", "region": "us-central1", "accelerator": "T4"}
     server = {"device": "gpu", "gpus": [0], "launcher": "docker", "runtime": "tensorrt"}
     server["price"] = price
     images = [{"image": f"triton:{version}"} for version in (1, 2)]
     reconfigured(edited, lambda study: study.update(scenarios=ALONE))
     reconfigured(edited, lambda study: study["servers"][0].update(server | images[0]))
-    edited.run("--cores", "2", "--no-hooks", "all")  # without hooks nothing looks for GPUs
+    edited.run("--cores", "2", "--no-hooks", "all")  # the hooks would look for GPUs
     assert edited.stale() == set()
     reconfigured(edited, lambda study: study["servers"][0].update(images[1]))
     jobs = edited.jobs()

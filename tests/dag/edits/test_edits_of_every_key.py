@@ -1,4 +1,4 @@
-"""What an edit of each key of a study runs again, of which none is left out."""
+"""The jobs that run again after an edit of a key of a study. The tests cover every key."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def put(workflow, edits: Edits) -> None:
 
 
 def put_one(study: dict[str, Any], key: Key, value: Value) -> None:
-    """Of lists, into the first entry, or that of the kind in brackets."""
+    """Set a key: in a list, in the first entry or in the entry of the kind in square brackets."""
     node: Any = study
     *parents, (last, _) = re.findall(r"(\w+)(?:\[(\w+)\])?", key)
     for name, kind in parents:
@@ -64,7 +64,7 @@ def put_one(study: dict[str, Any], key: Key, value: Value) -> None:
 
 
 def keys_of(schema: Mapping[str, Any]) -> set[Key]:
-    """All that take a value, as `put_one` has them; of each kind of experiment its own."""
+    """Return all keys of the schema that take a value. Each kind of experiment has its own keys."""
 
     def keys(node: Mapping[str, Any], place: str) -> Iterator[Key]:
         if "$ref" in node:
@@ -79,7 +79,8 @@ def keys_of(schema: Mapping[str, Any]) -> set[Key]:
             inside = {key for choice in choices if choice for key in keys(choice, place)}
             yield from inside - {place} or {place}
 
-    # Both are a Price. Kinds are added and removed: test_an_experiment_of_each_kind_removed.
+    # `price` and `other_prices` have the same keys. Another test adds and removes kinds:
+    # test_an_experiment_of_each_kind_removed.
     found = {
         re.sub(r"^servers\.other_prices\b.*", "servers.other_prices", key)
         for key in keys(schema, "")
@@ -88,13 +89,16 @@ def keys_of(schema: Mapping[str, Any]) -> set[Key]:
 
 
 def write_network(folder: Path) -> None:
-    """An ONNX file with examples for it."""
+    """Write an ONNX file and examples of its inputs."""
     onnx.save(network(), folder / "weights" / "own.onnx")
     np.savez(folder / "samples.npz", x=np.ones((5, 3, 32, 32), np.float32))
 
 
 def write_traces(folder: Path) -> None:
-    """A request a second in each, of two functions and of two models; in one soon two a second."""
+    """Write one trace per format: one request per second from each of two functions or two models.
+
+    In times.csv and burstgpt.csv, the rate rises to two requests per second after 100 s.
+    """
     seconds = [*range(100), *(100 + half / 2 for half in range(200))]
     rows = "".join(f"{second},{'ab'[i % 2]}\n" for i, second in enumerate(seconds))
     (folder / "times.csv").write_text(f"time_s,user\n{rows}")

@@ -1,4 +1,4 @@
-"""What an edit of the experiments runs again: of each kind, added, edited and removed."""
+"""The jobs that run again if an experiment of each kind is added, edited or removed."""
 
 from dag.edits.edited_study import ALL_CELLS, CODE, MOBILENET, RESNET, reconfigured
 
@@ -9,7 +9,7 @@ def test_a_mix_added(edited, downstream):
 
 
 def test_closed_loops_added(edited, priced_jobs):
-    """They have a figure of their own, and need no dedicated peak."""
+    """An experiment with closed loops has its own figure and needs no dedicated peak."""
     loops = {"kind": "concurrency", "concurrencies": [1, 4]}
     reconfigured(edited, lambda s: s["scenarios"][0]["experiments"].append(loops))
     cell = ("measure", "cpu1.shared.concurrency.r1")
@@ -17,7 +17,7 @@ def test_closed_loops_added(edited, priced_jobs):
 
 
 def test_a_catalogue_of_more_networks_and_another_sla(edited):
-    """A network more leaves those alone that were measured; no peak is searched for any."""
+    """A new network leaves the measured networks alone. No cell searches a peak."""
 
     def catalogue(architectures, **settings):
         def change(study):
@@ -51,7 +51,7 @@ def test_starts_of_a_server_added_and_one_more(edited, priced_jobs):
 
 
 def test_a_frontier_added_and_one_more_point(edited, downstream):
-    """Each point follows those before it, so that one more leaves them alone."""
+    """Each point depends only on the points before it, so a new point leaves the others alone."""
     points = [("measure", f"cpu1.shared.frontier-{point}.r1") for point in (1, 2, 3)]
     frontier = {"kind": "frontier", "points": 2}
     reconfigured(edited, lambda s: s["scenarios"][0]["experiments"].append(frontier))
@@ -68,7 +68,7 @@ def test_a_frontier_added_and_one_more_point(edited, downstream):
 
 
 def test_a_model_beside_a_copy_of_itself_added_where_mixes_are_predicted(edited):
-    """Predictions rest on it."""
+    """The predictions of the mixes use this measurement, so the frontier is measured again."""
     frontier = {"kind": "frontier", "points": 2, "predict": True}
     reconfigured(edited, lambda s: s["scenarios"][0]["experiments"].append(frontier))
     edited.run("--cores", "2", "all")
@@ -90,7 +90,7 @@ def test_a_model_beside_a_copy_of_itself_added_where_mixes_are_predicted(edited)
 def test_a_demand_of_three_tenants_then_another_ratio_and_higher_rates(
     edited, downstream, priced_jobs
 ):
-    """A frontier has a mix of its own for it, which alone is measured again."""
+    """A frontier has a separate mix for the demand. Another ratio measures only this mix again."""
     drawn = ("figure", "fleets")
     mix = ("measure", "cpu1.three.mix-demand.r1")
     tenants = [{"model": RESNET}, {"model": MOBILENET}, {"model": RESNET, "name": "another"}]
@@ -135,7 +135,7 @@ def test_pairs_asked_for_then_other_rates_then_more_rounds(edited, priced_jobs):
 
 
 def test_a_dedicated_peak_found_again_moves_rates_that_are_shares_of_it(edited, downstream):
-    """Not those that are absolute."""
+    """Rates that are absolute stay as they are."""
     share, rate = {"kind": "slowdown"}, {"kind": "slowdown", "rate_rps": 5}
     reconfigured(edited, lambda s: s["scenarios"][0]["experiments"].extend([share, rate]))
     edited.run("--cores", "2", "all")
@@ -173,7 +173,7 @@ REPLAYED = {REPLAY, ("figure", "replay")}
 
 
 def with_replay(workflow, **settings):
-    """A shared scenario that also offers bursts; what is edited then."""
+    """Add bursts to the shared scenario and finish the study. Nothing is left to run."""
     replay = {"kind": "replay", "process": "mmpp", "rates_rps": [5], **settings}
     reconfigured(workflow, lambda s: s["scenarios"][0]["experiments"].append(replay))
     workflow.run("--cores", "2", "all")
@@ -195,7 +195,7 @@ def test_rates_of_bursts_that_follow_the_peaks(edited, downstream):
     with_replay(edited)
     edited.append("scripts/perseus/peak/search.py", CODE)
     drawn = {("figure", "replay")}
-    assert edited.stale() == ALL_CELLS | drawn | downstream  # not the bursts of stated rates
+    assert edited.stale() == ALL_CELLS | drawn | downstream  # the bursts at stated rates stand
     edited.accept()
     share = {"kind": "replay", "process": "mmpp", "percents_of_peak": [30]}
     reconfigured(edited, lambda s: s["scenarios"][0]["experiments"].__setitem__(-1, share))
@@ -222,7 +222,7 @@ def test_code_of_the_arrivals_of_bursts(edited, priced_jobs):
 
 
 def test_a_soak_added_and_made_longer(edited, priced_jobs):
-    """Its rates are shares of the dedicated peaks, which were measured."""
+    """The rates of a soak are shares of the dedicated peaks, which are measured already."""
     soak = {"kind": "soak", "percents_of_peak": [40, 30]}
     reconfigured(edited, lambda s: s["scenarios"][0]["experiments"].append(soak))
     cell, drawn = ("measure", "cpu1.shared.soak-40-30.r1"), ("figure", "soak")
@@ -263,7 +263,7 @@ EVERY_KIND = [
 
 
 def test_an_experiment_of_each_kind_removed(edited, downstream, priced_jobs):
-    """It measures nothing, and the figure of the kind goes with it; searches were predicted."""
+    """No cell is measured. The figure of the kind goes. Without searches, predictions change."""
 
     def ask(*others):
         first = {"kind": "peak", "mixes": [[3, 1]]}

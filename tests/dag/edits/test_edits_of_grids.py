@@ -1,4 +1,4 @@
-"""What an edit of a grid runs again."""
+"""The jobs that run again after an edit of a grid."""
 
 import pytest
 from dag.edits.edited_study import of_variant, reconfigured
@@ -10,7 +10,7 @@ def varied(edited, **vary):
 
 
 def test_a_grid_added_a_value_more_and_one_less(edited, downstream):
-    """What a setting has in common with the scenario, or with another grid, is there already."""
+    """Cells that the scenario or another grid has measured are not measured again."""
     drawn = {("figure", "grid"), *downstream}
     varied(edited, instances=[1, 2])
     assert edited.stale() == of_variant("~instances-2") | drawn
@@ -56,7 +56,7 @@ def test_cores_of_a_grid_have_a_ceiling_of_their_own_where_this_machine_has_them
     new = {(job[0], *(part.replace("cpu1.", "cpu1~cores-2.") for part in job[1:]))
            for job in of_variant("")} | {("ceiling", "cpu1~cores-2")}  # fmt: skip
     varied(edited, cores=[1, 2])
-    elsewhere = ("--jobs", "2", "--cores", "2")  # as a profile of a cluster has it
+    elsewhere = ("--jobs", "2", "--cores", "2")  # options like those of a profile of a cluster
     assert edited.stale(*elsewhere) == new | {("figure", "grid"), *downstream}
 
 

@@ -1,4 +1,4 @@
-"""Edits that run nothing: of files, texts and what a study does not use."""
+"""Edits after which no job runs: of files, texts and settings that the study does not use."""
 
 import ast
 import csv
@@ -76,7 +76,7 @@ def test_another_study_leaves_this_one_alone(edited):
 
 
 class Rewritten(ast.NodeTransformer):
-    """All docstrings are other texts."""
+    """A transformer that replaces all docstrings."""
 
     def visit_Expr(self, node):
         if isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
@@ -123,7 +123,7 @@ def test_entries_of_registries_that_the_study_does_not_use(edited):
 def test_the_meaning_of_a_column(edited):
     edited.edit(
         RAW_RESULTS,
-        '"median latency, counted from the intended send time"',
+        '"median latency, measured from the intended send time"',
         '"median of the latency"',
     )
     assert edited.stale() == set()

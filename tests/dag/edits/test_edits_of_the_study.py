@@ -1,4 +1,4 @@
-"""What an edit of the study runs again: prices, demand, models, servers, tenants, evidence."""
+"""The jobs that run again after an edit of prices, demand, models, servers, tenants or evidence."""
 
 import onnx
 import pytest
@@ -50,7 +50,7 @@ def test_the_first_pricing_is_that_of_the_figures(edited, priced_jobs):
 
 
 def test_how_results_are_priced(edited, priced_jobs):
-    """None of it is measured."""
+    """An edit of a price measures nothing."""
 
     def priced(**costs):
         reconfigured(edited, lambda study: study.update(costs=costs))
@@ -70,7 +70,8 @@ def test_how_results_are_priced(edited, priced_jobs):
     euros = {"currency": "EUR", "usd_per_currency_unit": 1.1}
     assert priced(prices="own.csv", priced_on="2026-09-01", **euros) == priced_jobs
     assert priced() == set()
-    told = {("report",)}  # it costs what it did; the page tells the configuration as it is written
+    # the price stays the same, but the report shows the configuration as it is written
+    told = {("report",)}
     assert bought(share=1) == bought(zone="us-central1-a") == told
     assert bought(instance="n1-standard-4", share=0.25) == priced_jobs
     rates = {"usd_per_vcpu_hour": 0.03, "usd_per_gib_hour": 0.004}
@@ -85,7 +86,7 @@ def test_the_sla_of_a_model(edited, downstream):
     reconfigured(edited, lambda study: study["models"][0]["sla"].update(latency_ms=120))
     assert edited.stale() == {RESNET_PEAK, MIX, *downstream}
     reconfigured(edited, lambda study: study["models"][0]["sla"].update(latency_ms=300))
-    # A client may be late by a share of it.
+    # The send lag that the client may have is a share of the latency limit.
     assert edited.stale() == {RESNET_PEAK, MIX, CEILING, *downstream}
 
 
@@ -93,7 +94,7 @@ def test_the_precision_of_a_tenant(edited, downstream):
     reconfigured(edited, lambda study: study["servers"][0].update(runtime="openvino"))
     edited.run("--cores", "2", "all")
     reconfigured(edited, lambda s: s["scenarios"][0]["tenants"][0].update(precision="int8"))
-    converted = {("convert", "int8")}  # its model is told of its input
+    converted = {("convert", "int8")}  # the conversion to int8 needs the shape of the model's input
     assert edited.stale() == converted | repositories(RESNET) | {RESNET_PEAK, MIX, *downstream}
 
 
@@ -122,7 +123,7 @@ def test_a_model_added_with_a_scenario(edited, downstream):
 
 
 def test_a_scenario_removed(edited, downstream):
-    """What is left was measured; what combines it changes. There is no choice to draw."""
+    """The remaining cells stand, and the tables change. The study has no choice left to draw."""
     reconfigured(edited, lambda study: study.update(scenarios=ALONE))
     of_a_choice = {("figure", "break_even"), ("figure", "cost_map")}
     assert edited.stale() == downstream - of_a_choice
@@ -172,7 +173,11 @@ def test_other_arrivals(edited, downstream):
 
 
 def test_a_tenant_that_is_sent_pictures_and_what_it_is_asked_about(edited, downstream):
-    """Its network moves into a step; no scenario without it, nor any export, is touched."""
+    """Only the repositories with this tenant are made again. No export runs again.
+
+    On the server, the network of the tenant becomes a step of an ensemble. If an image changes, the
+    network is exported again.
+    """
     reconfigured(
         edited, lambda study: study["scenarios"][0]["tenants"][1].update(preprocessing="server")
     )
@@ -193,7 +198,7 @@ def test_a_tenant_that_is_sent_pictures_and_what_it_is_asked_about(edited, downs
 
 
 def test_nothing_of_before_is_left_in_a_repository_that_is_made_again(edited):
-    """Triton would serve it: Snakemake empties the folder."""
+    """Snakemake empties the folder first: Triton would serve the old files."""
     repository = edited.root / "model_repository/edits/cpu1.shared"
     made = {path.name for path in repository.iterdir()}
     for gone in (repository / "gone" / "1", repository / ".gone"):
@@ -209,7 +214,7 @@ def test_a_client_that_preprocesses(edited, downstream):
         edited, lambda study: study["scenarios"][0]["tenants"][1].update(preprocessing="client")
     )
     measured = {MOBILENET_PEAK, MIX, ("figure", "preprocessing"), *downstream}
-    # What torch answers to them lies in the repositories.
+    # The repositories contain the responses of torch to the pictures.
     assert edited.stale() == {("pictures", MOBILENET), *repositories(MOBILENET), *measured}
 
 
@@ -221,7 +226,7 @@ def test_the_precision_of_the_study(edited, downstream):
 
 
 def test_the_preset_of_one_scenario(edited, downstream):
-    """It measures its dedicated peaks apart; those of the other scenarios stand."""
+    """The scenario gets its own dedicated peaks. The peaks of the other scenarios stand."""
     other = {"name": "other", "experiments": [{"kind": "peak", "mixes": [[1, 1]]}]}
     reconfigured(edited, lambda s: s["scenarios"].append({**s["scenarios"][0], **other}))
     edited.run("--cores", "2", "all")
@@ -229,7 +234,7 @@ def test_the_preset_of_one_scenario(edited, downstream):
     own = {(rule, cell.replace(".peak.", ".peak-smoke.")) for rule, cell in ALL_CELLS - {MIX}}
     assert edited.stale() == {*own, ("measure", "cpu1.other.mix-1-1.r1"), *downstream}
     reconfigured(edited, lambda study: study["scenarios"][1].update(preset="quick"))
-    assert edited.stale() == set()  # which is the study's
+    assert edited.stale() == set()  # the preset of the study
 
 
 def test_the_name_of_a_served_model_and_its_shape(edited, downstream):
@@ -261,7 +266,7 @@ def test_the_launcher_and_the_image_of_a_server(edited, downstream):
     )
     assert edited.stale() == ALL_CELLS | downstream
     edited.accept()
-    edited.append("scripts/backends/onnxruntime/model.py", CODE)  # the image has one of its own
+    edited.append("scripts/backends/onnxruntime/model.py", CODE)  # the image has its own backend
     assert edited.stale() == set()
     reconfigured(edited, lambda study: study["servers"][0].update(image="triton:2"))
     assert edited.stale() == ALL_CELLS | downstream

@@ -1,4 +1,4 @@
-"""A model of MLServer: twice the first ten numbers of each image."""
+"""A model of MLServer that returns twice the first ten numbers of each image."""
 
 import numpy as np
 from mlserver import MLModel
@@ -7,7 +7,7 @@ from mlserver.types import InferenceRequest, InferenceResponse
 
 
 class Scores(MLModel):
-    """It has no weights."""
+    """A model without weights."""
 
     async def load(self) -> bool:
         return True

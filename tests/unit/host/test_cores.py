@@ -1,4 +1,4 @@
-"""Which CPUs a server and its client get, on machines of several kinds."""
+"""Tests of the CPUs that a server and its client get, on several kinds of machines."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from perseus.host.topology import Topology, read_topology
 
 
 def machine(folder: Path, siblings: list[str], nodes: list[str]) -> Topology:
-    """As /sys/devices/system tells: siblings by CPU, CPUs by node."""
+    """Return the topology of a machine, from files like those below /sys/devices/system."""
     for cpu, listed in enumerate(siblings):
         path = folder / f"cpu/cpu{cpu}/topology/thread_siblings_list"
         path.parent.mkdir(parents=True)
@@ -37,13 +37,13 @@ def machine(folder: Path, siblings: list[str], nodes: list[str]) -> Topology:
 
 @pytest.fixture
 def laptop(tmp_path):
-    """Four cores of two threads each, numbered as most machines do: 0 and 4 are one core."""
+    """Return a machine of four cores with two threads each. As usual, CPUs 0 and 4 are one core."""
     return machine(tmp_path / "laptop", ["0,4", "1,5", "2,6", "3,7"] * 2, ["0-7"])
 
 
 @pytest.fixture
 def two_sockets(tmp_path):
-    """Two nodes of four cores with two threads each: 0-3 and 8-11, 4-7 and 12-15."""
+    """Return a machine of two nodes of four cores with two threads: 0-3 and 8-11, 4-7 and 12-15."""
     return machine(
         tmp_path / "sockets", [f"{i},{i + 8}" for i in range(8)] * 2, ["0-3,8-11", "4-7,12-15"]
     )
@@ -51,7 +51,7 @@ def two_sockets(tmp_path):
 
 @pytest.fixture
 def usable(monkeypatch):
-    """A function that sets which CPUs this process may use."""
+    """Return a function that sets the CPUs that this process may use."""
 
     def use(*cpus: int) -> None:
         monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(cpus))
@@ -81,7 +81,7 @@ def test_a_machine_that_tells_nothing_has_cores_of_one_cpu(tmp_path, usable):
 @pytest.mark.parametrize(
     ("count", "server", "client"),
     [
-        (1, [3], [0, 1, 2, 4, 5, 6]),  # its sibling stays idle
+        (1, [3], [0, 1, 2, 4, 5, 6]),  # the other thread of the server's core stays idle
         (2, [3, 7], [0, 1, 2, 4, 5, 6]),
         (3, [2, 3, 7], [0, 1, 4, 5]),
         (6, [1, 2, 3, 5, 6, 7], [0, 4]),
@@ -109,7 +109,8 @@ def test_a_server_that_fits_into_a_node_stays_there_and_so_does_its_client(
     usable(*range(16))
     server, client = split_cores(count, two_sockets)
     assert {two_sockets.node_of(cpu) for cpu in server} == {1} and len(server) == count
-    assert client == [0, 1, 2, 3, 8, 9, 10, 11]  # of the other node, which has more left
+    # the client gets the other node, which has more free CPUs
+    assert client == [0, 1, 2, 3, 8, 9, 10, 11]
 
 
 def test_a_server_larger_than_a_node_leaves_the_client_what_there_is(two_sockets, usable):
@@ -138,7 +139,7 @@ def test_a_server_leaves_its_client_the_core_that_it_can_do_without(usable):
 
 @pytest.mark.parametrize("seed", range(100))
 def test_no_core_is_shared_where_another_choice_shares_none(usable, seed):
-    """On small machines of any kind, all choices of the server's cores are tried."""
+    """If any choice leaves every core whole, no core is shared. The test tries all choices."""
     rng = random.Random(seed)
     cpus = rng.sample(range(16), 16)
     cores = [tuple(sorted(cpus.pop() for _ in range(rng.choice([1, 2, 2, 4])))) for _ in range(4)]

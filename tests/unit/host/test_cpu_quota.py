@@ -1,4 +1,4 @@
-"""CPU quotas of containers and pods, by control groups of both versions."""
+"""Tests of the CPU quotas of containers and pods, in control groups of versions 1 and 2."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def groups(tmp_path):
 
 
 def quota_of(groups: Path, own: str, files: dict[str, str]) -> CpuQuota | None:
-    """Of a process with these lines in /proc/self/cgroup."""
+    """Return the quota of a process whose /proc/self/cgroup contains `own`."""
     for name, text in files.items():
         (groups / name).parent.mkdir(parents=True, exist_ok=True)
         (groups / name).write_text(f"{text}\n")
@@ -41,9 +41,10 @@ def quota_of(groups: Path, own: str, files: dict[str, str]) -> CpuQuota | None:
 @pytest.mark.parametrize(
     ("own", "files", "expected"),
     [
-        ("0::/", {"cpu.max": "200000 100000"}, (2.0, "")),  # docker --cpus=2, seen from inside
+        # docker --cpus=2, seen from inside the container
+        ("0::/", {"cpu.max": "200000 100000"}, (2.0, "")),
         ("0::/", {"cpu.max": "max 100000"}, None),
-        ("0::/", {}, None),  # the root of a host has no such file
+        ("0::/", {}, None),  # the root group of a host has no cpu.max
         (
             f"0::{POD}\n",
             {
@@ -53,7 +54,7 @@ def quota_of(groups: Path, own: str, files: dict[str, str]) -> CpuQuota | None:
             },
             (3.5, "kubepods/pod1"),
         ),
-        # A path of the host, which is not there in the container: its root is the group.
+        # The path is a path of the host and does not exist in the container. The root is the group.
         (f"0::/../..{POD}\n", {"cpu.max": "50000 100000"}, (0.5, "")),
         (f"0::{POD}\n", {"cpu.max": "150000 100000"}, (1.5, "")),
         (
@@ -101,7 +102,7 @@ def test_throttling_is_the_share_of_periods_since_a_reading(groups, stat):
 
 @pytest.fixture
 def with_quota(monkeypatch):
-    """A function that sets the quota of this process, on a machine of four cores of two threads."""
+    """Return a function that sets the CPU quota of this process on four cores of two threads."""
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(8)))
     monkeypatch.setattr(chosen, "read_topology", lambda: EIGHT_THREADS)
 
@@ -116,9 +117,9 @@ def with_quota(monkeypatch):
 @pytest.mark.parametrize(
     ("cores", "expected"),
     [
-        (2.0, ([3], [2])),  # of different physical cores
+        (2.0, ([3], [2])),  # CPUs of different physical cores
         (3.7, ([3], [1, 2])),
-        (5.0, ([3], [0, 1, 2])),  # the sibling of the server's core stays idle
+        (5.0, ([3], [0, 1, 2])),  # the other thread of the server's core stays idle
         (8.0, ([3], [0, 1, 2, 4, 5, 6])),
         (64.0, ([3], [0, 1, 2, 4, 5, 6])),
         (None, ([3], [0, 1, 2, 4, 5, 6])),
@@ -133,16 +134,16 @@ def test_cores_that_a_quota_cannot_give_are_not_counted(with_quota, cores, expec
 
 def test_a_server_that_a_quota_is_too_small_for_is_refused_with_the_quota(with_quota, tmp_path):
     with_quota(2.5)
-    text = r"this process may use 2 \(its CPU quota is 2\.5 cores\)"
-    with pytest.raises(TooFewCoresError, match=f"the server asks for 2 cores, {text}"):
+    text = r"this process may use only 2 \(its CPU quota is 2\.5 cores\)"
+    with pytest.raises(TooFewCoresError, match=f"the server asks for 2 cores, and .* {text}"):
         split_cores(2)
-    with pytest.raises(TooFewCoresError, match=f"the client asks for 2 cores, {text}"):
+    with pytest.raises(TooFewCoresError, match=f"the client asks for 2 cores, and .* {text}"):
         split_client_cores(2)
     with pytest.raises(TooFewCoresError, match=text), claimed_cores(3, "a", print, tmp_path):
         pytest.fail("there are two")
     with_quota(0.5)
-    with pytest.raises(TooFewCoresError, match="may use 1 "):
+    with pytest.raises(TooFewCoresError, match="may use only 1 "):
         split_cores(1)
     with_quota(None)
-    with pytest.raises(TooFewCoresError, match="this process may use 8, and"):
+    with pytest.raises(TooFewCoresError, match="this process may use only 8: set"):
         split_cores(8)

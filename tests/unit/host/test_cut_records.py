@@ -1,4 +1,4 @@
-"""Snakemake's records of how files were made, of which some did not reach the disk."""
+"""Tests of Snakemake's records of files, some of which did not reach the disk."""
 
 import os
 
@@ -7,13 +7,14 @@ from snakemake.persistence.file import FilePersistence
 
 from perseus.host.truncated_files import RECORDS, with_truncated_record
 
-LONG = f"results/study/raw/{'a_cell_of_many_tenants.' * 10}r1/record.json"  # in folders of its own
+# Snakemake puts the record of a long path in folders
+LONG = f"results/study/raw/{'a_cell_of_many_tenants.' * 10}r1/record.json"
 PATHS = ("results/study/report.html", LONG, "results/other/report.html")
 
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
-    """A workflow's, with the files and a record of each, as Snakemake writes them."""
+    """Return the folder of a workflow with its files and Snakemake's record of each file."""
     monkeypatch.chdir(tmp_path)
     snakemake = FilePersistence(nolock=True)
     for path in PATHS:
@@ -24,7 +25,7 @@ def folder(tmp_path, monkeypatch):
 
 
 def cut(folder):
-    """All records; returns them."""
+    """Truncate all records, and return their paths."""
     records = [path for path in (folder / RECORDS).rglob("*") if path.is_file()]
     for path in records:
         os.truncate(path, path.stat().st_size - 1)

@@ -1,4 +1,4 @@
-"""A full disk is told, also where Snakemake itself finds no room."""
+"""Tests of the message about a full disk, also if Snakemake itself runs out of space."""
 
 import errno
 import os

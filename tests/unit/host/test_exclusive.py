@@ -1,4 +1,4 @@
-"""One measurement at a time on a core, whoever started it, and however it ended."""
+"""Tests that only one measurement at a time uses a core, whoever starts it and however it ends."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ with terminate_as_exit(), exclusive(sys.argv[3:], sys.argv[2], say, Path(sys.arg
 
 @pytest.fixture
 def holder(tmp_path):
-    """A function that starts a process that holds locks until its input ends."""
+    """Return a function that starts a process. The process holds locks until its input ends."""
     started = []
 
     def start(owner: str, *names: str) -> subprocess.Popen[str]:
@@ -162,7 +162,7 @@ def test_a_full_disk_locks_as_any_other(holder, tmp_path, monkeypatch):
 
 
 def test_a_file_that_was_removed_meanwhile_locks_nothing(holder, tmp_path):
-    """Else one would hold the old file and the next the new one of the same name."""
+    """Otherwise two processes lock different files of the same name."""
     first = holder("a", "core-0")
     first.stdout.readline()
     second = holder("b", "core-0")

@@ -1,4 +1,4 @@
-"""Files that are being written have names of their own."""
+"""Tests of files: partial files have names of their own, and truncated files are found."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from perseus.measurement.raw_results import RequestsWriter
 
 @pytest.fixture
 def dead() -> str:
-    """The name of a process that has ended."""
+    """Return the identity of a process that has ended."""
     with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as process:
         name = identity(process.pid)
         process.stdin.close()
@@ -67,7 +67,7 @@ def test_what_a_killed_process_left_of_the_same_file_goes(tmp_path, dead):
 
 
 def test_two_monitors_of_one_cell_do_not_fail_on_a_shared_name(tmp_path):
-    """As when the job of a Snakemake that was killed still ends beside the next one's."""
+    """Both monitors run if the job of a killed Snakemake still runs when the next job starts."""
     path = tmp_path / "monitor.parquet"
     with MonitorFile(path):
         child = os.fork()
@@ -86,7 +86,7 @@ def test_a_failure_leaves_nothing(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-# Files that have lost their end
+# Truncated files
 
 
 @pytest.fixture
@@ -112,8 +112,8 @@ def test_files_that_are_whole_or_that_somebody_wrote_anew_stay(written, tmp_path
     own = tmp_path / "results/own.json"
     own.write_text("{}")
     assert truncated_files.find([str(tmp_path)]) == []
-    written.write_text("mine")  # shorter, and begins otherwise
-    own.write_text('{"mine":')  # nobody knows how long it was
+    written.write_text("mine")  # shorter than before, and with another beginning
+    own.write_text('{"mine":')  # the original length is unknown
     assert truncated_files.find([str(tmp_path)]) == []
     with written.open("a") as file:
         file.write("longer" * 100)
@@ -130,7 +130,7 @@ def test_a_link_is_cut_where_what_it_leads_to_is(written, tmp_path):
 
 
 def test_a_shorter_file_that_somebody_copied_over_ours_is_whole(written, tmp_path):
-    """`cp` writes into the file that is there, so that what was noted of it stays."""
+    """`cp` writes into the existing file, so that the file keeps its attributes."""
     written.write_text('{\n "outcome": "ok",\n "reason": ""\n}\n')
     assert truncated_files.find([str(tmp_path)]) == []
     os.truncate(written, written.stat().st_size - 3)
@@ -139,7 +139,7 @@ def test_a_shorter_file_that_somebody_copied_over_ours_is_whole(written, tmp_pat
 
 @pytest.mark.parametrize("suffix", [".csv", ".pbtxt", ".onnx", ".json", ".parquet", ".npz"])
 def test_a_file_of_zeros_has_lost_what_was_in_it(tmp_path, suffix):
-    """As some file systems leave one whose length reached the disk and whose data did not."""
+    """After a power failure, some file systems leave files with their full length but no data."""
     path = tmp_path / f"x{suffix}"
     with whole(path) as partial:
         partial.write_text("a,b\n" * 100)
@@ -186,7 +186,7 @@ def test_a_file_is_on_the_disk_before_it_has_its_name(tmp_path, monkeypatch):
 
 @pytest.fixture
 def without_attributes(monkeypatch):
-    """A file system as many shared ones are."""
+    """Simulate a file system without extended attributes, as many shared file systems are."""
 
     def refuse(*_: object) -> None:
         raise OSError(errno.ENOTSUP, "Operation not supported")
@@ -209,7 +209,7 @@ FORMATS = (
 
 @pytest.fixture
 def each_format(torch, tmp_path, without_attributes) -> dict[str, Path]:
-    """A file of each by its name, written as everywhere."""
+    """Return a file of each format, by name, written as Perseus writes it."""
     paths = {name: tmp_path / name for name in FORMATS}
     write_json(paths["record.json"], {"outcome": "ok", "deeper": {"a": [1, {"b": 2}]}})
     write_json(paths["repeats.json"], [{"outcome": "ok"}, {"outcome": "ok", "deeper": [{}]}])
@@ -241,7 +241,7 @@ def test_without_attributes_the_end_of_a_format_tells(each_format, tmp_path, nam
     for left in range(0, len(content.rstrip()), max(len(content) // 500, 1)):
         path.write_bytes(content[:left])
         missed += [] if truncated_files.find([str(tmp_path)]) == [str(path)] else [left]
-    # What is left of a model without its last fields is a model.
+    # An ONNX model without its last fields is still a valid model.
     assert len(missed) <= 6 if name == "model.onnx" else missed == []
 
 

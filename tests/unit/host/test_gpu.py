@@ -1,4 +1,4 @@
-"""GPUs as NVML tells of them: found or refused, described, sampled; here by a fake of NVML."""
+"""Tests of GPUs with a fake NVML: how Perseus finds, describes and samples them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from perseus.host import gpu
 from perseus.host.gpu import GpuError, GpuSampler, other_gpu_work
 
 PROCESSES = "nvmlDeviceGetProcessUtilization"
-NOBODY = 2**22 + 1  # no process of Linux has this id
+NOBODY = 2**22 + 1  # no Linux process has this id
 
 
 @pytest.fixture
@@ -81,7 +81,7 @@ def test_a_description_has_driver_and_gpus_and_leaves_out_what_is_not_told(nvml)
 def test_the_instances_of_a_gpu_that_mig_splits_are_described(nvml, monkeypatch):
     nvml.values["nvmlDeviceGetMigMode"] = (1, 1)
     nvml.values["nvmlDeviceGetMaxMigDeviceCount"] = 7
-    parts = {0: "MIG-a", 3: "MIG-b"}  # the other places are free
+    parts = {0: "MIG-a", 3: "MIG-b"}  # the other places have no MIG instance
 
     def part(_gpu, index):
         if index not in parts:
@@ -92,7 +92,7 @@ def test_the_instances_of_a_gpu_that_mig_splits_are_described(nvml, monkeypatch)
     nvml.values["nvmlDeviceGetUUID"] = {0: "GPU-0", "MIG-a": "MIG-a", "MIG-b": "MIG-b"}
     (only,) = gpu.describe([0])["gpus"]
     assert [each["uuid"] for each in only["mig"]] == ["MIG-a", "MIG-b"]
-    nvml.values["nvmlDeviceGetMigMode"] = (0, 1)  # to be enabled at the next reset
+    nvml.values["nvmlDeviceGetMigMode"] = (0, 1)  # MIG is enabled only after the next reset
     assert gpu.describe([0])["gpus"][0]["mig"] is None
 
 
@@ -101,14 +101,14 @@ def test_a_daemon_of_mps_is_noticed(nvml, monkeypatch):
     monkeypatch.setattr("psutil.process_iter", lambda _names: [daemon])
     assert gpu.describe([0])["mps"] is True
     with other_gpu_work([0], [], os.getpid()) as work:
-        assert work is None  # its server works for all
+        assert work is None  # the MPS server works for all processes
 
 
 def test_a_sample_has_every_metric_of_every_gpu_and_energy_since_the_one_before(nvml):
     sampler = GpuSampler([0, 1], [])
     first = sampler.sample()
     assert not [row for row in first if row[1] == "gpu_energy_joules"]
-    nvml.values["nvmlDeviceGetTotalEnergyConsumption"] = {0: 3500, 1: 4000}  # 1 was reset
+    nvml.values["nvmlDeviceGetTotalEnergyConsumption"] = {0: 3500, 1: 4000}  # GPU 1 was reset
     second = {(number, metric): value for number, metric, value in sampler.sample()}
     assert second[0, "gpu_energy_joules"] == 2.5
     assert (1, "gpu_energy_joules") not in second
@@ -153,7 +153,7 @@ def test_samples_are_taken_on_the_given_cores_and_the_thread_comes_back(nvml):
 
 
 def shares(nvml: FakeNvml, *samples, gpus=(0,), root=None) -> list[float | None]:
-    """The work of other processes, asked with these answers of NVML one after another."""
+    """Return the share of other processes after each of these samples of NVML."""
     with other_gpu_work(gpus, [], os.getpid() if root is None else root) as work:
         assert work is not None
         found = []
@@ -197,8 +197,10 @@ def test_what_others_did_is_not_known_where_nvml_does_not_tell(nvml):
 
 
 def test_ids_of_processes_that_are_never_the_servers_are_no_evidence(nvml):
-    """In a container NVML has the ids of the machine: the server itself would count as
-    another process."""
+    """In a container, NVML returns the process ids of the host.
+
+    The server itself would count as another process.
+    """
     theirs = [process_sample(NOBODY, 90)]
     ours = [process_sample(os.getpid(), 90)]
     assert shares(nvml, theirs, ours + theirs, theirs) == [None, 0.9, 0.9]

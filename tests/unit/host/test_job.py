@@ -1,4 +1,4 @@
-"""What a job says, and what it keeps from the terminal."""
+"""Tests of the output of a job: what reaches the terminal, and what only the log contains."""
 
 import subprocess
 import sys
@@ -21,7 +21,7 @@ ctypes.CDLL(None).printf(b"after the job\\n")
 
 
 def ran(code, log):
-    """The process of a job, which has ended."""
+    """Run a job, and return its ended process."""
     return subprocess.run(
         [sys.executable, "-c", code, log],
         env={"PYTHONPATH": str(SCRIPTS)},
@@ -52,7 +52,7 @@ with job(sys.argv[1]) as say:
 
 
 def failed(log, fails):
-    """The exit code and the words of a job that fails so."""
+    """Return the exit code and the standard error of a job that fails with this code."""
     done = ran(FAILS.format(fails=fails), log)
     return done.returncode, done.stderr
 

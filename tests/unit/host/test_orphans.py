@@ -1,4 +1,4 @@
-"""What processes that were killed leave in the temporary folder."""
+"""Tests of the files that killed processes leave in the temporary folder."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ list(check.csv_problems("peaks", None, Path("peaks.csv")))
 
 @pytest.fixture
 def temporary(tmp_path, monkeypatch):
-    """The temporary folder, and no shared memory."""
+    """Return an empty temporary folder, and simulate a host without shared memory."""
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     monkeypatch.setattr(orphans, "SHM", tmp_path / "shm")
     return tmp_path
@@ -66,7 +66,10 @@ def test_a_folder_goes_with_its_context(temporary):
 
 
 def run(temporary: Path, code: str) -> str:
-    """What a Python says that is to be killed, whose temporary folder this is."""
+    """Run code that kills its own process, and return its output.
+
+    Its temporary folder is `temporary`.
+    """
     environment = os.environ | {"PYTHONPATH": str(SCRIPTS), "TMPDIR": str(temporary)}
     command = [sys.executable, "-c", code]
     done = subprocess.run(command, env=environment, capture_output=True, text=True)

@@ -1,4 +1,4 @@
-"""Files are taken out of the page cache, and it is told how much of them is in it."""
+"""Tests that Perseus drops files from the page cache and measures the cached share."""
 
 import os
 from os import fsync
@@ -23,8 +23,8 @@ def test_what_was_just_written_is_in_memory(files):
 
 @pytest.fixture
 def file_system_that_lets_go(tmp_path, monkeypatch):
-    """Found out without `evict`, whose failure shall not skip its test."""
-    monkeypatch.setattr(os, "fsync", fsync)  # only what is on the disk can leave the page cache
+    """Check without `evict` that the file system drops pages, so that a broken `evict` fails."""
+    monkeypatch.setattr(os, "fsync", fsync)  # only data on the disk can leave the page cache
     with (tmp_path / "probe").open("wb+") as probe:
         probe.write(os.urandom(2**20))
         os.fsync(probe.fileno())

@@ -1,4 +1,4 @@
-"""Counters of energy in a tree like /sys/class/powercap."""
+"""Tests of energy counters in a folder like /sys/class/powercap."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from perseus.host import powercap
 from perseus.host.powercap import EnergyCounters
 
 LARGEST_UJ = 262_143_328_850
-# As a machine with two processors shows them: all in one folder, psys with both in it, and the
-# memory-mapped counters of the first once more.
+# The folder of a machine with two processors: psys contains both processors, and the first
+# processor also has memory-mapped counters.
 ZONES = {
     "intel-rapl": None,
     "intel-rapl:0": "package-0",
@@ -43,7 +43,7 @@ def add(tree: Path, joules: dict[str, float]) -> None:
 
 def test_processors_and_their_memory_are_added_and_nothing_is_counted_twice(tree):
     counters = EnergyCounters(tree)
-    assert counters.joules() is None  # the base
+    assert counters.joules() is None  # the first reading is the base
     add(tree, {zone: 1.0 for zone, name in ZONES.items() if name})
     add(tree, {"intel-rapl:1": 40.0})
     assert counters.joules() == pytest.approx(44)
@@ -69,7 +69,7 @@ def test_a_part_is_never_the_whole(tree):
     assert counters.joules() is None and not powercap.is_readable(tree)
     hidden.rename(tree / "intel-rapl:1" / "energy_uj")
     add(tree, {"intel-rapl:1": 3.0})
-    assert counters.joules() == pytest.approx(5)  # since the last reading of all
+    assert counters.joules() == pytest.approx(5)  # since the last complete reading
 
 
 @pytest.mark.parametrize("text", ["", "none\n"])

@@ -1,4 +1,4 @@
-"""What processes hold, and which of them work."""
+"""Tests of the resources that processes hold, and of the CPU time that they use."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def test_the_files_that_a_process_opens_are_counted(tmp_path: Path) -> None:
 
 
 def test_a_process_that_has_ended_has_no_files() -> None:
-    assert open_files([2**22 + 1]) == 0  # no process has such an id
+    assert open_files([2**22 + 1]) == 0  # no process has this id
 
 
 def test_files_of_another_user_are_not_known(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -56,7 +56,7 @@ def test_what_processes_hold_is_summed() -> None:
 
 @contextmanager
 def at_work_on(core: int) -> Iterator[int]:
-    """The id of a process that works on one core."""
+    """Yield the id of a process that keeps one core busy."""
     code = f"import os; os.sched_setaffinity(0, [{core}])\nprint(flush=True)\nwhile True: pass"
     with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE) as process:
         try:
@@ -82,7 +82,7 @@ def test_who_works_on_the_cores_of_a_server_is_named() -> None:
 
 
 def test_a_child_that_ends_takes_no_time_of_its_server_along() -> None:
-    """Its parent has it, once it has waited for the child."""
+    """When the parent has waited for the child, the parent's CPU time contains the child's."""
     here = min(os.sched_getaffinity(0))
     code = "import subprocess, sys; x = subprocess.Popen([sys.executable, '-c', 'while 1: pass']);"
     code += "print(x.pid, flush=True); input(); x.wait(); print(flush=True); input()"
@@ -107,7 +107,7 @@ def test_a_child_that_ends_takes_no_time_of_its_server_along() -> None:
 
 
 def only(pid: int, seen: CpuReading) -> CpuReading:
-    """Without what else works on the host of this test."""
+    """Return the reading without the other processes on the host of this test."""
     return replace(seen, others={pid: seen.others[pid]})
 
 

@@ -1,4 +1,4 @@
-"""What Snakemake's functions remember is what they answer anyway."""
+"""Tests that the cached functions of Snakemake return the same values as the original functions."""
 
 from functools import partial
 from types import SimpleNamespace
@@ -19,8 +19,7 @@ PLAIN = {of: getattr(module, name) for of, (module, name) in NAMES.items()}
 
 @pytest.fixture
 def asked():
-    """Modules with one function each, as Snakemake's, which remembers; the arguments of all calls
-    that it answered anew."""
+    """Return modules with cached functions of Snakemake, and the calls that missed the cache."""
     asked = []
 
     def counted(plain):
@@ -63,7 +62,7 @@ FUNCTIONS = {
 
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_a_function_has_its_own_parameters_each_time(asked, name):
-    """A method has one less than its function, whichever is asked for first."""
+    """A method has one parameter less than its function, whichever the test asks for first."""
     func, plain = FUNCTIONS[name], PLAIN["snakemake.rules"]
     for each in (func, OfAll.method, OfAll().method, func):
         assert asked.params(each) == plain(each)
@@ -94,7 +93,7 @@ def cache(folder):
 
 @pytest.fixture
 def scripts(tmp_path):
-    """Two scripts in a folder."""
+    """Return a folder with two scripts."""
     for name in ("one", "two"):
         (tmp_path / f"{name}.py").write_text(f"print('{name}')")
     return sourcecache.LocalSourceFile(str(tmp_path))
@@ -145,7 +144,7 @@ def test_an_address_is_taken_apart_once(asked):
 
 
 def test_the_installed_snakemake_has_all_that_is_remembered():
-    """Else a plan takes as long as without."""
+    """If Snakemake renames a function, the plan takes as long as without the cache."""
     modules = {of: SimpleNamespace(**{n: PLAIN[of]}) for of, (_, n) in NAMES.items()}
     cache_functions(modules)
     assert not [of for of, (_, n) in NAMES.items() if getattr(modules[of], n) is PLAIN[of]]
@@ -165,7 +164,7 @@ def test_a_snakemake_without_these_functions_or_with_others_is_left_as_it_is():
 
 
 def test_twice_is_once():
-    """As where two modules of a workflow are this one."""
+    """A workflow may load this module twice."""
     module = SimpleNamespace(get_function_params=PLAIN["snakemake.rules"])
     cache_functions({"snakemake.rules": module})
     first = module.get_function_params

@@ -1,4 +1,4 @@
-"""A job ends with the process that started it, through whatever shells."""
+"""Tests that a job ends when the process that started it ends, also through shells."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ threading.Thread(target=subprocess.run, args=(command,), kwargs={"shell": True})
 
 
 def started(job, log):
-    """A process that starts a job and says on its standard error what the job says there."""
+    """Return a process that starts a job and copies the standard error of the job."""
     return subprocess.Popen(
         [sys.executable, "-c", STARTER, str(log), job],
         env=os.environ | {"PYTHONPATH": str(SCRIPTS)},
@@ -92,8 +92,8 @@ def test_a_job_that_loses_its_exit_in_a_destructor_is_told_again(tmp_path):
     with started(LOSING_JOB, log) as process:
         found = identity(int(process.stderr.readline()))
         process.kill()
-        text = process.stderr.read()  # until the job has ended, too
-    assert "SystemExit: 143" in text  # the first, which Python has ignored
+        text = process.stderr.read()  # reads until the job has also ended
+    assert "SystemExit: 143" in text  # the first SystemExit, which Python ignored
     assert "measures on" in text
     assert "has measured" not in text
     assert is_gone(found)
@@ -137,7 +137,7 @@ def test_a_job_ends_although_what_it_says_of_it_cannot_be_written(monkeypatch):
     def kill(pid, number):
         assert (pid, number) == (os.getpid(), signal.SIGTERM)
         ended.set()
-        threading.Event().wait()  # once is enough here
+        threading.Event().wait()  # one SIGTERM is enough here
 
     monkeypatch.setenv(starter.VARIABLE, "starter")
     monkeypatch.setattr(starter, "is_gone", lambda _: True)
@@ -147,7 +147,7 @@ def test_a_job_ends_although_what_it_says_of_it_cannot_be_written(monkeypatch):
 
 
 def test_a_process_that_proc_hides_is_not_gone(monkeypatch):
-    """As other users' are where /proc is mounted with hidepid."""
+    """If /proc is mounted with hidepid, it hides the processes of other users."""
     name = identity()
     monkeypatch.setattr(identities, "start_ticks", lambda _: None)
     monkeypatch.setattr(identities.Path, "exists", lambda _: False)

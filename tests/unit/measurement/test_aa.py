@@ -1,4 +1,4 @@
-"""The same again: which windows count, on how many servers, and what ends it."""
+"""Tests of A/A experiments: valid windows, number of servers, and causes of an early end."""
 
 from __future__ import annotations
 
@@ -17,10 +17,11 @@ RUN = Run(restarts=3, windows=2, concurrency=4)
 
 
 class Servers:
-    """Servers whose windows answer 10, 11, 12… requests/s of each of two tenants.
+    """Fake servers whose windows have throughputs of 10, 11, 12… requests/s for each of two
+    tenants.
 
-    `invalid` are the numbers of windows that are invalid, by the host or by the client; the server
-    with number `dies` does, under load, and `refuses` does not start.
+    The host or the client makes the windows in `invalid` invalid. The server with number `dies`
+    ends under load, and the server with number `refuses` does not start.
     """
 
     def __init__(self, monkeypatch, invalid=(), by_host=True, dies=None, refuses=None):

@@ -1,4 +1,4 @@
-"""How the client's ceiling is found; on a real server it is in the end-to-end tests."""
+"""Tests of the client ceiling. The end-to-end tests measure it on a real server."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ STRICT, WIDE = Sla(latency_ms=50), Sla(latency_ms=500)
 
 
 def of_image(size):
-    """The shape of a request with one image."""
+    """Return the shape of a request with one image."""
     return Shape((TensorSpec("input", "FP32", (3, size, size)),), 1)
 
 
@@ -58,7 +58,10 @@ def client_up_to(
     completed: float = 1.0,
     beyond: Verdict = Verdict.INVALID,
 ):
-    """Windows of a client that keeps up to a rate; those of the numbers `invalid` are invalid."""
+    """Return windows of a client that keeps its schedule up to a rate.
+
+    The windows with the numbers in `invalid` are invalid.
+    """
     asked: list[float] = []
 
     def window(rate_rps: float) -> SimpleNamespace:
@@ -78,7 +81,7 @@ def client_up_to(
 
 
 def tried_with(client, tolerance=ON_IDLE_HOST, sla=STRICT) -> list[Open]:
-    """The rates that are tried with a client that 2000 requests/s are too fast for at all."""
+    """Return the rates that the search tries, starting at 2000 requests/s."""
     return highest_valid(2000, lambda rate_rps: judged(client(rate_rps), sla, tolerance))
 
 
@@ -117,7 +120,7 @@ def test_one_hiccup_does_not_lower_the_ceiling(hiccup):
     [
         client_up_to(0),
         client_up_to(9000, completed=0.5),
-        client_up_to(0, beyond=Verdict.FAIL),  # the path is overloaded, and the client late
+        client_up_to(0, beyond=Verdict.FAIL),  # the server is overloaded, and the client is late
     ],
 )
 def test_a_client_that_cannot_send_or_a_server_that_does_not_answer_has_no_ceiling(client):
@@ -125,7 +128,7 @@ def test_a_client_that_cannot_send_or_a_server_that_does_not_answer_has_no_ceili
     assert not any(each.valid for each in tried)
     assert tried[-1].rate_rps == 2000 * SHARES[-1]
     assert len(tried) % ATTEMPTS == 0 and len(tried) <= 12
-    assert describe(tried).startswith("no open-loop rate is valid")
+    assert describe(tried).startswith("no window is valid")
 
 
 def windows(*rates_rps: float, disturbed: bool = True) -> list[SimpleNamespace]:
@@ -199,20 +202,20 @@ def test_a_ceiling_that_others_disturbed_is_looked_for_once_more_with_more_toler
     found = Ceiling.read(tmp_path / "ceiling.json").shapes
     assert [bool(shape.disturbed) for shape in found] == [True, False]
     assert [shape.longest_lag_ms for shape in found] == [10, 10]  # 20 % of 50 ms, 2 % of 500 ms
-    # What a killed job leaves of its null models is found by name.
+    # Perseus finds the null models of a killed job by their names.
     monkeypatch.setattr(orphans, "is_gone", lambda owner: True)
     names = sorted(folder.name for folder in served)
     assert len(names) == 2 and orphans.names_of_dead_owners(names) == names
 
 
 def test_late_sends_that_are_put_up_with_do_not_change_a_ceiling():
-    slow = client_up_to(1000, beyond=Verdict.PASS)  # 3 ms late beyond
+    slow = client_up_to(1000, beyond=Verdict.PASS)  # at higher rates, the client sends 3 ms late
     assert ceiling_rps(tried_with(slow)) < 1000
     assert ceiling_rps(tried_with(slow, ON_BUSY_HOST)) == pytest.approx(0.9 * 2000)
 
 
 def test_how_late_sends_may_be_follows_from_the_sla_of_the_models_that_are_sent_so():
-    slow = client_up_to(1000, beyond=Verdict.PASS)  # 3 ms late beyond
+    slow = client_up_to(1000, beyond=Verdict.PASS)  # at higher rates, the client sends 3 ms late
     assert ceiling_rps(tried_with(slow, sla=WIDE)) == pytest.approx(0.9 * 2000)
     assert strictest(TASK, ["resnet34"]) == WIDE
     assert strictest(TASK, ["resnet18", "resnet34"]) == STRICT

@@ -1,4 +1,4 @@
-"""What a cell is measured by, what is kept of it, and what counters say of a window."""
+"""Tests of a cell: its settings, its results, and the counters of its windows."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def test_a_window_is_taken_apart_by_the_servers_counters():
     assert (found.compute_input_ms, found.compute_output_ms) == (0.5, 0.3)
     assert found.client_ms == pytest.approx(12 - 2 - 0.5 - 7 - 0.3)
     other = decompose(before, ServerTimes(16, 0, 0, 0, 0), part)
-    assert np.isnan(other.queue_ms)  # the server also worked on requests that were cancelled
+    assert np.isnan(other.queue_ms)  # the server also worked on cancelled requests
 
 
 def test_other_cpu_share_is_the_work_of_the_cores_beyond_the_server():

@@ -1,4 +1,4 @@
-"""A record says in which precision a network was really computed."""
+"""Tests that a record contains the precision in which the server computes a network."""
 
 from types import SimpleNamespace
 
@@ -22,7 +22,7 @@ nv_inference_count{model="a",version="1"} 7
 
 @pytest.fixture
 def server(monkeypatch):
-    """A function from the text of a server's metrics, None if it has none, to the server."""
+    """Return a function that returns a server with these metrics, or with none."""
 
     def serving(text):
         answer = lambda _self, parse: None if text is None else parse(text)  # noqa: E731

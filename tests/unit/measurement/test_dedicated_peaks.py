@@ -1,4 +1,4 @@
-"""Shared lines are made from the same dedicated peaks that the tables state."""
+"""Tests that load lines and tables use the same dedicated peaks."""
 
 import pytest
 import synthetic

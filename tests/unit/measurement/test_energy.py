@@ -1,5 +1,4 @@
-"""Power of a window: of a GPU by its counter of energy, else by its power; of the host by its own
-counters."""
+"""Tests of the power of a window, from energy counters or power samples of GPUs and the host."""
 
 from __future__ import annotations
 
@@ -15,7 +14,7 @@ from perseus.measurement.samples import Row
 
 START_NS = 10**12
 WINDOW = {"window": 3, "start_ns": START_NS + 10 * 10**9, "settle_s": 2.0, "elapsed_s": 12.0}
-# The GPU uses 100 W, in the 10 s of the window that count 250 W.
+# The GPU uses 250 W in the 10 s of the window, and 100 W outside the window.
 TIMES_S = np.arange(0, 31, 1.0) + 0.4
 
 
@@ -49,7 +48,8 @@ def of(tmp_path: Path, rows: list[Row], window: int = 3) -> float | None:
 
 
 def test_the_counter_gives_the_energy_of_the_part_that_counts(tmp_path):
-    # Between the samples around either end, 0.6 of a second is taken for the mean of both powers.
+    # At each end, the interval between two samples reaches up to 0.6 s out of the window. The mean
+    # contains these parts.
     assert of(tmp_path, samples(0, "gpu_energy_joules")) == pytest.approx(250, abs=9)
 
 
@@ -75,7 +75,7 @@ def test_nothing_is_told_of_what_was_not_seen(tmp_path):
     assert of(tmp_path, early) is None
     half = samples(0, "gpu_energy_joules") + samples(1, "gpu_power_watts",
                                                      times_s=TIMES_S[:3])  # fmt: skip
-    assert of(tmp_path, half) is None  # of one of two
+    assert of(tmp_path, half) is None  # energy of one of two GPUs
 
 
 def of_host(tmp_path: Path, rows: list[Row], window: int = 3) -> float | None:
@@ -99,6 +99,6 @@ def test_nothing_is_told_of_a_host_that_was_not_seen(tmp_path):
     unreadable = [row for row in host if not 14 < (row.time_ns - START_NS) / 1e9 < 18]
     lost = samples(0, "host_energy_joules", times_s=TIMES_S[[*range(14), *range(18, 31)]])
     assert len(lost) == len(unreadable)
-    # The first increase after a gap is that of the whole gap.
+    # The first increase after a gap covers the whole gap.
     gap = [row._replace(gpu=None) for row in lost]
     assert of_host(tmp_path, gap) == pytest.approx(of_host(tmp_path, host), abs=1)

@@ -1,4 +1,4 @@
-"""What Prometheus is told of the cells that are measured, and where their servers are."""
+"""Tests of the metrics of the running cells and the addresses of their servers, for Prometheus."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def read(address, path):
 
 
 def samples(folder, *cells):
-    """(name, labels, value) of all that is exported."""
+    """Return name, labels and value of all exported samples."""
     with exported.exporter(folder, *cells) as address:
         kind, text = read(address, "/metrics")
     assert kind.startswith("text/plain; version=")
@@ -106,7 +106,10 @@ def test_a_server_elsewhere_keeps_its_scheme_and_path():
 
 
 def test_a_server_elsewhere_keeps_the_parameters_of_its_url():
-    """Prometheus has one value of each, and refuses all targets for a label that cannot be."""
+    """Prometheus takes one value of each parameter.
+
+    One invalid label makes Prometheus refuse all targets.
+    """
     url = "https://gateway:8002/metrics?target=triton%201&target=2&with-dash=1"
     (found,) = targets([MEASURED.model_copy(update={"metrics_url": url})])
     parameters = {name: value for name, value in found["labels"].items() if "param" in name}
@@ -123,7 +126,7 @@ def test_other_paths_are_not_there(tmp_path):
 
 
 def test_the_entry_script_serves_the_folder_that_it_is_called_in(tmp_path):
-    """On the loopback, and off the CPUs that servers have."""
+    """The exporter listens on the loopback interface, and does not use the CPUs of servers."""
     command = [sys.executable, str(ROOT / "scripts/exporter.py"), "--port", "0"]
     log = tmp_path / "logs/default/measure/cell.log"
     log.parent.mkdir(parents=True)

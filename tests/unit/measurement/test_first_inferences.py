@@ -1,4 +1,4 @@
-"""Which batches a server meets before it is measured."""
+"""Tests of the batches that a server receives before the measurement."""
 
 import pytest
 

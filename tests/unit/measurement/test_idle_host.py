@@ -1,4 +1,4 @@
-"""Waiting until others leave a host."""
+"""Tests of waiting until other processes leave a host idle."""
 
 from __future__ import annotations
 
@@ -16,7 +16,10 @@ from perseus.peak.durations import PATIENCE_S
 
 @pytest.fixture
 def host(monkeypatch: pytest.MonkeyPatch) -> Any:
-    """A host whose others use the shares `busy` of its core, one after the other, then the last."""
+    """Return a fake host.
+
+    Other processes use the shares `busy` of its core one after another; the last share stays.
+    """
     host = SimpleNamespace(busy=[0.0], slept_s=0.0, messages=[])
     looks = itertools.count()
 
@@ -30,7 +33,7 @@ def host(monkeypatch: pytest.MonkeyPatch) -> Any:
         host.slept_s += seconds
 
     monkeypatch.setattr(idle_host, "read_cpu", read)
-    # Not `time.sleep` itself, which threads of other tests may call meanwhile.
+    # Threads of other tests call `time.sleep`, so the test does not replace `time.sleep` itself.
     monkeypatch.setattr(idle_host, "time", SimpleNamespace(sleep=sleep, monotonic_ns=lambda: 0))
     monkeypatch.setattr(idle_host, "most_at_work", lambda before, after, cores: host.who)
     host.who = "make (process 7)"

@@ -1,4 +1,4 @@
-"""A server that lies: garbage for statistics, metrics and answers is an error or no number."""
+"""Tests that invalid statistics, metrics and responses of a server are an error or no number."""
 
 import http.server
 import threading
@@ -26,14 +26,14 @@ GOOD = (
 
 @pytest.fixture
 def statistics():
-    """A function that asks a server for its statistics which answers with the given bytes."""
+    """Return a function that reads the statistics of a server that responds with these bytes."""
 
     class Page(http.server.BaseHTTPRequestHandler):
         def do_GET(self):
             self.wfile.write(self.server.answer)
 
         def log_message(self, *args):
-            """Say nothing."""
+            """Suppress the log of the server."""
 
     page = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Page)
     threading.Thread(target=page.serve_forever, args=(0.05,), daemon=True).start()
@@ -151,7 +151,7 @@ def test_an_answer_over_grpc_that_is_none(answer):
 
 
 def of_output(datatype, shape, size_bytes):
-    """The body of an answer over HTTP, and the length of its JSON."""
+    """Return the body of a response over HTTP, and the length of its JSON."""
     one = f'{{"name": "output", "datatype": "{datatype}", "shape": {shape}}}'
     head = f'{{"outputs": [{one}]}}'.encode()
     return head + bytes(size_bytes), len(head)

@@ -1,4 +1,4 @@
-"""The live view: shown on a terminal, cleared in any case, and nowhere else."""
+"""Tests of the live view: only a terminal shows it, and every end clears it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from perseus.measurement.progress.overview import KnownPeaks, Overview
 ROOT = Path(__file__).parents[3]
 LINE = "[cell    0 s] bracket  a 40.0/s p95 62 ms: fail, about 90 s left"
 
-# A job that tells of one window, and then ends in one way or another.
+# A job that reports one window and then ends as `end` says.
 JOB = """
 import sys, time
 from pathlib import Path
@@ -47,7 +47,7 @@ def job(folder, then="time.sleep(0.1)"):
 
 
 def shown(progress, width=100, now_s=1000.0, overview=None, **options):
-    """The lines of the view."""
+    """Return the lines of the live view."""
     console = Console(file=io.StringIO(), width=width, **options)
     console.print(rendered(progress, now_s, overview))
     return [line.rstrip() for line in console.file.getvalue().splitlines()]
@@ -107,7 +107,7 @@ def test_lines_stand_above_the_view_which_is_gone_at_the_end(tmp_path):
     assert left == ["[cell    0 s] starting the server", LINE, "the next job"]
     assert (
         "\x1b[?25l" not in on.output
-    )  # the cursor is never hidden, and so needs nobody to come back
+    )  # the view never hides the cursor, so a killed job need not restore it
     assert terminal.COLOUR.search(on.output)
     assert (tmp_path / "logs/s/measure/cell.log").read_text().splitlines() == left[:2]
 
@@ -142,7 +142,8 @@ def test_a_ctrl_c_ends_it_without_a_word(tmp_path):
         on.until("1:28 left")
         on.interrupt()
         left = on.end()
-    assert left == ["[cell    0 s] starting the server", LINE, "^C"]  # which the terminal says
+    # the terminal itself writes ^C
+    assert left == ["[cell    0 s] starting the server", LINE, "^C"]
     assert on.process.returncode == 128 + signal.SIGINT
     assert (tmp_path / "logs/s/measure/cell.log").read_text().endswith("[cell] interrupted\n")
 

@@ -1,4 +1,4 @@
-"""What every kind of experiment leaves behind, also one that starts its servers itself."""
+"""Tests of the results of every kind of experiment, also of kinds that start their own servers."""
 
 from __future__ import annotations
 
@@ -36,7 +36,10 @@ OK = {"outcome": "ok", "reason": ""}
 
 @pytest.fixture
 def launched(monkeypatch):
-    """The logs of the servers launched so far; nothing is, nor is this process pinned."""
+    """Return the logs of the launched servers.
+
+    The fixture starts no server and does not pin this process.
+    """
     logs = []
 
     @contextmanager
@@ -133,7 +136,10 @@ def test_the_record_says_what_recorded_arrivals_were_read_as(tmp_path, monkeypat
 def test_a_cpu_quota_that_stopped_the_server_is_its_outcome_and_a_warning(
     tmp_path, monkeypatch, launched
 ):
-    """In each attempt 30 of 100 periods; what a quota does not explain, stands."""
+    """In each attempt, the quota stops the server in 30 of 100 periods.
+
+    An outcome that the quota does not explain remains.
+    """
     counts = itertools.count()
     monkeypatch.setattr(throttled, "read_quota", lambda: CpuQuota(2.0, tmp_path))
     monkeypatch.setattr(
@@ -147,7 +153,7 @@ def test_a_cpu_quota_that_stopped_the_server_is_its_outcome_and_a_warning(
         outputs = run(monkeypatch, tmp_path, lambda cell, found=found: Findings(found))
         record = json.loads(outputs.record.read_text())
         assert (record["outcome"], record["reason"], record["throttled"]) == (outcome, reason, told)
-        assert record["warnings"] == [f"{told}: the measured limits are the limits of the quota"]
+        assert record["warnings"] == [f"{told}: the measured limits are valid only with this quota"]
         assert len(record["attempts"]) == (2 if outcome == "throttled" else 1)
 
 
@@ -163,7 +169,7 @@ def test_the_power_is_that_of_the_window_which_the_experiment_names(
 
 
 def test_without_load_the_median_counts(tmp_path, monkeypatch, launched):
-    """Few requests say nothing of a high percentile, and one may hiccup."""
+    """Few requests do not estimate a high percentile, and one request may be slow."""
     unloaded_ms = {"a": np.array([5.0, 5.0, 50.0]), "b": np.array([2.0, 1.0, 3.0])}
     for name in ("first_inferences", "verify"):
         monkeypatch.setattr(server_under_test, name, lambda tenants: {})
@@ -192,15 +198,16 @@ def test_each_server_is_told_of_from_its_start_until_the_next_one(tmp_path, monk
 def test_a_cell_that_cannot_be_measured_has_no_record(tmp_path, monkeypatch, launched):
     with pytest.raises(ServerError, match="serves nothing"):
         run(monkeypatch, tmp_path, refusing)
-    assert len(launched) == 2  # such trouble may pass
+    assert len(launched) == 2  # this failure may be temporary
     assert not list(tmp_path.glob("*.json")) and not (tmp_path / "requests.parquet").exists()
 
 
 def attempts_at(monkeypatch, folder, *ends, with_limit=()):
-    """(record, windows, progress) of a cell whose attempts end so, each after one window.
+    """Return record, windows and progress of a cell. Its attempts have these ends after one window
+    each.
 
-    An end that is no outcome is what a server says that could not be measured. `with_limit` are
-    the numbers of attempts that have an estimate.
+    An end that is no outcome is the message of a server that fails. `with_limit` contains the
+    numbers of the attempts with an estimate.
     """
     messages, turn = [], iter(ends)
 
@@ -279,7 +286,7 @@ def test_what_another_attempt_would_not_change_is_measured_once(
         ("client_limited", (1,), 1),
         ("unsteady", (1,), 1),  # before its first window near the limit
         ("unsteady", (1, 2), 2),
-        ("infeasible", (1,), 2),  # an answer
+        ("infeasible", (1,), 2),  # a conclusive outcome
         ("failed", (), 2),
     ],
 )

@@ -1,4 +1,4 @@
-"""What the next mix of a frontier is chosen by."""
+"""Tests of the choice of the next mix of a frontier."""
 
 import math
 from types import SimpleNamespace
@@ -27,7 +27,7 @@ SHARES = (0.5, 0.3, 0.2)
 
 
 def of_demand(folder, made):
-    """What a cell with the demand of SHARES measures after these dedicated cells."""
+    """Return the peak and the mix that a cell for the demand SHARES measures after these cells."""
     record = synthetic.records(THREE, mixes=[], holds=(), rate_shares=SHARES)[-1]
     task = MeasureTask.model_validate(record["cell"])
     inputs = SimpleNamespace(dedicated_records=written(folder, *made))
@@ -79,7 +79,7 @@ def test_a_point_of_a_frontier_measures_the_mix_that_follows_from_those_before(t
 def test_the_weights_of_a_demand_follow_from_the_dedicated_peaks(tmp_path):
     wanted, messages = of_demand(tmp_path, synthetic.records(THREE, mixes=[], holds=()))
     assert wanted.run.rate_shares == SHARES and wanted.blocked == ""
-    assert wanted.run.weights == (70, 21, 9)  # of 0.05, 0.015 and 0.0067 servers
+    assert wanted.run.weights == (70, 21, 9)  # shares of 0.05, 0.015 and 0.0067 servers
     assert messages == "mix: a 70, b 21, c 9"
 
 

@@ -1,4 +1,4 @@
-"""The monitor: what it reads from Triton's counters and from processes, and what it survives."""
+"""Tests of the monitor: readings of Triton's counters and of processes, and tolerated failures."""
 
 import os
 import subprocess
@@ -83,7 +83,10 @@ def test_increase_of_a_counter_also_across_a_reset() -> None:
 
 
 class FakeTriton(ThreadingHTTPServer):
-    """Answers every scrape with ten more requests than the last one; can break off."""
+    """A server whose counters grow by ten requests with each scrape.
+
+    `broken` makes it close connections.
+    """
 
     daemon_threads = True
     scrapes = 0
@@ -96,7 +99,7 @@ class FakeTriton(ThreadingHTTPServer):
 
 class _Handler(BaseHTTPRequestHandler):
     server: FakeTriton
-    protocol_version = "HTTP/1.1"  # as Triton's: the connection stays open
+    protocol_version = "HTTP/1.1"  # as in Triton, the connection stays open
 
     def do_GET(self) -> None:
         if self.server.broken:
@@ -153,7 +156,7 @@ def values(path: Path, metric: str, tenant: str | None = None) -> list[float]:
 
 @pytest.fixture
 def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The counter of energy of a host with one processor."""
+    """Return the energy counter of a host with one processor."""
     zone = tmp_path / "powercap" / "intel-rapl:0"
     zone.mkdir(parents=True)
     (zone / "name").write_text("package-0\n")
@@ -176,7 +179,7 @@ def test_file_has_the_schema_and_every_metric_has_a_meaning(
     unexplained = [name for name in found if not any(fnmatchcase(name, key) for key in METRICS)]
     assert not unexplained
     fixed = {name for name in METRICS if "*" not in name}
-    assert found >= fixed - {"client_cpu_cores"}  # this process is the server here
+    assert found >= fixed - {"client_cpu_cores"}  # here, this process is the server
     for row in table.to_pylist():
         assert row["gpu"] in ((0, 1) if row["metric"].startswith("gpu_") else (None,))
     assert set(table["gpu"].to_pylist()) == {0, 1, None}
@@ -207,11 +210,13 @@ def test_samples_keep_their_schedule(tmp_path: Path, triton: FakeTriton) -> None
     period_s = 0.1
     with monitored(path, serving(triton), [], [0], period_s):
         time.sleep(1.25)
-    times_ns = sorted(set(pq.read_table(path)["time_ns"].to_pylist()))[:-1]  # the last is the rest
+    # the last row contains the rest
+    times_ns = sorted(set(pq.read_table(path)["time_ns"].to_pylist()))[:-1]
     phase_s = [(each - times_ns[0]) / 1e9 % period_s for each in times_ns]
     late_s = [min(each, period_s - each) for each in phase_s]
     assert len(times_ns) >= 10
-    assert sorted(late_s)[len(late_s) // 2] < 0.02  # relative sleeps would drift over the periods
+    # with relative sleeps, the delay would grow from period to period
+    assert sorted(late_s)[len(late_s) // 2] < 0.02
 
 
 def test_a_server_that_dies_leaves_gaps_and_a_count(tmp_path: Path, triton: FakeTriton) -> None:
@@ -238,10 +243,10 @@ def test_server_is_not_counted_as_client(triton: FakeTriton) -> None:
         time.sleep(0.5)
         rows = {row.metric: row.value for row in sampler.sample()}
         sampler.close()
-    assert 0.2 < rows["server_cpu_cores"] < 1.2  # it is a child of this process, too
+    assert 0.2 < rows["server_cpu_cores"] < 1.2  # the server is also a child of this process
     assert rows["client_cpu_cores"] < 0.15
     assert rows["server_rss_bytes"] > 2**20
-    assert rows["server_open_files"] >= 3  # its standard streams
+    assert rows["server_open_files"] >= 3  # at least the standard streams
 
 
 @pytest.mark.parametrize(("server_cores", "joules"), [([0], [12.5]), ([], [])])
@@ -278,7 +283,7 @@ def test_the_servers_of_a_cell_have_one_file(tmp_path: Path, triton: FakeTriton)
                 time.sleep(0.12)
     times_ns = pq.read_table(path)["time_ns"].to_pylist()
     assert times_ns == sorted(times_ns)
-    # Each server's counters have a base of their own.
+    # The counters of each server have their own base.
     assert sum(values(path, SUCCESS, "resnet50")) == 10 * (triton.scrapes - 2)
 
 

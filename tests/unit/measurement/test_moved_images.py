@@ -1,4 +1,4 @@
-"""A tag that stands for another image than the one that was measured."""
+"""Tests of a tag that now names another image than the measured image."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SERVER = Server.model_construct(name="cpu1", launcher="docker", image=IMAGE)
 
 @pytest.fixture
 def engine(tmp_path, monkeypatch):
-    """A docker that has the image."""
+    """Install a fake docker that has the image, and return its folder."""
     (tmp_path / "images").write_text(IMAGE)
     install(tmp_path, "docker")
     monkeypatch.setenv("FAKE_ENGINE", str(tmp_path))

@@ -1,4 +1,4 @@
-"""What cannot be served ends as a row with its reason: a setting of a grid, models together."""
+"""Tests that settings and groups of models that no server can serve become rows with a reason."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ STYLE = FigureTask(width_mm=160, font_pt=9, dpi=60, pricing="on_demand")
 
 @pytest.fixture
 def refused(monkeypatch):
-    """The logs of servers that ended before they were ready."""
+    """Return the logs of servers that ended before they were ready."""
     logs = []
 
     @contextmanager
@@ -53,7 +53,7 @@ def refused(monkeypatch):
 
 
 def tasks(runtime=RUNTIME):
-    """A cell of each kind, on a server with this runtime; dedicated ones first."""
+    """Return a cell of each kind, on a server with this runtime, with the dedicated cells first."""
     truth = synthetic.Truth(synthetic.TRUTH.capacities, repeats=1)
     found = [
         *synthetic.records(truth, mixes=[(1, 1)]),
@@ -72,7 +72,7 @@ def tasks(runtime=RUNTIME):
 
 
 def measured(folder, task):
-    """The folder of a cell's raw results."""
+    """Measure a cell, and return the folder of its raw results."""
     raw = folder / "raw"
     alone = [raw / f"{task.server.name}.{name}.peak.r1" for name in task.tenant_names]
     needed = [cell / "record.json" for cell in alone if task.run.needs_dedicated_peaks]
@@ -109,7 +109,8 @@ def test_whatever_was_asked_the_study_has_its_tables_and_figures(tmp_path, refus
     headlines = [
         each.headline for each in conclusions({n: table.to_pandas() for n, table in found.items()})
     ]
-    # Of mixes without a model it is known that they cannot be served, of others how they ended.
+    # For mixes without a model, the headline says that no server can serve them. For other cells,
+    # it names the outcome.
     assert sum("not known" in headline for headline in headlines) == 6, headlines
     replayed = "The data do not show whether the tenants on"
     assert sum(replayed in headline for headline in headlines) == 1, headlines
@@ -127,7 +128,7 @@ def test_whatever_was_asked_the_study_has_its_tables_and_figures(tmp_path, refus
     assert len(alone) == 2
     for row in alone if converted else rows:
         assert (row["verdict"], row["excluded"]) == (verdict, f"{verdict}: {reason}")
-    if converted:  # no server was tried for the mix
+    if converted:  # no server was started for the mix
         (mix,) = (row for row in rows if row not in alone)
         assert mix["verdict"] == "blocked" and mix["excluded"].count(".peak.r1 (failed)") == 2
     assert {row["setting"] for row in found["recommendations"].to_pylist()} == {
@@ -137,7 +138,8 @@ def test_whatever_was_asked_the_study_has_its_tables_and_figures(tmp_path, refus
     for name, table in found.items():
         paths[name] = tmp_path / f"{name}.parquet"
         parquet.write(table, paths[name], tmp_path / f"{name}.csv")
-    for name, facts in FIGURES.items() if converted else ():  # the same with either verdict
+    # the verdict does not change these figures
+    for name, facts in FIGURES.items() if converted else ():
         cells = [path for path in folders if Record.read(path).task.run.kind == facts.kind]
         svg, png, csv = (tmp_path / f"{name}.{kind}" for kind in ("svg", "png", "csv"))
         drawing.draw(name, paths, cells, STYLE, svg, png, csv)
@@ -165,7 +167,7 @@ def test_as_it_is_configured_a_server_that_does_not_start_stops_the_run(tmp_path
 def test_a_cell_without_its_dedicated_peaks_is_blocked_before_a_server_is_started(
     tmp_path, refused
 ):
-    """Whether one would start is not asked, of any kind of experiment that needs them."""
+    """Perseus blocks a cell of any kind without its dedicated peaks, and starts no server."""
     served = synthetic.records(synthetic.Truth(synthetic.TRUTH.capacities, repeats=1), mixes=[])
     alone = [record for record in served if len(record["cell"]["tenants"]) == 1]
     lost = [synthetic.with_outcome(record, "infeasible", "too slow") for record in alone]

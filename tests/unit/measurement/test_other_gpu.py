@@ -1,4 +1,4 @@
-"""Other work on a server's GPUs, from NVML (a fake of it) to the row of a window."""
+"""Tests of the load of other processes on a server's GPUs, from a fake NVML to windows.parquet."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ from perseus.traffic.requests import Requests, Status
 from perseus.traffic.sender import Result
 
 QUESTION = "nvmlDeviceGetProcessUtilization"
-NOBODY = 2**22 + 1  # no process of Linux has this id
+NOBODY = 2**22 + 1  # no Linux process has this id
 
 
 class PunctualClient:
-    """One whose requests are all answered 5 ms after they were intended."""
+    """A client that receives each response 5 ms after the intended send time."""
 
     prompt, silent_s = True, staticmethod(lambda: 0.0)
 
@@ -68,13 +68,13 @@ def nvml(monkeypatch) -> FakeNvml:
 
 
 def row(tmp_path, tolerance: Tolerance = ON_IDLE_HOST, **of_server: Any) -> dict[str, Any]:
-    """Of windows.parquet, for a window on a server that is this process."""
+    """Return the row of windows.parquet for a window on a server that is this process."""
     task = measure_task(tenant("a"), server=server(**of_server))
     with RequestsWriter(tmp_path / "requests.parquet") as writer:
         cell: Any = SimpleNamespace(
             task=task,
             inputs=SimpleNamespace(trace=None),
-            server_cores=[],  # what others do on them is not looked at here
+            server_cores=[],  # this test does not measure the load on cores
             client_cores=[0],
             raw=RawResults(writer, None, {"a": {}}),
             stream=np.random.default_rng,

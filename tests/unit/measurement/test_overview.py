@@ -1,4 +1,4 @@
-"""How much of a run is left, and which peaks are known."""
+"""Tests of the overview: remaining time of a run, and known peaks."""
 
 import json
 import os
@@ -19,7 +19,7 @@ STARTED_S = 1000.0
 
 @pytest.fixture
 def run(tmp_path):
-    """The folder of logs of a run that measures three cells, and a function that ends one."""
+    """Return the folder of logs of a run with three cells, and a function that ends a cell."""
     plan = RunPlan(
         started_s=STARTED_S,
         load_s={"a.r1": 60.0, "a.r2": 60.0, "shared.r1": 90.0},

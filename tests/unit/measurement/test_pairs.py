@@ -1,4 +1,4 @@
-"""In which order tenants are offered: every pair once, beside each of its two alone."""
+"""Tests of the order of tenants: every pair once, beside each of its two tenants alone."""
 
 from __future__ import annotations
 
@@ -30,7 +30,10 @@ def test_every_pair_has_one_step_between_its_two_tenants_alone(tenants):
 
 @pytest.mark.parametrize("tenants", SIZES)
 def test_every_tenant_is_alone_twice_in_a_row(tenants):
-    """Once in each round; one that ends a path and begins the next is so more often."""
+    """Each tenant is alone once in each round.
+
+    A tenant that ends one path and begins the next is alone more often.
+    """
     again = Counter(first for first, second in pairwise(steps_of(tenants)) if first == second)
     assert set(again) == {(tenant,) for tenant in range(tenants)}
     assert sorted(again.values())[:-1] == [1] * (tenants - 1)

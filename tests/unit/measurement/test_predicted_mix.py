@@ -1,4 +1,4 @@
-"""A mix of a frontier that is not measured, since those before it let predict it."""
+"""Tests of the mixes of a frontier that Perseus predicts from earlier mixes."""
 
 from dataclasses import replace
 from types import SimpleNamespace
@@ -24,7 +24,7 @@ MEASURED = ((1, 1), (1, 3), (3, 1), (1, 7), (7, 1))
 
 
 def records(deviation=0.01, mixes=MEASURED, repeats=1):
-    """Dedicated ones, and those of mixes; their ratios differ from each other by that much."""
+    """Return dedicated records and records of mixes. Their sharing ratios have this deviation."""
     truth = synthetic.Truth(synthetic.TRUTH.capacities, repeats=repeats, within=deviation)
     made = synthetic.records(truth, mixes=mixes, holds=())
     alone = [each for each in made if each["cell"]["run"]["line"] == "dedicated"]
@@ -32,7 +32,7 @@ def records(deviation=0.01, mixes=MEASURED, repeats=1):
 
 
 def unlike(by):
-    """Those whose estimates differ by much more than their posteriors say."""
+    """Return records whose estimates differ by much more than their posteriors explain."""
     alone, mixes = records()
     factors = np.exp(by * np.array([1, -1, 1, -1, 0]))
     return alone, [
@@ -47,7 +47,7 @@ def unlike(by):
 
 @pytest.fixture
 def cell_of(tmp_path):
-    """A function that makes the cell of a frontier's next point."""
+    """Return a function that makes the cell of the next point of a frontier."""
 
     def made(
         alone, mixes, within_percent=10.0, predict=True, copies=(), copies_alone=(), checks=()
@@ -83,7 +83,7 @@ def cell_of(tmp_path):
 
 @pytest.fixture
 def searched(monkeypatch):
-    """What is raised where a server would be started."""
+    """Return the error that replaces the start of a server."""
 
     class SearchedError(Exception):
         pass
@@ -112,18 +112,18 @@ def test_a_mix_that_others_predict_needs_no_server(cell_of, searched):
 @pytest.mark.parametrize(
     ("made", "within_percent"),
     [
-        (records(deviation=0.2), 10.0),  # they differ by more
-        (records(), 1.0),  # more is asked for
-        (records(), 2.0),  # than a measurement leaves open
-        (records(mixes=MEASURED[:3]), 10.0),  # too few
-        (unlike(0.2), None),  # a second measurement would be closer
+        (records(deviation=0.2), 10.0),  # the sharing ratios differ by more than 10 %
+        (records(), 1.0),  # the study asks for more precision
+        (records(), 2.0),  # more precise than a measurement
+        (records(mixes=MEASURED[:3]), 10.0),  # too few mixes
+        (unlike(0.2), None),  # a second measurement would be more precise
     ],
 )
 def test_else_it_is_measured(cell_of, searched, made, within_percent):
     cell = cell_of(*made, within_percent)
     with pytest.raises(searched):
         frontier.measure(cell)
-    assert len(made[1]) < FEWEST or "this mix: prediction model B" in cell.messages[-1]
+    assert len(made[1]) < FEWEST or "this mix: the error of prediction model B" in cell.messages[-1]
 
 
 def test_where_nothing_is_to_be_predicted_it_is_measured(cell_of, searched):
@@ -144,7 +144,10 @@ def test_predicted_mixes_predict_no_others(cell_of, searched):
 
 @pytest.mark.parametrize(("infeasible", "measured"), [(0, False), (1, True)])
 def test_where_a_mix_carried_nothing_others_are_measured(cell_of, searched, infeasible, measured):
-    """No step tells of such a mix, and of six it is more than the one in ten that may be off."""
+    """No prediction model predicts a mix that missed an SLA.
+
+    One mix of six is more than the one in ten that may be off.
+    """
     alone, mixes = records(mixes=(*MEASURED, (1, 2)))
     failed = [
         synthetic.with_outcome(each, "infeasible", "the SLA fails at every rate tested")
@@ -154,7 +157,7 @@ def test_where_a_mix_carried_nothing_others_are_measured(cell_of, searched, infe
     if measured:
         with pytest.raises(searched):
             frontier.measure(cell)
-        assert "1 of the earlier mixes kept no SLA" in cell.messages[-1]
+        assert "1 of the earlier mixes missed an SLA" in cell.messages[-1]
     else:
         assert frontier.measure(cell).outcome is Outcome.PREDICTED
 
@@ -162,7 +165,7 @@ def test_where_a_mix_carried_nothing_others_are_measured(cell_of, searched, infe
 def test_a_prediction_is_never_surer_than_repeats_that_hardly_tell_what_lies_between_them(
     cell_of, searched
 ):
-    """Two repeats leave some 20 % open, as in the tables, however alike the mixes are."""
+    """Two repeats leave an uncertainty of about 20 %, as in the tables, even if the mixes agree."""
     made = records(repeats=2)
     with pytest.raises(searched):
         frontier.measure(cell_of(*made, 10.0))
@@ -170,7 +173,7 @@ def test_a_prediction_is_never_surer_than_repeats_that_hardly_tell_what_lies_bet
 
 
 def test_repeats_of_a_mix_count_once(cell_of, searched):
-    """Three mixes with two repeats each are three, which are too few."""
+    """Three mixes with two repeats each count as three mixes, and three are too few."""
     with pytest.raises(searched):
         frontier.measure(cell_of(*records(mixes=MEASURED[:3], repeats=2)))
 
@@ -190,7 +193,10 @@ OF_THREE = ((1, 1, 1), (1, 1, 0), (1, 0, 1), (0, 1, 1))
 
 
 def solo_of(name):
-    """A tenant alone in a first-come first-served queue: its peak is the queue's."""
+    """Return a tenant alone in a first-come first-served queue.
+
+    The limit of the queue is the peak of the tenant.
+    """
     model = name[0]
     of = Solo(
         model=model,
@@ -206,14 +212,14 @@ def solo_of(name):
 
 
 def with_caches(names, weights):
-    """The sharing ratio of a mix in that world."""
+    """Return the sharing ratio of a mix in a simulation with caches."""
     shared = Shared.of([solo_of(name) for name in names], weights, Arrivals())
     excess = np.array([EXCESS[solo.model] for solo in shared.solos])
     return shared.of_slowed_queue(1 + excess * shared.after_others)
 
 
 def of_world(names, mixes, scenario="cpu1.shared"):
-    """Records of tenants alone, and of their mixes, in that world."""
+    """Return the records of tenants alone and of their mixes in the simulation with caches."""
     truth = synthetic.Truth({name: solo_of(name).peak_rps for name in names}, repeats=1)
     made = synthetic.records(truth, mixes=mixes, holds=())
     alone, shared = made[: len(names)], made[len(names) :]
@@ -241,11 +247,11 @@ def at(record, limit):
 
 @pytest.fixture
 def copies(tmp_path):
-    """What cells of each model beside a copy of itself found, and exports of the models."""
+    """Return records of each model beside its copy, and write the exports of the models."""
     checks, found = [], {"copies": [], "copies_alone": []}
     for model in WORK_MS:
         (_, copy), mixes = of_world((model, f"{model}2"), ((1, 1),), f"cpu1.{model}_twice")
-        # Beside a copy, every request comes after one that drives all of its data out.
+        # Beside a copy, each request follows a request that evicts all of its data from the caches.
         found["copies"] += mixes
         found["copies_alone"].append(copy)
         path = tmp_path / "models" / model / "check.json"
@@ -268,17 +274,17 @@ def test_without_any_of_that_it_is_measured(cell_of, searched, copies, missing):
     cell = cell_of(*of_world("abc", OF_THREE), **copies | {missing: []})
     with pytest.raises(searched):
         frontier.measure(cell)
-    assert "this mix: prediction model B2 predicts the peak within" in cell.messages[-1]
+    assert "this mix: the error of prediction model B2 is up to" in cell.messages[-1]
 
 
 def test_a_step_that_cannot_predict_this_mix_does_not_though_it_predicts_the_others_best(
     cell_of, searched, copies, monkeypatch
 ):
-    """What a model touches is not known where its graph is not."""
+    """If the graph of a model is unknown, B2 does not know its working set and cannot predict."""
     monkeypatch.setitem(WORK_MS, "d", 12.0)
     monkeypatch.setitem(EXCESS, "d", 0.5)
     mixes = [(*weights, 0) for weights in OF_THREE]
     cell = cell_of(*of_world("abcd", mixes), **copies)
     with pytest.raises(searched):
         frontier.measure(cell)
-    assert "this mix: prediction model B2 predicts the peak within" in cell.messages[-1]
+    assert "this mix: the error of prediction model B2 is up to" in cell.messages[-1]

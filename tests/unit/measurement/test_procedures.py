@@ -1,4 +1,4 @@
-"""How the experiments run: what they start from, what they cost, and how they are found."""
+"""Tests of the experiments: their initial rates, their duration, and their registry."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def test_an_sla_that_fails_without_load_is_infeasible():
 def test_a_line_without_one_of_its_dedicated_peaks_is_blocked_by_that_cell(
     tmp_path, monkeypatch, outcome
 ):
-    """Also where an SLA fails without load: nothing was asked of the server that shares."""
+    """This also holds if an SLA fails without load: Perseus does not start the shared server."""
 
     started = []
 
@@ -115,7 +115,7 @@ def test_a_line_without_one_of_its_dedicated_peaks_is_blocked_by_that_cell(
 
 
 def found_in(monkeypatch, task, search, p50_ms=5.0, first_window=0):
-    """What a cell with one tenant finds where the search does that, and what it said of it."""
+    """Return the findings and messages of a cell with one tenant and the search `search`."""
     messages = []
     under_test = SimpleNamespace(
         record={},
@@ -138,7 +138,7 @@ def found_in(monkeypatch, task, search, p50_ms=5.0, first_window=0):
 
 @pytest.mark.parametrize(("in_search", "in_files"), [(3, 8), (-1, -1)])
 def test_the_certified_window_has_its_number_in_the_files(monkeypatch, in_search, in_files):
-    """Five windows are of an attempt before."""
+    """Five windows belong to an earlier attempt."""
     found = replace(no_peak(Outcome.OK, ""), certified_window=in_search)
     task = measure_task(TENANT)
     findings, _ = found_in(monkeypatch, task, Mock(return_value=found), first_window=5)
@@ -159,7 +159,7 @@ def test_what_the_preset_left_uncertified_names_one_that_would_not():
 
 @pytest.mark.parametrize(("p50_ms", "warns"), [(800.0, True), (2.0, False)])
 def test_a_slow_model_is_told_of_before_it_is_measured(monkeypatch, p50_ms, warns):
-    """A search begins at 0.6 of what one request after another would be: at 0.75 or 300/s."""
+    """A search begins at 0.6 times the rate of sequential requests: at 0.75 or 300 requests/s."""
     task = measure_task(tenant("a", sla=Sla(latency_ms=4000.0)), preset="quick")
     dead = Mock(side_effect=ServerError("it has died"))
     findings, output = found_in(monkeypatch, task, dead, p50_ms)
@@ -183,7 +183,8 @@ def test_a_slow_model_is_told_of_before_it_is_measured(monkeypatch, p50_ms, warn
             server(launcher="remote", remote=Remote(host="far")),
             ["remote.client_cores"],
         ),
-        (client("grpc"), server(launcher="podman"), ["larger machine"]),  # shares no memory
+        # gRPC to a container uses no shared memory
+        (client("grpc"), server(launcher="podman"), ["larger machine"]),
         (client("grpc"), server(launcher="apptainer"), ["shared memory", "larger machine"]),
         (
             client("grpc", shared_memory=True).model_copy(update={"processes": 1}),
@@ -233,7 +234,7 @@ def test_what_measuring_takes_is_known_beforehand():
         (5 * seconds, 4 * 5 * seconds + 3 * PATIENCE_S)
     )
     soak = Soak(name="soak", duration_s=3600, window_s=58.9, rates_rps=(5.0,))
-    # each window also settles for a second, and ends 0.1 s after what counts
+    # each window also has 1 s of settling time, and ends 0.1 s after the counted time
     hour = procedure("soak").load_s(measure_task(tenant("a"), run=soak))
     assert hour == pytest.approx((3600, 3600))
 

@@ -1,4 +1,4 @@
-"""How far a cell is: told after each window, kept in a file, and never in the way."""
+"""Tests of the progress of a cell: reported after each window, kept in a file, and harmless."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SERVER = RunningServer("g:1", "h:2", "http://127.0.0.1:3/metrics", 1)
 
 
 def row(window, name, verdict, attempt=1, **changes):
-    """Of windows.parquet."""
+    """Return a row of windows.parquet."""
     return {
         "attempt": attempt,
         "window": window,
@@ -40,7 +40,7 @@ def row(window, name, verdict, attempt=1, **changes):
 
 
 def told(rows=(), attempt=1, server=SERVER, seconds_left=None):
-    """What a cell with these windows tells."""
+    """Return the progress that a cell with these windows reports."""
     heard = []
     raw = RawResults(None, None, {}, windows=list(rows))
     cell = CellUnderTest(TASK, None, None, [0], [1], raw, print, attempt, heard.append)
@@ -85,7 +85,10 @@ def test_another_attempt_begins_anew():
 
 
 def test_a_server_that_wants_a_token_is_not_named():
-    """Nobody else has the token, and it is in no file."""
+    """Only Perseus has the token, and no file contains it.
+
+    So nobody else could read the metrics.
+    """
     secret = Access(headers=(Header("authorization", "Bearer ", "s3cret"),))
     progress = told(server=RunningServer("g:1", "h:2", "http://far/metrics", None, secret))
     assert progress.metrics_url is None and "s3cret" not in progress.model_dump_json()

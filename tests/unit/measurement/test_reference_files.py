@@ -1,4 +1,4 @@
-"""What a cell finds in its scenario's repository, and what it says where that is not whole."""
+"""Tests of a scenario's reference files, and of the error for an incomplete repository."""
 
 from __future__ import annotations
 
@@ -32,5 +32,5 @@ def test_answers_are_those_of_the_tenants_that_are_brought(repository):
 @pytest.mark.parametrize("file", FILES)
 def test_a_file_that_is_missing_is_named_with_what_to_do(repository, file):
     (repository / file).unlink()
-    with pytest.raises(ServerError, match=f"{repository} lacks {file}: remove that folder"):
+    with pytest.raises(ServerError, match=f"{repository} lacks {file}. Remove the whole folder"):
         reference_files(repository, TASK)

@@ -1,4 +1,4 @@
-"""Differences of a server's counters never span a load of the model, which sets them to 0."""
+"""Tests that no difference of counters spans a load of the model, which resets the counters."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def times(requests: int, queue_ms: float) -> ServerTimes:
 
 
 class Client:
-    """Whose requests are answered on time."""
+    """A client whose requests are answered on time."""
 
     model, steps = "tenant", ()
 
@@ -36,7 +36,7 @@ class Client:
 
 
 def seen_queues_ms(monkeypatch, readings):
-    """The mean queue times that a window reads from a server whose counters are these in turn."""
+    """Return the mean queue times of a window on a server with these successive counters."""
     told = iter(readings)
     monkeypatch.setattr(live_load, "ALIVE_S", 0.01)
     monkeypatch.setattr(live_load, "tenant_times", lambda *_, **__: next(told, readings[-1]))
@@ -56,10 +56,11 @@ def seen_queues_ms(monkeypatch, readings):
     ("readings", "expected_ms"),
     [
         ([times(100, 100), times(110, 130), times(120, 150)], [3, 2]),
-        # Loaded anew after 110 requests: the first 4 since then are the base of what follows.
+        # The model is loaded again after 110 requests. Its first 4 requests since then are the base
+        # of the next difference.
         ([times(100, 100), times(110, 130), times(4, 40), times(10, 70), times(15, 75)], [3, 5, 1]),
         ([times(100, 100), times(0, 0), times(10, 20)], [2]),
-        # More requests than before, but less time in the queue: of another load, too.
+        # More requests than before, but less queue time: the model was loaded again here too.
         ([times(100, 1000), times(130, 260), times(140, 300)], [4]),
     ],
     ids=["loaded once", "loaded anew", "loaded anew and idle", "more since than before"],
@@ -74,7 +75,7 @@ def test_what_was_served_is_counted_within_one_load():
 
 
 def test_a_window_with_a_load_in_it_is_not_taken_apart():
-    """Of the ten answers, six came before the load; the time in the queue is that of four."""
+    """Six of the ten responses came before the load. The queue time covers only the other four."""
     start_ns = np.arange(10) * 10**9
     status = np.full(10, Status.OK, np.uint8)
     requests = Requests(start_ns, start_ns, start_ns + 20 * MS, status)
@@ -85,7 +86,7 @@ def test_a_window_with_a_load_in_it_is_not_taken_apart():
 
 @pytest.mark.parametrize("failed", [Status.TIMEOUT, Status.ERROR, Status.REFUSED])
 def test_a_request_that_failed_in_the_client_is_no_answer_of_the_server(failed):
-    """Triton runs what its client gave up on, and counts it as success."""
+    """Triton executes requests that the client has given up, and counts them as successes."""
     start_ns = np.arange(10) * 10**9
     status = np.full(10, Status.OK, np.uint8)
     status[3] = failed

@@ -1,4 +1,4 @@
-"""Replays: the same arrivals together and alone, what counts, and what ends them."""
+"""Tests of replays: equal arrivals together and alone, counted windows, and early ends."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ SLA = Sla(percentile=95, latency_ms=200)
 
 
 class OneWorker:
-    """A server that answers one request after the other, the requests of tenant i in WORK_S[i].
+    """A server that serves one request after another. A request of tenant i takes WORK_S[i].
 
-    `lags_s` are the send lags in each window, `other_load` the shares of its cores that other
-    processes use in each, 0 in all that follow; the window with number `dies` is its last.
-    `others_leave` says whether these processes end when the search waits for them.
+    `lags_s` are the send lags of the windows. `other_load` are the shares of the cores that other
+    processes use in the windows, 0 after the last. The server dies in the window with number
+    `dies`. `others_leave` says whether the other processes end when the search waits for them.
     """
 
     def __init__(self, lags_s=(), other_load=(), dies=None, others_leave=False):
@@ -64,11 +64,11 @@ class OneWorker:
         load = SimulatedLoad(10.0 + 1000.0 * number, times_s, parts, parts, lags)
         other_load = ([*self.other_load] + [0.0] * (number + 1))[number]
         yield Looked(load, self.looks, other_load)
-        self.ended.append(SimpleNamespace(number=number + 1))  # 0 is the warm-up's
+        self.ended.append(SimpleNamespace(number=number + 1))  # number 0 is the warm-up
 
 
 class Looked:
-    """A window whose looks are kept, and which tells no queue times."""
+    """A window that records its readings and has no queue times."""
 
     def __init__(self, load, looks, other_load):
         self.load, self.looks, self.other_load = load, looks, other_load
@@ -83,7 +83,7 @@ class Looked:
 
 @pytest.fixture
 def measured(monkeypatch):
-    """A function from a server, and changes of the task, to its record."""
+    """Return a function that measures a task on a server and returns the record."""
 
     def found(system, *tenants, dedicated=(), **changes):
         kept, messages = [], []
@@ -143,11 +143,11 @@ def test_every_tenant_gets_the_same_arrivals_beside_the_others_and_alone(measure
         assert sum(shared["requests_each_s"]) == len(together["ab".index(name)])
         assert shared["rate_rps"] == by_itself["rate_rps"] == rate
         assert shared["attained"] < by_itself["attained"]
-        assert 0 < len(shared["bursts"]) <= len(by_itself["bursts"])  # some become one
+        assert 0 < len(shared["bursts"]) <= len(by_itself["bursts"])  # some bursts merge
 
 
 def test_the_load_is_bursty_and_what_it_does_is_that_of_the_queue(measured):
-    """By Lindley's recursion over the arrivals of both."""
+    """The expected latencies follow from Lindley's recursion over the arrivals of both tenants."""
     system = OneWorker()
     found = by_phase(measured(system))
     a, b = next(each for each in system.offered if all(each))
@@ -170,7 +170,8 @@ def test_the_load_is_bursty_and_what_it_does_is_that_of_the_queue(measured):
 
 def test_windows_last_until_all_is_answered_or_no_longer_waited_for(measured):
     system = OneWorker()
-    measured(system, run=RUN.model_copy(update={"rates_rps": (20.0, 100.0)}))  # too much for it
+    # more than the server can serve
+    measured(system, run=RUN.model_copy(update={"rates_rps": (20.0, 100.0)}))
     looks = system.looks
     assert 60 + grace_s([SLA]) in looks
     assert max(looks) == pytest.approx(60 + grace_s([SLA]) + DRAIN_S)
@@ -293,7 +294,7 @@ def test_arrivals_are_drawn_again_the_same_and_differ_between_tenants():
 
 
 def test_what_is_drawn_has_the_mean_rate_that_was_asked_for():
-    """In every window, of which most have far more or far less by themselves."""
+    """Each window has the mean rate, although most plain draws have a much higher or lower rate."""
     process, draws = Mmpp(**BURSTS.model_dump()), np.random.default_rng(1)
     by_itself = [len(process.times_s(20.0, 60.0, draws)) for _ in range(50)]
     near = [len(near_its_mean_s(process, 20.0, 60.0, draws)) for _ in range(50)]

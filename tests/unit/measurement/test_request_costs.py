@@ -1,4 +1,4 @@
-"""What a request costs: its bytes, and CPU time at both ends."""
+"""Tests of the costs of a request: bytes, and CPU time of client and server."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ FILES = [np.full(length, length, np.uint8) for length in (5, 9, 2, 4)]
 
 @pytest.fixture
 def tenants(tmp_path):
-    """By the client, by the server, by the server in batches of two, and of tensors."""
+    """Return tenants with preprocessing by client, by server, in batches, and with tensors."""
     images = np.arange(4 * 3 * 2 * 2, dtype=np.float32).reshape(4, 3, 2, 2)
     answers = np.zeros((4, 10), np.float32)
     wanted = Preprocessing(2, 2, (0, 0, 0), (1, 1, 1), "BILINEAR")
@@ -73,7 +73,7 @@ def test_requests_carry_tensors_or_files(tenants):
 
 
 def test_what_a_client_pays_is_measured_of_a_whole_request_on_both_sides(tenants, monkeypatch):
-    """Each picture takes 2 ms; but one in 40 took 50 ms."""
+    """Each picture takes 2 ms, and one in 40 takes 50 ms."""
     clock_ns, seen = [0], []
 
     def tensor(self, file):

@@ -1,4 +1,4 @@
-"""What ends a window on a live server is told by its cause, not by what is noticed first."""
+"""Tests that the error at the end of a live server names the cause, not the first symptom."""
 
 import subprocess
 import threading
@@ -60,7 +60,10 @@ def test_a_refused_connection_of_a_living_server_is_told_as_it_is(process, lives
 def test_a_server_far_behind_is_not_silent_while_it_works_on_what_was_given_up(
     process, monkeypatch, served
 ):
-    """All that it answers has timed out in the client; each tenant is looked at for itself."""
+    """All responses of this server time out in the client.
+
+    Perseus checks each tenant separately.
+    """
     monkeypatch.setattr(server_life, "SILENT_S", 0.2)
     started_s = time.monotonic()
     waiting = [SimpleNamespace(silent_s=lambda: time.monotonic() - started_s)] * 2

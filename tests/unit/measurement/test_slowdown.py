@@ -1,4 +1,4 @@
-"""Every tenant beside every other: its rates, the cost of invalid windows, and what ends it."""
+"""Tests of every tenant beside every other: rates, cost of invalid windows, and early ends."""
 
 from __future__ import annotations
 
@@ -25,9 +25,10 @@ STEPS = 2 * 5
 
 
 class System(SimulatedServer):
-    """Windows whose numbers are in `invalid` have a busy client; the server dies in that `dies`.
+    """A simulated server. The client is overloaded in the windows in `invalid`.
 
-    `other_cpu_share` is the share of the server's core that others use all the time.
+    The server dies in the window `dies`. Other processes always use the share `other_cpu_share` of
+    the server's core.
     """
 
     def __init__(self, invalid=(), dies=None, other_cpu_share=0.0):
@@ -37,7 +38,10 @@ class System(SimulatedServer):
         self.starts = 0
 
     def wait_until_idle(self, other_load):
-        """Whether others, who are waited for, leave the host: those that use over four fifths."""
+        """Return whether the host is idle.
+
+        Other processes that use more than four fifths of the core end here.
+        """
         if self.other_cpu_share > 0.8:
             self.other_cpu_share = 0.0
         return self.other_cpu_share <= other_load
@@ -55,7 +59,7 @@ class System(SimulatedServer):
 
 
 def measured(monkeypatch, system, run=RATE, records=()):
-    """The record of two tenants on that system, and the seconds that were said to be left."""
+    """Return the record of two tenants on this system, and the reported remaining seconds."""
     left, task = [], measure_task(tenant("a"), tenant("b"), run=run)
 
     @contextmanager
@@ -90,7 +94,7 @@ def test_all_tenants_have_the_rate_that_is_asked_for(monkeypatch):
         loaded = dict.fromkeys(step["tenants"], 20.0)
         assert dict(zip("ab", offered, strict=True)) == {"a": 0.0, "b": 0.0} | loaded
         assert set(step["seen"]) == set(loaded)
-    # After the warm-up each window is told what comes after it.
+    # After the warm-up, each window reports the time that remains after it.
     assert left[-1] == 0 and np.all(np.diff(left) < 0)
 
 
@@ -118,7 +122,7 @@ def test_without_a_dedicated_peak_it_is_blocked_by_the_cell_that_should_have_fou
 
 
 def test_a_window_says_what_the_tenants_latencies_were(monkeypatch):
-    """Work of 4 ms that hardly ever waits."""
+    """A service time of 4 ms and hardly any queue time."""
     found, _ = measured(monkeypatch, System(), RATE.model_copy(update={"rounds": 20}))
     alone = [step["seen"]["a"] for step in found["steps"] if step["tenants"] == ("a",)]
     usual = np.mean([seen["mean_ms"]["value"] for seen in alone])
@@ -134,7 +138,7 @@ def test_an_invalid_window_is_tried_again(monkeypatch):
     system = System(invalid=(2, 3))
     found, left = measured(monkeypatch, system)
     assert len(system.offers) == STEPS + 2
-    assert len(left) == 1 + len(system.offers)  # with the warm-up
+    assert len(left) == 1 + len(system.offers)  # including the warm-up
     assert len(set(system.offers[2:5])) == 1
     assert {step["outcome"] for step in found["steps"]} == {"ok"}
 
@@ -144,7 +148,7 @@ def test_where_there_is_no_quiet_the_last_attempt_stands(monkeypatch):
     assert found["outcome"] == "ok" and all(step["seen"] for step in found["steps"])
     found, _ = measured(monkeypatch, System(other_cpu_share=0.6))
     assert found["outcome"] == "disturbed"
-    system = System(other_cpu_share=0.9)  # until it is waited for
+    system = System(other_cpu_share=0.9)  # until the search waits for the other processes
     found, _ = measured(monkeypatch, system)
     assert found["outcome"] == "ok" and len(system.offers) == STEPS + 3
 

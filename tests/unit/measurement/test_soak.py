@@ -1,4 +1,4 @@
-"""The same load for hours: at which rates, in how many windows, what is read, and what ends it."""
+"""Tests of soaks: rates, number of windows, readings, and causes of an early end."""
 
 from __future__ import annotations
 
@@ -23,7 +23,10 @@ WINDOWS, ELAPSED_S = 5, 11.1
 
 
 class Server:
-    """A server under load whose window `dies` is its last; the host disturbs those in `invalid`."""
+    """A server under load that dies in the window `dies`.
+
+    The host disturbs the windows in `invalid`.
+    """
 
     def __init__(self, monkeypatch, pid=None, dies=None, invalid=(), dedicated=None, blocked=""):
         self.pid, self.dies, self.invalid = pid, dies, invalid

@@ -1,4 +1,4 @@
-"""Starts of servers: their order, what the log says of them, and a start that fails."""
+"""Tests of server starts: their order, the times from the log, and a start that fails."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_a_log_from_elsewhere_tells_nothing(tmp_path):
 
 @pytest.fixture
 def cell(monkeypatch):
-    """A cell whose server is always checked; `one_start` is replaced by each test."""
+    """Return a cell whose server passes every check. Each test replaces `one_start`."""
 
     class Checked:
         def __enter__(self):
@@ -94,7 +94,7 @@ def test_only_a_cold_start_asks_for_an_eviction(monkeypatch, tmp_path):
     asked = []
     (tmp_path / "a/1").mkdir(parents=True)
     (tmp_path / "a/1/model.onnx").write_bytes(b"weights")
-    (tmp_path / "a.reference.npz").write_bytes(b"answers")  # which no server reads
+    (tmp_path / "a.reference.npz").write_bytes(b"answers")  # a file that no server reads
 
     def refuse(cell):
         raise ServerError("not here")

@@ -1,4 +1,4 @@
-"""A server that a CPU quota stopped is named as such, whatever it looked like."""
+"""Tests that a CPU quota that stopped the server appears in the outcome, whatever the symptom."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ TASK = measure_task(tenant("a"))
 
 @pytest.fixture
 def group(tmp_path, monkeypatch):
-    """The folder of a control group with a quota of two cores, which is this process's."""
+    """Return the folder of this process's control group, with a quota of two cores."""
     monkeypatch.setattr(throttled, "read_quota", lambda: CpuQuota(2.0, tmp_path))
     counted(tmp_path, 1000, 900)
     return tmp_path

@@ -1,4 +1,4 @@
-"""A warning about answers that come faster than the instances of a model can give them."""
+"""Tests of the warning about responses that are faster than a model's instances can compute."""
 
 import pytest
 

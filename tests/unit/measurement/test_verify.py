@@ -1,4 +1,4 @@
-"""Every answer that the load will ask for is compared with torch's before anything is measured."""
+"""Tests that Perseus compares every response with the response of torch before it measures."""
 
 from contextlib import nullcontext
 from dataclasses import replace
@@ -36,11 +36,11 @@ def test_a_wrong_answer_to_any_image_of_the_load_is_noticed(
     monkeypatch.setattr(verify, "_answers", answers(None))
     assert verify.verify(tenants) == {"a": 0}
     monkeypatch.setattr(verify, "_answers", answers(wrong_image))
-    with pytest.raises(verify.VerificationError, match="differ from those of the original model"):
+    with pytest.raises(verify.VerificationError, match="differ from the responses of the original"):
         verify.verify(tenants)
 
 
-# A model that the server has of its own: what it says twice
+# A model that the server already has: two responses to the same request
 
 
 def served(outputs=("scores", "class"), max_batch_size=2):
@@ -58,13 +58,13 @@ def served(outputs=("scores", "class"), max_batch_size=2):
 
 
 def scores(batch):
-    """Answers that depend on both inputs: of a batch, or of one example."""
+    """Return scores and classes that depend on both inputs, of a batch or of one example."""
     x, y = np.asarray(batch["x"]), np.asarray(batch["y"])
     return {"scores": x[..., None] + y, "class": (x > 1).astype(np.int64)}
 
 
 def asked_twice(monkeypatch, tenant, second):
-    """What verify says of a server that answers the first call by `scores`."""
+    """Verify a server that responds first with `scores` and then with `second`."""
     calls = iter([scores, second])
 
     def answers(tenant, parts):
@@ -105,7 +105,7 @@ def test_a_served_model_that_answers_otherwise_the_second_time_is_refused(
 
 
 def test_what_all_examples_have_in_common_hides_no_difference(monkeypatch):
-    """However large it is, and however many examples make a request."""
+    """This holds for any size of the constant part and of the requests."""
 
     def beside_a_constant(values):
         return {"scores": np.stack([np.full(len(values), 1000.0), values], axis=1)}
@@ -145,7 +145,7 @@ def test_answers_that_change_from_call_to_call_are_taken_if_the_study_says_so(mo
 
 
 def test_an_own_model_of_several_tensors_is_compared_with_all_of_them(monkeypatch, tmp_path):
-    """Whole ones, without batches; one of another shape for each example."""
+    """Each example is a whole request without a batch, and its output has a shape of its own."""
     answers = [{"boxes": np.ones((i, 4), np.float32), "n": np.array(i)} for i in range(4)]
     inputs = {"image:0": np.arange(8, dtype=np.float32).reshape(4, 1, 2), "limit": np.ones(4)}
     Reference(inputs, answers, has_batches=False).write(tmp_path / "reference.npz")
@@ -154,7 +154,7 @@ def test_an_own_model_of_several_tensors_is_compared_with_all_of_them(monkeypatc
     (deployed,) = tenants_on(nobody, task, {"a": tmp_path / "reference.npz"})
     assert deployed.max_batch_size == 1 and deployed.outputs == ("boxes", "n")
     (sent,) = deployed.batches([[2]])
-    # Triton knows no tensor without dimensions: neither in requests nor in answers.
+    # Triton supports no tensor without dimensions, neither in requests nor in responses.
     assert {name: each.shape for name, each in sent.items()} == {"image:0": (1, 2), "limit": (1,)}
 
     def answer(wrong):
@@ -170,7 +170,7 @@ def test_an_own_model_of_several_tensors_is_compared_with_all_of_them(monkeypatc
     monkeypatch.setattr(verify, "_answers", answer(()))
     assert verify.verify([deployed]) == {"a": 0}
     monkeypatch.setattr(verify, "_answers", answer((3,)))
-    with pytest.raises(verify.VerificationError, match="differ from those of the original model"):
+    with pytest.raises(verify.VerificationError, match="differ from the responses of the original"):
         verify.verify([deployed])
 
 

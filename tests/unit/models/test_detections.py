@@ -1,4 +1,4 @@
-"""Detections are compared as a set as far as their scores tie, and as they come otherwise."""
+"""Tests that detections with equal scores are compared as a set, and other detections in order."""
 
 from __future__ import annotations
 
@@ -16,7 +16,10 @@ LIMIT = TOLERANCES["fp32"]
 
 
 def found(seed=0, count=COUNT):
-    """Boxes, labels and scores; the scores of each two successive detections tie."""
+    """Return boxes, labels and scores.
+
+    The scores of every two successive detections are nearly equal.
+    """
     rng = np.random.default_rng(seed)
     scores = np.repeat(np.linspace(0.9, 0.1, -(-count // 2)), 2)[:count]
     scores[1::2] -= 1e-7

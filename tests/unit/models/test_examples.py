@@ -1,4 +1,4 @@
-"""What a model is asked of which only types and shapes are known."""
+"""Tests of the requests for a model of which only types and shapes are known."""
 
 import numpy as np
 import pytest
@@ -36,7 +36,7 @@ def test_square_images_are_images():
     assert wide.shape == (4, 3, 32, 48)
 
 
-# Answers to the same, asked twice
+# Two responses to the same request
 
 ANSWERS = [np.array([100.0, 1.0]), np.array([100.0, 3.0])]
 
@@ -45,7 +45,8 @@ ANSWERS = [np.array([100.0, 1.0]), np.array([100.0, 3.0])]
     ("again", "error"),
     [
         (ANSWERS, 0.0),
-        ([ANSWERS[0], np.array([100.0, 3.5])], 0.5 / np.sqrt(0.5)),  # not of the constant
+        # relative to the part that is not constant
+        ([ANSWERS[0], np.array([100.0, 3.5])], 0.5 / np.sqrt(0.5)),
         ([ANSWERS[0], np.array([100.0, np.nan])], np.inf),
         ([ANSWERS[0], np.array([100.0])], np.inf),
         ([ANSWERS[0]], np.inf),

@@ -1,4 +1,4 @@
-"""In the place of a model that cannot be made stands why, and it goes the way of a model."""
+"""Tests that a file with the reason replaces a model that Perseus cannot make, in all rules."""
 
 from __future__ import annotations
 
@@ -91,7 +91,6 @@ def test_trouble_of_the_machine_is_not_taken_for_the_network_s(
 
 
 def job(script, folder, **of):
-    """Run the script of a rule."""
     paths = {
         key: SimpleNamespace(**{name: str(folder / path) for name, path in of[key].items()})
         for key in ("input", "output")
@@ -107,7 +106,7 @@ def run(script, folder, **of):
 
 
 def repository(folder, scenario, model, *tenants):
-    """Run the rule `repository` of tenants of one model."""
+    """Run the rule `repository` for tenants of one model."""
     given = {"models": model, "checks": "check.json", "references": "reference.npz"}
     run(
         "repository",
@@ -120,7 +119,7 @@ def repository(folder, scenario, model, *tenants):
 
 
 def converted(folder):
-    """What the rule `convert` leaves of a network that is none."""
+    """Return what the rule `convert` writes for an invalid network."""
     (folder / "model.onnx").write_bytes(b"no network")
     (folder / "check.json").write_text(json.dumps(CHECK))
     images = np.zeros((2, 3, 8, 8), np.float32)
@@ -159,13 +158,13 @@ NO_BATCHES = replace(ModelTensors.of_classifier((4, 3, 224, 224), 10), has_batch
     [
         ("cpu1.own", {}, ""),
         ("cpu1.own", {"request_batch_size": 4, "max_batch_size": 4}, ""),
-        ("cpu1.own", {"request_batch_size": 2}, "takes no batches: leave dyn"),
+        ("cpu1.own", {"request_batch_size": 2}, "does not support batches: leave dyn"),
         (
             "cpu1.own",
             {"max_queue_delay_us": 0},
             "or set request_batch_size: 4, the model's fixed batch size",
         ),
-        ("cpu1~batch-8.own", {"max_queue_delay_us": 0}, "takes no batches: leave"),
+        ("cpu1~batch-8.own", {"max_queue_delay_us": 0}, "does not support batches: leave"),
     ],
 )
 def test_a_network_without_batches_is_served_as_it_is(tmp_path, scenario, asked, why):

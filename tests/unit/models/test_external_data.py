@@ -1,4 +1,4 @@
-"""Weights beside an ONNX file: those in its own folder are served, others are not even opened."""
+"""Tests of weights beside an ONNX file: Perseus opens only files in the folder of the model."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from perseus.study.tasks.own_onnx import OwnOnnxTask
 
 
 def apart(folder, location="own.data"):
-    """An ONNX file whose weights say that they are at a location."""
+    """Return an ONNX file whose weights refer to a file at this location."""
     model = network()
     for weight in model.graph.initializer:
         set_external_data(weight, location)
@@ -30,7 +30,7 @@ def apart(folder, location="own.data"):
 
 
 def kept_apart(folder, **how):
-    """One as onnx writes it, with all weights in own.data."""
+    """Return an ONNX file with all weights in own.data, as onnx writes it."""
     how = {"save_as_external_data": True, "location": "own.data", "size_threshold": 0, **how}
     onnx.save(network(), folder / "own.onnx", **how)
     return folder / "own.onnx"
@@ -51,7 +51,7 @@ def test_what_pytorch_writes_today_is_taken_with_its_weights(torch, tmp_path):
     assert external_files(source) == [f"{source}.data"]
     taken(source, tmp_path)
     reference = Reference.read(tmp_path / "reference.npz")
-    served = OnnxNetwork(str(tmp_path / "model.onnx"), "")  # which has no file beside it
+    served = OnnxNetwork(str(tmp_path / "model.onnx"), "")  # this model has no file beside it
     for i, answer in enumerate(reference.answers):
         with torch.no_grad():
             (expected,) = net(torch.from_numpy(reference.given([i])["input"])).numpy()
@@ -162,7 +162,7 @@ def test_weights_that_have_lost_their_end_are_told(tmp_path):
 def test_more_than_a_file_holds_is_told(tmp_path):
     source = kept_apart(tmp_path)
     with (tmp_path / "own.data").open("ab") as data:
-        data.truncate(3 << 30)  # sparse
+        data.truncate(3 << 30)  # a sparse file
     with pytest.raises(
         ExportError, match=r"has 3\.2 GB together with its files .* at most 2\.1 GB"
     ):

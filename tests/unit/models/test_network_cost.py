@@ -1,4 +1,4 @@
-"""Operations and bytes of a network, counted by hand and from its ONNX graph."""
+"""Tests of the operations and bytes of a network, counted by hand and from its ONNX graph."""
 
 from dataclasses import asdict
 
@@ -17,7 +17,10 @@ def of_images(pixels):
 
 
 def small(path, batch="batch"):
-    """3 x 8 x 8 -> convolution of 4 channels, 3 x 3, stride 2 -> mean of each -> 10 classes."""
+    """Write a small network with a 3 x 8 x 8 input and 10 classes.
+
+    It has a convolution (4 channels, 3 x 3, stride 2) and the mean per channel.
+    """
     weights = {
         "filters": np.ones((4, 3, 3, 3), np.float32),
         "matrix": np.ones((4, 10), np.float32),
@@ -53,7 +56,10 @@ def test_a_small_network_costs_what_is_counted_by_hand(tmp_path, batch):
 
 
 def counted(nodes, weights, classes=10, functions=()):
-    """The cost of a network of 3 x 16 x 16; weights: arrays by name, or nodes that make them."""
+    """Return the cost of a network with an input of 3 x 16 x 16.
+
+    `weights` are arrays by name, or nodes that compute them.
+    """
     graph = helper.make_graph(
         nodes,
         "network",
@@ -75,7 +81,10 @@ PRODUCT = 2 * 768 * 10
 
 
 def branch(name, matrix, **weights):
-    """A graph that multiplies what is outside of it with a matrix that may be inside."""
+    """Return a graph that multiplies an outer tensor with a matrix.
+
+    `weights` can contain the matrix.
+    """
     product = helper.make_node("MatMul", ["flat", matrix], [name])
     made = helper.make_tensor_value_info(name, TensorProto.FLOAT, ["batch", 10])
     inside = [numpy_helper.from_array(values, key) for key, values in weights.items()]
@@ -96,7 +105,7 @@ def branch(name, matrix, **weights):
 def test_what_comes_after_an_unknown_operator_has_no_operations(nodes):
     weights = {"matrix": MATRIX, "filters": np.ones((10, 3, 16, 16), np.float32)}
     cost = counted([FLAT, *nodes], weights)
-    assert cost.flops == 768  # of the flattening
+    assert cost.flops == 768  # of the flatten operation
     assert cost.weight_bytes == 4 * (7680 + 7680) < cost.working_set_bytes
 
 
@@ -118,7 +127,7 @@ def test_a_loop_whose_answer_has_no_shape_has_no_operations_either():
     loop = helper.make_node("Loop", ["turns", "", "flat"], ["looped"], body=body)
     product = helper.make_node("MatMul", ["looped", "matrix"], ["output"])
     cost = counted([FLAT, loop, product], {"matrix": MATRIX, "turns": np.array(2)})
-    assert cost.flops == 768 + 1  # and of whether the loop goes on
+    assert cost.flops == 768 + 1  # and of the condition of the loop
     assert cost.weight_bytes == 4 * 7680 + 8
 
 
@@ -177,8 +186,10 @@ def test_sparse_weights_count_as_dense_ones(tmp_path):
 
 
 def test_a_torchvision_network_has_the_parameters_and_operations_of_its_paper(exported):
-    """MobileNetV3-Small (Howard et al., ICCV 2019): 2.5 million parameters, and 56 million
-    multiplications at 224 pixels, of which 1.6 million lie behind the mean over all pixels."""
+    """MobileNetV3-Small has 2.5 million parameters and 56 million multiplications at 224 pixels.
+
+    Howard et al., ICCV 2019. 1.6 million of the multiplications follow the mean over all pixels.
+    """
     folder, _ = exported
     cost = network_cost(folder / "model.onnx", of_images(64))
     at_64_px = (56e6 - 1.6e6) * (64 / 224) ** 2 + 1.6e6

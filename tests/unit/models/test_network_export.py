@@ -1,4 +1,4 @@
-"""Detectors and segmenters of torchvision as ONNX: with their own names, and as torch answers."""
+"""Tests of torchvision's detectors and segmenters as ONNX: tensor names and responses."""
 
 from __future__ import annotations
 
@@ -32,21 +32,27 @@ def exported(folder, **task):
 
 @pytest.fixture(scope="module")
 def segmenter(tmp_path_factory):
-    """A folder with the files of its export, and the record. To read only."""
+    """Return the folder with the export of a segmenter, and the record.
+
+    Tests only read the folder.
+    """
     folder = tmp_path_factory.mktemp("segmenter")
     return folder, exported(folder)
 
 
 @pytest.fixture(scope="module")
 def detector(tmp_path_factory):
-    """The same of a detector."""
+    """Return the folder with the export of a detector, and the record.
+
+    Tests only read the folder.
+    """
     folder = tmp_path_factory.mktemp("detector")
     return folder, export_network(DETECTOR, folder / "model.onnx", folder / "reference.npz")
 
 
 @pytest.fixture
 def written(monkeypatch):
-    """A function that makes torch write the network of a folder at once."""
+    """Return a function that replaces torch's export by a copy of the network in a folder."""
 
     def of(folder):
         def write(network, example, path, outputs, **how):
@@ -83,7 +89,8 @@ def test_a_detector_is_served_one_image_a_request_with_what_it_finds(detector):
         "scores": ("FP32", 1),
         "labels": ("INT64", 1),
     }
-    assert "takes no batches, so each request has one example: the first size" in record["notes"][0]
+    why = "does not support batches, so each request has one example: the first size"
+    assert why in record["notes"][0]
     assert record["relative_error_to_torch"] < 1e-3
     assert Reference.read(folder / "reference.npz").sorted_by == "scores"
 
@@ -117,8 +124,8 @@ def test_where_torch_cannot_leave_the_batch_open_it_is_fixed_and_said(tmp_path, 
     record = exported(tmp_path)
     assert batches == [2, 1]
     assert record["notes"][0] == (
-        f"{SEGMENTER} takes no batches after the export: torch cannot export this network to"
-        " ONNX: no."
+        f"{SEGMENTER} does not support batches after the export: torch cannot export this network"
+        " to ONNX: no."
     )
     assert not any(str(tmp_path) in note or "/tmp" in note for note in record["notes"])
 
@@ -188,7 +195,7 @@ def test_what_is_wrong_is_said_before_any_job(tmp_path):
     ]
     assert "'torchvision/deeplab' is not a detection or segmentation model" in told[0]
     assert "does not fit lraspp_mobilenet_v3_large" in told[1]
-    assert "has only random and" in told[2]
+    assert "write 'random' or" in told[2]
 
 
 def test_kinds_are_told_apart():

@@ -1,4 +1,4 @@
-"""Exported models compute what torch computes, and a wrong one is noticed."""
+"""Tests that exported models compute the same as torch, and that Perseus detects a wrong model."""
 
 from __future__ import annotations
 
@@ -57,17 +57,17 @@ def test_the_reference_carries_signal(exported):
     images, output = reference(exported[0])
     assert images.shape == (4, 3, 64, 64) and images.dtype == np.float32
     assert output.shape == (4, 1000) and output.dtype == np.float32
-    # Freshly initialised, the same network gives 1e-9.
+    # The same network with fresh weights gives 1e-9.
     assert answers.signal(output) > 0.01 * np.abs(output).max() > 1e-4
 
 
 def rewritten(source: Path, target: Path, how: str) -> Path:
-    """A copy of the model whose output is disturbed or replaced, inside the graph."""
+    """Write a copy of the model whose graph disturbs or replaces the output."""
     model = onnx.load(source)
     graph = model.graph
     for node in graph.node:
         node.output[:] = ["true" if name == "output" else name for name in node.output]
-    if how == "constant":  # the mean answer for every image: of the right shape and size
+    if how == "constant":  # every image gets the mean response, which has the right shape and size
         _, output = reference(source.parent)
         graph.initializer.append(numpy_helper.from_array(output.mean(axis=0), "mean_answer"))
         graph.initializer.append(numpy_helper.from_array(np.float32(0), "zero"))
@@ -132,7 +132,7 @@ def test_weights_from_a_file_are_the_weights_that_are_exported(tmp_path):
 
 @pytest.fixture
 def photos(tmp_path: Path) -> list[str]:
-    """Five images of different kinds: fine and coarse, wide and high, with and without colours."""
+    """Return five different images: fine and coarse, wide and high, with and without colours."""
     rng, files = np.random.default_rng(5), []
     for n, (mode, kind) in enumerate(
         [("RGB", "png"), ("RGB", "jpg"), ("L", "png"), ("RGBA", "png"), ("CMYK", "jpg")]
@@ -184,7 +184,10 @@ def test_another_input_size_keeps_the_share_of_the_image_that_is_seen():
 
 
 def test_an_image_keeps_its_colours_and_its_place():
-    """One half red, one half blue: the values are those of the ImageNet statistics."""
+    """One half of the image is red, one half is blue.
+
+    The expected values follow from the ImageNet statistics.
+    """
     image = Image.new("RGB", (448, 224), (255, 0, 0))
     image.paste((0, 0, 255), (224, 0, 448, 224))
     seen = networks.preset("resnet50", "DEFAULT")(image).numpy()
@@ -242,7 +245,8 @@ def test_a_fine_tuned_network_has_as_many_classes_as_its_file(tmp_path):
         found = networks.build(Classifier(architecture), str(tmp_path / "tuned.pth"), np.empty(0))
         assert found.eval()(torch.zeros(1, 3, 64, 64)).shape == (1, 10)
     state = torchvision.models.squeezenet1_1().state_dict()
-    state["classifier.1.bias"] = torch.zeros(7)  # the two parts of a head do not agree
+    # the two parameters of the head have different sizes
+    state["classifier.1.bias"] = torch.zeros(7)
     torch.save(state, tmp_path / "odd.pth")
     task = ExportTask(architecture="squeezenet1_1", weights=str(tmp_path / "odd.pth"))
     refused(task, tmp_path, r"1 keys of another shape \('classifier")
@@ -267,17 +271,17 @@ def data_parallel(state):
 
 
 def compiled(state):
-    """By torch.compile of the network in DataParallel."""
+    """Return the weights as torch.compile names them for a network in DataParallel."""
     return {f"_orig_mod.module.{name}": value for name, value in state.items()}
 
 
 def compiled_in_part(state):
-    """By torch.compile of one of its parts."""
+    """Return the weights as torch.compile names them for one part of a network."""
     return {name.replace("layer1.", "layer1._orig_mod."): value for name, value in state.items()}
 
 
 def sharded(state):
-    """By FSDP of one of its parts, whose activations are checkpointed."""
+    """Return the weights as FSDP names them for one part with activation checkpointing."""
     inside = "layer1._fsdp_wrapped_module._checkpoint_wrapped_module."
     return {name.replace("layer1.", inside): value for name, value in state.items()}
 
@@ -288,7 +292,7 @@ def averaged(state):
 
 
 def lightning(state):
-    """A checkpoint of Lightning whose module has a loss with weights beside the network."""
+    """Return a checkpoint of Lightning whose module also has a loss with weights."""
     torch, _ = networks.import_torchvision()
     weights = {f"net.{name}": value for name, value in state.items()}
     return {
@@ -355,17 +359,20 @@ def test_a_checkpoint_with_several_weights_is_refused_with_what_keeps_one(tmp_pa
 
 
 def as_plain_dictionary(state):
-    """As after the names of another wrapper are cut off."""
+    """Return the weights as a plain dictionary, without the names of another wrapper."""
     return {key: value.clone() for key, value in state.items()}
 
 
 def as_before_counts(state):
-    """As torch before 0.4.1 wrote it, torchvision's first ResNets among them."""
+    """Return the weights in the format of torch before 0.4.1, as in torchvision's first ResNets."""
     return {key: value for key, value in state.items() if "num_batches_tracked" not in key}
 
 
 def with_versions(state):
-    """Without counts, but by a torch that has them: a strict load of its own refuses that."""
+    """Remove the counts, but keep the metadata of a torch with counts.
+
+    A strict load of torch refuses such weights.
+    """
     for key in [key for key in state if "num_batches_tracked" in key]:
         del state[key]
     return state
@@ -421,7 +428,7 @@ def torchscript(path):
 
 
 def legacy_tar(path):
-    """As torch before 0.1.10 wrote it, as far as it is looked at."""
+    """Write a file in the format of torch before 0.1.10, as far as Perseus reads it."""
     with tarfile.open(path, "w") as tar:
         for name in ("sys_info", "pickle", "storages", "tensors"):
             tar.addfile(tarfile.TarInfo(name))

@@ -1,4 +1,4 @@
-"""A network in fp16 or int8 is smaller, has the same interface, and nearly the same answers."""
+"""Tests that a network in fp16 or int8 is smaller, with the same interface and similar outputs."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from perseus.models.torch_export import export_program
 
 @pytest.fixture
 def network(exported):
-    """The folder of the network that is converted."""
+    """Return the folder of the network that the tests convert."""
     return exported[0]
 
 
@@ -34,7 +34,7 @@ def test_weights_are_halved_and_the_interface_stays(network, tmp_path):
 
 
 def with_the_interface_of(before, converted):
-    """The converted network, after a look at its input and output."""
+    """Return the converted network after a check of its inputs and outputs."""
     old, new = onnx.load(before), onnx.load(converted)
     onnx.checker.check_model(new)
     for ends in ("input", "output"):
@@ -44,7 +44,7 @@ def with_the_interface_of(before, converted):
 
 
 def test_int8_is_quantised_as_tensorrt_wants_it(network, tmp_path):
-    """Symmetric, a scale for each channel of the weights, each convolution between Q and DQ."""
+    """TensorRT requires symmetric scales per channel, and each convolution between Q and DQ."""
     made = tmp_path / "model.int8.onnx"
     check = convert("int8", network / "model.onnx", network / "reference.npz", made)
     assert 0.05 < check["relative_error"] < 3

@@ -1,4 +1,4 @@
-"""What a user's own model is asked: arrays in a file, images, or noise of a range."""
+"""Tests of the inputs of a user's own model: arrays in a file, images, or noise in a range."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ WIDE = TensorSpec("x", "FP32", (3, 8, 12))
 
 
 def saved(folder, **changes):
-    """A file of examples for both inputs, with other arrays or without some."""
+    """Write examples for both inputs. `changes` replaces arrays; None removes one."""
     arrays = {"tokens:0": np.arange(30).reshape(5, 6), "in/mask": np.ones((5, 6, 2), np.float32)}
     arrays |= changes
     np.savez(folder / "samples.npz", **{k: v for k, v in arrays.items() if v is not None})
@@ -85,7 +85,7 @@ def test_one_array_without_names_is_told(tmp_path):
 
 @pytest.fixture
 def photos(tmp_path):
-    """Four images of one colour each: red 10, green 20 and blue 30 times their number."""
+    """Return four images of one colour each: red 10, green 20 and blue 30 times their number."""
     names = []
     for number in range(1, 5):
         names.append(str(tmp_path / f"{number}.png"))
@@ -115,8 +115,8 @@ def test_pixels_stay_as_they_are_unless_the_study_says_more(photos):
     ("inputs", "pixels", "why"),
     [
         ([TOKENS, MASK], {}, "images: the model has 2 inputs ('tokens:0', 'in/mask'), but images"),
-        ([MASK], {}, "has no dimension of 1 or 3 channels (layout: nchw or nhwc)"),
-        ([WIDE], {"layout": "nhwc"}, "has no dimension of 1 or 3 channels (layout: nhwc)"),
+        ([MASK], {}, "one layout of an image with 1 or 3 channels (layout: nchw or nhwc)"),
+        ([WIDE], {"layout": "nhwc"}, "one layout of an image with 1 or 3 channels (layout: nhwc)"),
         ([TensorSpec("x", "FP32", (3, 8, 3))], {}, "(layout: nchw or nhwc)"),
         ([WIDE], {"mean": (1.0, 2.0)}, "mean: has 2 numbers, but the images have 3 channels"),
     ],
@@ -137,7 +137,7 @@ def test_a_layout_decides_where_both_fit(photos):
 def test_a_range_beyond_the_type_of_an_input_is_told(datatype, high):
     asked = OwnExamples(values=Values(low=0, high=high))
     (said,) = example_problems(asked, [TensorSpec("x", datatype, (6,))])
-    assert said.endswith(f"do not fit its input 'x' of type {datatype}")
+    assert said.endswith(f"do not fit the input 'x' of type {datatype}")
 
 
 def test_noise_has_the_range_that_the_study_says():
@@ -148,4 +148,4 @@ def test_noise_has_the_range_that_the_study_says():
     (message,) = example_problems(
         OwnExamples(values=Values(low=0, high=300)), [TensorSpec("b", "INT8", (6,)), MASK]
     )
-    assert message == "values: 0 to 300 do not fit its input 'b' of type INT8"
+    assert message == "values: 0 to 300 do not fit the input 'b' of type INT8"

@@ -1,4 +1,4 @@
-"""Files of a user's own before any job: what is wrong is said of each, of nothing else."""
+"""Tests that Perseus checks a user's files before any job and reports each wrong file only."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from perseus.study.model import Model
 
 @pytest.fixture
 def models(tmp_path):
-    """A right file and a wrong one of each kind, and models without a file."""
+    """Return models with a valid and an invalid file of each kind, and models without a file."""
     write_shapes(tmp_path / "right.pt", "alexnet")
     onnx.save(network(), tmp_path / "right.onnx")
     onnx.save(network(pixels=("h", "w")), tmp_path / "wrong.onnx")

@@ -1,4 +1,4 @@
-"""A user's own ONNX file: what is taken, what it becomes, and what is refused with which words."""
+"""Tests of a user's own ONNX file: accepted networks, the served file, and refusals."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ NOISE = OwnExamples()
 
 
 def taken(model, folder, **task):
-    """The record, and the file that is served, of a model in a file of its own."""
+    """Return the record and the served file of a model."""
     onnx.save(model, folder / "own.onnx")
     served = folder / "model.onnx"
     record = take_onnx(OwnOnnxTask(**task), folder / "own.onnx", served, folder / "reference.npz")
@@ -45,9 +45,9 @@ def taken(model, folder, **task):
 
 
 def branching():
-    """A network whose product stands in branches of branches, under names that are ours.
+    """Return a network with its product in nested branches and with tensor names that Perseus uses.
 
-    They read a weight from outside, and one that is their own.
+    The branches read one weight from outside and one weight of their own.
     """
     model = network()
     (place,) = (at for at, node in enumerate(model.graph.node) if node.op_type == "MatMul")
@@ -68,7 +68,7 @@ def branch(name, node, *weights):
 
 
 def answers_of(served, reference):
-    """What a served file says to the examples of a reference, in one request each."""
+    """Return the outputs of a served file for each example of a reference."""
     network = OnnxNetwork(str(served), "the file that is served")
     return [network.answer(reference.given([i])) for i in range(reference.count)]
 
@@ -107,9 +107,9 @@ def test_a_file_that_takes_one_batch_alone_is_served_as_it_is(tmp_path, batch):
     )
     (note,) = record["notes"]
     assert note.endswith(
-        "own.onnx takes no batches, so each request has one example: ONNX Runtime cannot run the"
-        f" model with a batch size other than {batch}. To export a PyTorch network with a variable"
-        ' batch size, use dynamic_shapes=({0: "batch"},)'
+        "own.onnx does not support batches, so each request has one example: ONNX Runtime cannot"
+        f" run the model with a batch size other than {batch}. To export a PyTorch network with a"
+        ' variable batch size, use dynamic_shapes=({0: "batch"},)'
     )
     reference = Reference.read(tmp_path / "reference.npz")
     assert {len(each["scores"]) for each in reference.answers} == {batch}
@@ -118,7 +118,7 @@ def test_a_file_that_takes_one_batch_alone_is_served_as_it_is(tmp_path, batch):
 
 
 def mixing(batch, *last):
-    """A network that answers each image plus the mean of the batch, or the mean itself."""
+    """Return a network whose output is each image plus the mean of the batch, or only the mean."""
     return with_nodes(
         network(batch),
         helper.make_node("ReduceMean", ["input"], ["mean"], axes=[0]),
@@ -128,7 +128,7 @@ def mixing(batch, *last):
 
 
 def joining():
-    """A detector whose boxes of all images are in one row, which no error tells: YOLOX' way."""
+    """Return a detector that, like YOLOX, puts the boxes of all images into one row."""
     model = with_nodes(network(1), helper.make_node("Reshape", ["input", "rows"], ["scores"]))
     model.graph.initializer.append(numpy_helper.from_array(np.array([1, -1, CLASSES]), "rows"))
     model.graph.output[0].CopyFrom(
@@ -163,7 +163,7 @@ def test_what_does_not_answer_in_batches_as_alone_is_served_without(tmp_path, mo
     tensors = ModelTensors.of(record)
     assert not tensors.has_batches and tensors.outputs[0].dims == shape
     assert re.search(
-        f"takes no batches, so each request has one example: {why}", record["notes"][0]
+        f"does not support batches, so each request has one example: {why}", record["notes"][0]
     )
     reference = Reference.read(tmp_path / "reference.npz")
     for answer, own in zip(answers_of(served, reference), reference.answers, strict=True):
@@ -188,7 +188,7 @@ def test_inputs_and_outputs_of_all_types_and_ranks_keep_their_names(tmp_path):
     config = model_config(ServedTenant(name="own", model="own"), tensors)
     assert [each.name for each in config.input] == ["gpu_0/data_0", "mask:0"]
     (of_class,) = (each for each in config.output if each.name == "class")
-    # Triton has no tensor without dimensions beside the batch.
+    # Triton supports no tensor without dimensions except the batch.
     assert (
         list(of_class.dims) == [1] and of_class.HasField("reshape") and not of_class.reshape.shape
     )
@@ -233,7 +233,7 @@ def test_an_open_size_is_the_one_that_is_asked_for(tmp_path, sizes, asked, size)
 
 
 def with_one_number():
-    """A network whose only answer is one number without dimensions."""
+    """Return a network whose only output is one number without dimensions."""
     model = with_nodes(network(1), helper.make_node("ReduceMax", ["input"], ["scores"], keepdims=0))
     model.graph.output[0].CopyFrom(helper.make_tensor_value_info("scores", TensorProto.FLOAT, []))
     return model
@@ -252,7 +252,7 @@ def test_one_example_is_enough_to_prove_batches(tmp_path):
 
 
 def random_network():
-    """A dropout that was left on."""
+    """Return a network with an active dropout."""
     model = with_nodes(network(), helper.make_node("Dropout", ["input", "half", "on"], ["scores"]))
     weights = {"half": np.float32(0.5), "on": np.array(True)}
     model.graph.initializer.extend(
@@ -287,7 +287,7 @@ def test_answers_that_change_from_call_to_call_are_told_apart_from_batches(tmp_p
 
 
 def quantised(tmp_path):
-    """A network that is dynamically quantised: its scales are those of the batch."""
+    """Return a dynamically quantised network, whose scales depend on the batch."""
     onnx.save(network(), tmp_path / "plain.onnx")
     quantization.quantize_dynamic(tmp_path / "plain.onnx", tmp_path / "small.onnx")
     return onnx.load(tmp_path / "small.onnx")
@@ -308,7 +308,7 @@ def test_a_detector_that_finds_nothing_is_taken_and_it_is_said(tmp_path):
 
 
 def of_old(opset, ir_version):
-    """A network as files of those years are: before IR version 4 all weights are inputs, too."""
+    """Return a network in an old format. Before IR version 4, all weights are also inputs."""
     model = network()
     model.graph.node[-1].CopyFrom(helper.make_node("Identity", ["input"], ["scores"]))
     model.opset_import[0].version, model.ir_version = opset, ir_version
@@ -350,7 +350,7 @@ def test_what_branches_read_is_counted_and_served(tmp_path):
 
 
 def of_unknown_type():
-    """As of an onnx that is newer than ours."""
+    """Return a network with a type that only a newer onnx knows."""
     model = network()
     model.graph.input[0].type.tensor_type.elem_type = 77
     return model
@@ -401,7 +401,7 @@ def without_outputs():
         (
             network(),
             {"input_size": 48},
-            "input_size: 'x' FP32 (? x 3 x 32 x 32) has no variable size",
+            "input_size: 'x' FP32 (? x 3 x 32 x 32): no size after the first is variable",
         ),
     ],
 )
@@ -485,7 +485,7 @@ def test_inputs_that_leave_sizes_open_are_named_with_one_line_to_write(tmp_path)
         "its inputs 'x' FP32 (? x ?) and 'state' FP32 (2 x ?) leave sizes open: write shape:"
         " {x: [n, width], state: [units]} with numbers for these sizes"
     )
-    (problem,) = told(x=(4,), state=(3,))  # the first sizes, ? and 2, are no batch
+    (problem,) = told(x=(4,), state=(3,))  # the first dimensions, ? and 2, are no batch
     assert problem.endswith(
         "its input 'x' FP32 (? x ?) leaves sizes open: write shape: {x: [n, width]} with numbers"
         " for these sizes"

@@ -1,4 +1,4 @@
-"""Pictures: what becomes of them on both sides, what is asked about them, and what serves them."""
+"""Tests of pictures: preprocessing by client and server, random pictures, and the served models."""
 
 from __future__ import annotations
 
@@ -48,14 +48,14 @@ def like_resnet() -> Preprocessing:
 
 @pytest.fixture
 def wanted(like_resnet, tmp_path) -> Path:
-    """pictures.npz of a network that wants the same, without answers."""
+    """Write pictures.npz of a network with the same preprocessing, without responses."""
     path = tmp_path / "pictures.npz"
     np.savez(path, **Pictures([], like_resnet).arrays())
     return path
 
 
 def photo(folder: Path, size: tuple[int, int], mode: str = "RGB", kind: str = "jpg") -> Path:
-    """Of this width and height."""
+    """Write a photo of this width and height."""
     pixels = np.random.default_rng(sum(size)).integers(0, 256, (9, 12, 3), np.uint8)
     path = folder / f"{size[0]}-{size[1]}-{mode}.{kind}"
     Image.fromarray(pixels).resize(size).convert(mode).save(path)
@@ -68,7 +68,7 @@ def photo(folder: Path, size: tuple[int, int], mode: str = "RGB", kind: str = "j
         ("resnet50", "DEFAULT", 224),
         ("resnet50", "IMAGENET1K_V1", 64),
         ("efficientnet_b0", "random", 224),  # bicubic
-        ("vit_b_16", "IMAGENET1K_SWAG_E2E_V1", 384),  # resize and crop are as large
+        ("vit_b_16", "IMAGENET1K_SWAG_E2E_V1", 384),  # resizes and crops to the same size
     ],
 )
 @pytest.mark.parametrize("shape", [(512, 384), (333, 500), (97, 401), (224, 224)])
@@ -105,7 +105,7 @@ def test_it_runs_where_nothing_but_pillow_and_numpy_is():
 
 @pytest.fixture
 def triton(torch, monkeypatch):
-    """Triton's part: tensors and errors that only hold what they are given."""
+    """Replace Triton's Python API by tensors and errors that only store their arguments."""
     utils = ModuleType("triton_python_backend_utils")
     utils.TritonError = str
     utils.Tensor = SimpleNamespace(
@@ -138,7 +138,7 @@ def test_triton_gets_as_many_tensors_as_rows_and_an_error_for_what_is_no_picture
     assert not bad.tensors and bad.error == "preprocess: Truncated File Read"
 
 
-# What stands in a repository
+# Contents of a repository
 
 
 def served(root: Path) -> dict[str, pb.ModelConfig]:
@@ -174,12 +174,12 @@ def test_an_ensemble_leads_pictures_through_its_steps(tmp_path, wanted):
     first, second = made["a"].ensemble_scheduling.step
     assert (first.model_name, second.model_name) == ("a.preprocess", "a.network")
     assert dict(first.output_map)["output"] == dict(second.input_map)["input"] == "images"
-    # What each gives is what the next one takes.
+    # The output of each model is the input of the next model.
     assert made["a"].input[0] == made["a.preprocess"].input[0]
     assert made["a.preprocess"].output[0].dims == made["a.network"].input[0].dims
     assert made["a"].output[0] == made["a.network"].output[0]
     assert {config.max_batch_size for config in made.values()} == {8}
-    # Requests wait for others before the network alone.
+    # Only the network batches requests; the preprocessing does not wait.
     batching = {name for name, config in made.items() if config.HasField("dynamic_batching")}
     assert batching == {"a.network"}
     assert made["a.preprocess"].instance_group[0].count == 2
@@ -187,7 +187,7 @@ def test_an_ensemble_leads_pictures_through_its_steps(tmp_path, wanted):
     assert program == Path(preprocess.__file__).read_bytes()
 
 
-# What is asked
+# Random pictures
 
 
 def test_random_pictures_are_seeded_differ_and_are_as_large_as_photos(tmp_path):

@@ -1,4 +1,4 @@
-"""What TensorRT would be given passes the checks of NVIDIA's polygraphy that need no GPU."""
+"""Tests that the inputs of TensorRT pass those checks of NVIDIA's polygraphy that need no GPU."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from perseus.models.reference import Reference
 
 @pytest.fixture(scope="module")
 def networks(exported, tmp_path_factory) -> Path:
-    """A folder with a model in each precision that TensorRT takes from the network."""
+    """Return a folder with the network in each precision for TensorRT."""
     folder, (source, _) = tmp_path_factory.mktemp("networks"), exported
     full, reference = source / "model.onnx", source / "reference.npz"
     shutil.copy(full, folder / "fp32.onnx")
@@ -29,7 +29,7 @@ def networks(exported, tmp_path_factory) -> Path:
 
 @pytest.fixture
 def polygraphy(capsys) -> Callable[..., tuple[bool, str]]:
-    """The program, in this process: whether it succeeds, and its output."""
+    """Return a function that runs polygraphy in this process. It returns success and output."""
 
     from polygraphy.tools import main  # a slow import
 

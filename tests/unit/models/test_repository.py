@@ -1,4 +1,4 @@
-"""A scenario's model repository says to Triton what the tenant asks for, and nothing else."""
+"""Tests that the model repository of a scenario contains exactly the settings of the tenants."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ PLAIN = ServedTenant(name="resnet", model="resnet50")
 
 
 def changed(tenant: ServedTenant, **changes: Any) -> ServedTenant:
-    """Validated anew: what a task can hold."""
+    """Return a changed copy of the tenant, validated again."""
     return ServedTenant.model_validate(tenant.model_dump() | changes)
 
 
@@ -67,7 +67,7 @@ def test_dynamic_batching_is_there_only_if_asked_for():
         return repository.model_config(changed(PLAIN, max_queue_delay_us=delay_us), TENSORS)
 
     assert not config(None).HasField("dynamic_batching")
-    # A delay of 0 is batching too: what waits already is batched.
+    # With a delay of 0, Triton still batches the requests that already wait.
     assert config(0).HasField("dynamic_batching")
 
 
@@ -103,7 +103,7 @@ def test_a_new_export_replaces_the_served_model_and_leaves_the_exported_one(tmp_
 
 @pytest.mark.parametrize("name", ["", "a/b", "..", "a b", "é", "a\n"])
 def test_names_that_cannot_be_folders_are_refused(tmp_path, model, name):
-    with pytest.raises(RepositoryError, match="its name may only have letters"):
+    with pytest.raises(RepositoryError, match="in its name, only letters"):
         write(tmp_path / "repository", model, changed(PLAIN, name=name))
     assert not (tmp_path / "repository").exists()
 

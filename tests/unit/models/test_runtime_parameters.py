@@ -1,4 +1,7 @@
-"""What is a runtime's own in a repository, and that a new one needs no change elsewhere."""
+"""Tests of the runtimes' own parameters in a repository.
+
+A new runtime needs no change elsewhere.
+"""
 
 from __future__ import annotations
 
@@ -60,7 +63,8 @@ def test_onnxruntime_and_openvino_get_the_parameters_that_their_native_backends_
         "INFERENCE_NUM_THREADS": "2",
         "NUM_STREAMS": "1",
     }
-    # One compiled model serves all instances there: its threads are those of all together.
+    # In OpenVINO, one compiled model serves all instances, so its threads are the sum over the
+    # instances.
     several = parameters(tenant("openvino", intra_op_threads=2, instances=3, precision="bf16"))
     assert several["INFERENCE_NUM_THREADS"] == "6"
     assert several["NUM_STREAMS"] == "3"
@@ -73,7 +77,7 @@ def test_a_plan_of_tensorrt_is_a_platform_and_has_no_parameters():
     assert (made.platform, made.backend) == ("tensorrt_plan", "")
     assert made.default_model_filename == "model.plan"
     assert not made.parameters
-    # The clients of all precisions are the same.
+    # The clients of all precisions send the same tensors.
     assert (made.input[0].data_type, made.output[0].data_type) == (pb.TYPE_FP32, pb.TYPE_FP32)
 
 
@@ -112,7 +116,7 @@ def test_a_tenant_that_its_runtime_would_refuse_is_not_written(refused, match):
         config(refused)
 
 
-# A runtime that is made up: an entry of the registry, a module of its name, a backend
+# An invented runtime: a registry entry, a module of its name, and a backend
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""Plans of TensorRT, built by a stand-in for trtexec that records what it is asked."""
+"""Tests of TensorRT plans, with a fake trtexec that records its arguments."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def nvml(monkeypatch) -> FakeNvml:
 
 @pytest.fixture
 def builder(tmp_path, monkeypatch, nvml):
-    """A function that builds a plan with a trtexec of some version; and what that was asked."""
+    """Return a function that builds a plan with a version of trtexec and returns its arguments."""
     monkeypatch.setenv("PATH", str(tmp_path / "bin"))
     onnx = tmp_path / "model.onnx"
     onnx.write_bytes(b"onnx")
@@ -104,7 +104,7 @@ def test_a_plan_is_built_on_the_server_s_gpu_for_its_batches(builder, tmp_path):
     assert "--maxShapes=input:16x3x224x224" in arguments
     assert f"--timingCacheFile={tmp_path / 'plans' / 'timing.cache'}" in arguments
     assert {"--noTF32", "--skipInference"} <= set(arguments)
-    # Gone in 11, which ends at flags that it does not know.
+    # TensorRT 11 has removed these flags and refuses unknown flags.
     assert not {"--fp16", "--int8", "--best"} & {each.partition("=")[0] for each in arguments}
     assert (tmp_path / "plans" / "model.plan").read_bytes() == b"plan of onnx"
 
@@ -197,7 +197,10 @@ while :; do sleep 0.1; done
 
 @pytest.mark.parametrize("ending", [signal.SIGTERM, signal.SIGINT, signal.SIGKILL])
 def test_what_builds_a_plan_ends_with_its_job_however_that_ends(tmp_path, ending):
-    """In order, so that a container ends: it would take the GPU from what is measured next."""
+    """trtexec gets a SIGTERM, so that its container ends.
+
+    Otherwise trtexec would use the GPU of the next measurement.
+    """
     program, lives, told = (tmp_path / name for name in ("trtexec", "lives", "told"))
     program.write_text(TRTEXEC_IN_A_CONTAINER.format(lives=lives, told=told))
     program.chmod(0o755)

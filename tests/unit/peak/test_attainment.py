@@ -1,4 +1,4 @@
-"""Attainment over time, recovery after bursts, and schedule fidelity, on cases with known truth."""
+"""Tests of attainment over time, recovery after bursts and schedule fidelity, with known truths."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def ns(seconds):
 
 
 def requests(intended_s, done_s, sent_s=None):
-    """All answered, unless they are done in infinity."""
+    """Return requests that are all answered, except those with `done_s` = infinity."""
     done_s = np.asarray(done_s, float)
     pending = np.isinf(done_s)
     return Requests(
@@ -45,7 +45,7 @@ def requests(intended_s, done_s, sent_s=None):
 
 
 def with_burst(seconds, *at_s):
-    """Two requests a second, and in these seconds a hundred; one worker takes 100 ms for each."""
+    """Return two requests/s, a hundred in the seconds `at_s`, and a service time of 100 ms."""
     base = np.arange(0, seconds, 0.5)
     quiet = base[~np.isin(base.astype(int), at_s)]
     crowds = [at + np.arange(100) / 100 for at in at_s]
@@ -58,10 +58,10 @@ def by_second(of, seconds, elapsed_s=None):
     return Attainment.of(seen, 0, SLA, seconds)
 
 
-# One burst, by hand: the hundred requests of second 10 are answered each 100 ms until second 20. Of
-# these, the first five take at most 500 ms (90 ms more each, from 100 ms). The pair of each second
-# after it waits for what is left, 0.8 s less each second: those of 11 take 9.1 and 8.7 s, those of
-# 21 1.1 and 0.7 s, and those of 22 0.3 and 0.1 s.
+# One burst, by hand: one of the hundred requests of second 10 is answered every 100 ms, until
+# second 20. The first five take at most 500 ms, since each takes 90 ms more than the one before,
+# from 100 ms. After the burst, the backlog falls by 0.8 s per second: the two requests of second 11
+# take 9.1 and 8.7 s, those of second 21 1.1 and 0.7 s, and those of second 22 0.3 and 0.1 s.
 
 
 def test_attainment_is_counted_by_the_second_in_which_requests_were_intended():
@@ -83,10 +83,11 @@ def test_recovery_lasts_until_the_backlog_is_gone_and_a_second_kept_the_sla():
 
 
 def test_a_backlog_that_outlasts_the_sla_is_no_recovery_yet():
-    """As of a server that puts the burst's requests last: others keep their SLA all the while."""
+    """The server may serve the burst last, so that all other requests keep their SLA."""
     of = with_burst(40, 10)
     (burst,) = recoveries(of, START_NS, np.ones(40, bool))
-    assert burst.recovery_s == pytest.approx(9.0)  # the last of them is answered in second 20
+    # the last request of the burst is answered in second 20
+    assert burst.recovery_s == pytest.approx(9.0)
 
 
 def test_a_burst_that_does_no_harm_takes_no_recovery():
@@ -101,8 +102,8 @@ def test_a_burst_before_recovery_makes_one_of_both():
     of = with_burst(80, 10, 15)
     (burst,) = recoveries(of, START_NS, by_second(of, 80).back(SLA))
     assert (burst.start_s, burst.end_s) == (10, 16)
-    # 100 + 8 + 100 requests before second 16 take until 30.8; from 8.6 s of work too many on, at
-    # 0.8 s a second, as above: (14.8 - 0.4) / 0.8 = 18 seconds.
+    # The 100 + 8 + 100 requests before second 16 take until 30.8 s. The backlog of 14.8 s falls by
+    # 0.8 s per second, as above: (14.8 - 0.4) / 0.8 = 18 seconds.
     assert burst.requests == 208 and burst.recovery_s == pytest.approx(18.0)
 
 
@@ -113,7 +114,7 @@ def test_bursts_after_recovery_are_told_apart():
 
 
 def test_a_recovery_that_is_not_over_at_the_end_is_infinite():
-    of = with_burst(20, 10)  # it takes 11 seconds
+    of = with_burst(20, 10)  # the recovery takes 11 seconds
     (burst,) = recoveries(of, START_NS, by_second(of, 20).back(SLA))
     assert burst.recovery_s == np.inf
     crowd_s = np.sort([*np.arange(0, 20, 0.5), *(10 + np.arange(1, 40) / 40)])
@@ -128,11 +129,11 @@ def test_after_a_burst_at_the_very_end_the_backlog_alone_tells():
 
 
 def test_a_burst_is_more_than_chance_and_well_above_the_mean():
-    """Of a Poisson process of 21/s 0.1 % of seconds have over 36; 1.5 times the mean are 32."""
+    """At 21/s, 0.1 % of Poisson seconds have more than 36 arrivals; 1.5 times the mean is 32."""
     counts = np.full(100, 20)
     counts[[10, 11, 12, 50, 99]] = [45, 60, 45, 34, 40]
     assert bursts(counts) == [(10, 13), (99, 100)]
-    assert bursts(np.array([200, 200, 290, 200])) == []  # beyond chance, but 1.3 times the mean
+    assert bursts(np.array([200, 200, 290, 200])) == []  # significant, but only 1.3 times the mean
     assert bursts(np.array([400, 100, 100, 100, 100])) == [(0, 1)]
     assert bursts(np.zeros(10, int)) == []
 
@@ -143,7 +144,7 @@ def test_poisson_arrivals_have_hardly_any_bursts():
 
 
 def test_most_in_flight_counts_what_is_intended_and_not_ended():
-    assert most_in_flight(with_burst(40, 10)) == 91  # 100 came and 9 went
+    assert most_in_flight(with_burst(40, 10)) == 91  # 100 requests arrive and 9 leave
     of = requests([0, 0.1, 0.2, 0.3], [0.25, np.inf, 0.35, 0.4])
     assert most_in_flight(of) == 3
     unsent = replace(of, status=np.array([1, 5, 1, 1], np.uint8))
@@ -153,7 +154,7 @@ def test_most_in_flight_counts_what_is_intended_and_not_ended():
 
 def test_the_worst_minute_may_begin_at_any_second():
     found = by_second(with_burst(100, 10), 100)
-    assert found.worst_minute() == Minute(0, 218, 101)  # the first of those with all of it
+    assert found.worst_minute() == Minute(0, 218, 101)  # the first minute with the whole burst
     late = by_second(with_burst(100, 85), 100)
     assert late.worst_minute() == Minute(37, 218, 101)
     assert by_second(with_burst(40, 10), 40).worst_minute() == Minute(0, 178, 61)
@@ -185,7 +186,10 @@ def test_what_was_not_answered_is_late_and_what_was_not_sent_is_nothing():
 
 
 def seen(lag_s=0.0, late=0.0, client_cpu=0.05, other_cpu_share=0.0, other_gpu_share=None):
-    """A thousand requests, sent late by `lag_s` and answered in time, but for a share of them."""
+    """Return the verdict of a thousand requests, sent late by `lag_s`.
+
+    The share `late` of the requests misses the SLA.
+    """
     intended_s = np.arange(1000) / 50
     sent_s = intended_s + lag_s
     slow = np.arange(1000) % 100 < 100 * late
@@ -208,7 +212,7 @@ def seen(lag_s=0.0, late=0.0, client_cpu=0.05, other_cpu_share=0.0, other_gpu_sh
 
 
 def test_a_verdict_is_on_what_happened():
-    """Not on what may be concluded from it: a share just above what is allowed is too much."""
+    """The verdict uses the observed share without an interval, so any excess is a miss."""
     assert seen() == (ReplayVerdict.OK, "")
     assert seen(late=0.05) == (ReplayVerdict.OK, "")
     assert seen(late=0.06) == (
@@ -218,8 +222,9 @@ def test_a_verdict_is_on_what_happened():
 
 
 def test_late_sends_are_not_the_servers():
-    assert seen(lag_s=0.05)[0] is ReplayVerdict.OK  # in spite of them
-    assert seen(lag_s=0.05, late=0.06)[0] is ReplayVerdict.SLA_MISSED  # without them, too
+    assert seen(lag_s=0.05)[0] is ReplayVerdict.OK  # the SLA holds although the client sends late
+    # the SLA would also fail without the send lag
+    assert seen(lag_s=0.05, late=0.06)[0] is ReplayVerdict.SLA_MISSED
     found, reason = seen(lag_s=0.25)
     assert found is ReplayVerdict.DISTURBED and "the host delayed the client" in reason
     found, reason = seen(lag_s=0.25, client_cpu=0.5)
@@ -237,8 +242,8 @@ def test_an_sla_that_the_actual_sends_would_have_kept_is_missed_by_the_client():
     assert found.exceedance == 1
     assert verdict(found, SLA, 0.0) == (
         ReplayVerdict.CLIENT_LIMITED,
-        "0.0% of the requests took at most 500 ms, but 100.0% did if latency counts from"
-        " the actual, late send time",
+        "0.0% of the requests took at most 500 ms, but this share is 100.0% if latency counts"
+        " from the actual send time",
     )
 
 

@@ -1,4 +1,4 @@
-"""Intervals from few repeats hold the truth, whatever lies between the repeats."""
+"""Tests that intervals from few repeats contain the truth for any difference between repeats."""
 
 import numpy as np
 import pytest
@@ -33,7 +33,7 @@ def test_the_interval_of_a_ratio_holds_the_truth_where_hosts_wander(repeats, bet
 
 
 def test_two_repeats_that_agree_do_not_give_an_absurd_interval():
-    """The t interval of two is as wide, and ten times that where hosts differ by 10 %."""
+    """The t interval of two repeats is as wide, and ten times as wide if hosts differ by 10 %."""
     low, high = intervals(peak_draws, 2, 0.0, 0.02, 1)[0]
     assert 0.1 < np.log(high / low) / 2 < 0.3
 
@@ -68,8 +68,10 @@ def test_repeats_without_any_scatter_are_no_division_by_zero():
 
 
 def repeated(rng, deviation, lines, repeats=3):
-    """Lines of a host whose repeats differ by that, each with the means and variances of a search
-    that is sure."""
+    """Return load lines of a host whose repeats differ by `deviation`.
+
+    Each line has the means and the variances of precise searches.
+    """
     sure = np.full(repeats, 1e-6)
     return [(rng.normal(0, deviation, repeats), sure) for _ in range(lines)]
 

@@ -1,4 +1,4 @@
-"""What a preset cannot certify is known from its windows and the requests that an SLA needs."""
+"""Tests of the rates that a preset cannot certify, given the requests that an SLA needs."""
 
 import math
 
@@ -20,13 +20,13 @@ SMOKE, QUICK, STANDARD, PUBLICATION = (PRESETS[name].settings for name in PRESET
 
 @pytest.mark.parametrize("sla", [P95, P99])
 def test_at_the_lowest_rate_the_longest_window_mostly_has_the_fewest_requests(sla):
-    """Not only in the mean: arrivals are random."""
+    """Arrivals are random, so this must hold with 95 % probability, not only on average."""
     for settings in (QUICK, STANDARD, PUBLICATION):
         lowest, fewest = lowest_rps(settings, sla), fewest_requests(sla.allowed)
         lasts_s = counted_s(Phase.CERTIFY, settings, [sla], [lowest])
         assert lasts_s == settings.slow_certify_s
         assert poisson.sf(fewest - 1, lowest * lasts_s) > 0.95
-        if sla is P95:  # of the many requests of p99 fewer than 1.2 times as many would do
+        if sla is P95:  # p99 needs so many requests that a rate 0.9 times as high also has enough
             assert poisson.sf(fewest - 1, 0.9 * lowest * lasts_s) < 0.95
 
 
@@ -39,11 +39,15 @@ def test_a_window_that_certifies_waits_for_three_times_as_many_within_two_minute
         assert counted_s(Phase.CERTIFY, QUICK, slas, rates_rps) == pytest.approx(119)
         assert counted_s(Phase.NEAR_LIMIT, QUICK, slas, rates_rps) < 20
     assert counted_s(Phase.CERTIFY, QUICK, [sla], [slow_rps / 2]) == 120
-    assert counted_s(Phase.CERTIFY, QUICK, [sla], [1000.0]) == 4  # it has its 4,000 requests
+    # the window has its 4,000 requests
+    assert counted_s(Phase.CERTIFY, QUICK, [sla], [1000.0]) == 4
 
 
 def test_a_window_waits_for_the_tenant_that_needs_most():
-    """100 requests/s at p99 beside 10 requests/s at p90: three times 662 are there after 20 s."""
+    """At 100 requests/s, p99 needs 20 s for three times 662 requests.
+
+    At 10/s, it needs the maximum.
+    """
     p90 = Sla(latency_ms=100, percentile=90)
     assert counted_s(Phase.CERTIFY, QUICK, [P99, p90], [100.0, 10.0]) == pytest.approx(19.86)
     assert counted_s(Phase.CERTIFY, QUICK, [p90, P99], [100.0, 10.0]) == 120
@@ -52,10 +56,10 @@ def test_a_window_waits_for_the_tenant_that_needs_most():
 @pytest.mark.parametrize(
     ("settings", "sla", "rate_rps", "lasts_s"),
     [
-        (QUICK, P99, 6.0, 16),  # 662 would take 110 s, and often more
-        (QUICK, P999, 100.0, 16),  # ends after 4,000 requests of the 6,636 that it needs
-        (SMOKE, P99, 20.0, 2.5),  # after 400, and the 50 that any window waits for
-        (SMOKE, P95, 20.0, 2.5),  # it only shows that everything works
+        (QUICK, P99, 6.0, 16),  # 662 requests would take 110 s, and often longer
+        (QUICK, P999, 100.0, 16),  # the window ends after 4,000 of 6,636 necessary requests
+        (SMOKE, P99, 20.0, 2.5),  # the window ends after 400 requests, plus the 50 of any window
+        (SMOKE, P95, 20.0, 2.5),  # smoke only shows that Perseus works
     ],
 )
 def test_what_cannot_be_certified_is_not_waited_for(settings, sla, rate_rps, lasts_s):
@@ -66,7 +70,7 @@ def test_what_cannot_be_certified_is_not_waited_for(settings, sla, rate_rps, las
 
 
 def test_a_search_takes_at_most_as_long_as_one_that_begins_below_what_it_certifies():
-    """It may end above that, where windows that certify are long."""
+    """Above this rate a search may end earlier, since certification windows are long."""
     lenient = [Sla(latency_ms=4000)]
     at_most = [longest_s(QUICK, lenient, [rate]) for rate in (0.9, 1.1, 1.3, 1.5, 5.0, 50.0)]
     assert at_most == sorted(at_most, reverse=True)
@@ -82,7 +86,7 @@ def test_a_window_that_ends_before_it_has_them_certifies_nothing():
 def test_a_slow_model_is_told_with_the_preset_that_can():
     rate = (lowest_rps(QUICK, P99) + lowest_rps(PUBLICATION, P99)) / 2
     text = too_slow("quick", [P99, P95], [rate, 1000.0], ["slow", "fast"])
-    assert text.startswith("the certification windows offer slow at most ") and "fast" not in text
+    assert text.startswith("for slow, certification windows send at most ") and "fast" not in text
     assert f"quick certifies p99 from {lowest_rps(QUICK, P99):.3g} requests/s on" in text
     better = f"publication certifies p99 from {lowest_rps(PUBLICATION, P99):.3g} requests/s on"
     assert text.endswith(better)
@@ -93,7 +97,10 @@ def test_rates_that_a_preset_can_certify_are_not_worth_a_word():
 
 
 def test_the_rate_that_counts_is_the_highest_that_is_tried():
-    """A rate is certified below the limit: at the limit itself there would be just enough."""
+    """A certified rate is below the limit.
+
+    At the limit itself, there would be just enough requests.
+    """
     limit = lowest_rps(QUICK, P99)
     assert too_slow("quick", [P99], [1.1 * limit], ["a"])
     assert not too_slow("quick", [P99], [1.2 * limit], ["a"])
@@ -104,7 +111,7 @@ def test_where_no_preset_can_it_says_so():
         "no preset certifies the rate of this tenant"
     )
     assert too_slow("smoke", [P999], [1000.0], ["a"]).startswith(
-        "the certification windows offer a at most 850 requests/s:"
+        "for a, certification windows send at most 850 requests/s:"
         " the preset smoke certifies p99.9 at no rate, "
     )
 
@@ -122,12 +129,12 @@ def test_before_a_search_is_told_where_it_begins_which_is_no_limit():
 
 
 def test_an_sla_that_leaves_little_for_waiting_has_a_limit_far_below_where_a_search_begins():
-    """60 ms of work within 65 ms: who finds another served is late, unless that is soon done."""
+    """The service time is 60 ms and the limit 65 ms, so a request that waits is usually late."""
     tight, alone_ms = [Sla(latency_ms=65.0)], {"a": 60.0}
     text = begins_too_slow("quick", tight, [10.0], ["a"], alone_ms)
     assert text.startswith(
-        "a, served one request after the other, keeps p95 within 65 ms up to about 0.909 requests/s"
-        ": the preset quick certifies p95 from 1.3 requests/s on, "
+        "a server that handles the requests of a one after the other keeps p95 within 65 ms"
+        " up to about 0.909 requests/s: the preset quick certifies p95 from 1.3 requests/s on, "
     )
     rng = np.random.default_rng(0)
     for rate_rps, share in ((0.909, 0.05), (2.0, 0.1)):

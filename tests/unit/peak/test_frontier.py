@@ -1,4 +1,4 @@
-"""Which mixes a frontier is measured at."""
+"""Tests of the choice of the mixes of a frontier."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ NOTHING = Interval(math.nan, math.nan, math.nan)
 
 
 def measured(ratio, half, count):
-    """So many mixes, each chosen by those before it.
+    """Return `count` mixes, each chosen from the earlier mixes.
 
     `ratio` and `half` are functions of the share of the first tenant.
     """
@@ -39,7 +39,10 @@ def test_it_begins_in_the_middle_and_goes_on_to_the_quarters():
 
 
 def test_it_goes_where_the_frontier_bends():
-    """A tenant that gives way at a share of 0.8: the peak of the ratio is found within 0.05."""
+    """The sharing ratio has its maximum at a share of 0.8.
+
+    The mixes find the maximum within 0.05.
+    """
     mixes = measured(lambda share: 1 + min(share, 4 * (1 - share)), lambda share: 0.01, 9)
     near = [share for share in shares(mixes) if 0.7 <= share <= 0.9]
     assert len(near) >= 4
@@ -95,7 +98,8 @@ def test_one_of_the_points_of_three_tenants_is_the_demand_s():
     assert (first.name, first.rate_shares) == ("mix-demand", (0.5, 0.3, 0.2))
     assert first.kind == "peak" and first.needs_runs == ()
     assert others == list(asked.runs())[:2]
-    for of_all in ((), (0.4, 0.6)):  # no demand, and points that are placed well anyway
+    # without a demand, and with points that are already well placed
+    for of_all in ((), (0.4, 0.6)):
         assert list(asked.runs_for(of_all)) == list(asked.runs())
 
 

@@ -1,4 +1,4 @@
-"""Lindley's recursion, against a server followed from request to request."""
+"""Tests of Lindley's recursion against a simulation of a server request by request."""
 
 import numpy as np
 import pytest

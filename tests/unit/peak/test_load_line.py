@@ -1,4 +1,4 @@
-"""The load lines of the searches, in requests per second, and where the searches begin."""
+"""Tests of load lines in requests per second, and of the initial rates of searches."""
 
 from __future__ import annotations
 

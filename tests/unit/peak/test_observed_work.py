@@ -1,4 +1,4 @@
-"""Service times read off the times of requests and answers, and where there are none to read."""
+"""Tests of the service times that Perseus derives from the times of requests and responses."""
 
 import numpy as np
 import pytest
@@ -11,7 +11,7 @@ N = 3000
 
 
 def windows(rng, discipline, work_s, load=0.8, away_s=0.0):
-    """Two windows of a server at `load`, with its work; a way of `away_s` there and back."""
+    """Return two windows of a server with these service times and the network delay `away_s`."""
     arrivals, done, works = [], [], []
     for part in np.split(work_s, 2):
         arrival = np.cumsum(rng.exponential(part.mean() / load, len(part)))
@@ -33,7 +33,7 @@ def test_the_work_of_a_single_server_is_read_off(rng, even, away_s):
     arrivals, done, works = windows(rng, departures_s, work_s, away_s=away_s)
     seen = observed_work(arrivals, done, works[0][:40] + away_s)
     assert seen is not None
-    # The way is told from low quantiles, which are those of a finite sample.
+    # The network delay is estimated from low quantiles of a finite sample.
     assert seen.away_s == pytest.approx(away_s, abs=0.0003)
     for found, truth in zip(seen.windows_s, works, strict=True):
         assert np.quantile(np.abs(found - truth), 0.9) <= 0.0003
@@ -66,7 +66,10 @@ def test_a_server_that_is_overwhelmed_in_one_window_has_none(rng):
 
 
 def test_a_rare_pause_hides_no_work(rng):
-    """Of 100 ms in each 5 s of work: a latency without load hardly ever shows it."""
+    """The pauses take 100 ms in every 5 s of work.
+
+    The latency without load hardly ever contains a pause.
+    """
     work_s = np.full(N, 0.005)
     work_s[300::1000] += 0.1
     arrivals, done, _ = windows(rng, departures_s, work_s)
@@ -98,10 +101,11 @@ def test_few_requests_that_waited_are_not_enough(rng):
 
 
 def test_the_luck_of_work_is_as_large_as_theory_says(rng):
-    """M/M/1: the limit at a fixed decay rate moves one to one with the service rate."""
+    """In M/M/1, the limit at a fixed decay rate is proportional to the service rate."""
     n, rate_rps = 5000, 140.0
     luck = work_error(rng.exponential(0.005, n), rate_rps, 4000, rng)
-    # The decay rate is 60/s; by the delta method on rate = theta / (E exp(theta work) - 1).
+    # The decay rate is 60/s. The error follows from the delta method for rate = theta / (E
+    # exp(theta work) - 1).
     theta, mean = 60.0, 0.005
     moment = 1 / (1 - theta * mean)
     variance = 1 / (1 - 2 * theta * mean) - moment**2

@@ -1,4 +1,4 @@
-"""Ratios of tenants that take turns on one server, and the simulated queue that they lead to."""
+"""Tests of throughput ratios of alternating tenants, and of the queue simulated from the ratios."""
 
 import numpy as np
 import pytest
@@ -15,7 +15,10 @@ NAN = float("nan")
 
 
 def rounds(ratio, n=12, noise=0.0, seed=0, host=0.0):
-    """Two tenants of 110 and 250 requests/s alone on a host whose speed changes between rounds."""
+    """Return two tenants with 110 and 250 requests/s alone.
+
+    The speed of the host changes between rounds.
+    """
     rng = np.random.default_rng(seed)
     found = []
     for _ in range(n):
@@ -34,7 +37,8 @@ def test_the_error_of_the_ratio_is_what_it_scatters_by():
     found = [ratio_at_saturation(rounds(0.95, noise=0.05, seed=seed)) for seed in range(300)]
     scatter = np.std([each.log for each in found])
     assert np.mean([each.log for each in found]) == pytest.approx(np.log(0.95), abs=0.003)
-    # Wider by the ratio of Student's to the normal quantile, since twelve rounds tell the error.
+    # The error is larger by the ratio of Student's to the normal quantile, since it is estimated
+    # from twelve rounds.
     assert np.median([each.error for each in found]) == pytest.approx(1.12 * scatter, rel=0.15)
 
 
@@ -76,8 +80,10 @@ def limits(together, interference=1.0, weights=(1.0, 1.0)):
 
 
 def test_alone_a_tenant_has_the_limit_of_a_first_come_first_served_queue():
-    """M/D/1 with p95 within 13.2 and 15 works: at 0.889 and 0.902 of what the busy server answers
-    by another simulation (60,000 requests)."""
+    """The limits of M/D/1 with p95 within 13.2 and 15 service times are 0.889 and 0.902.
+
+    Another simulation (60,000 requests) gives these shares of the saturation throughput.
+    """
     alone = limits((55, 125)).alone_rps
     assert alone[0] / 110 == pytest.approx(0.889, abs=0.01)
     assert alone[1] / 250 == pytest.approx(0.902, abs=0.01)
@@ -90,7 +96,7 @@ def test_interference_at_saturation_lowers_the_limit_of_the_mix_and_of_nobody_al
 
 
 def test_the_mix_is_divided_as_the_rounds_say():
-    """Taken in turn, the quicker model waits for the slower one."""
+    """If the models alternate, the faster model waits for the slower model."""
     equal_parts, in_turn = limits((55, 125)), limits((76.4, 76.4))
     assert in_turn.scale < equal_parts.scale
     assert equal_parts.utilisation == pytest.approx(0.85, abs=0.08)

@@ -1,4 +1,4 @@
-"""The posterior of a limit: what windows say together, and what one says against the others."""
+"""Tests of the posterior of a limit: all windows together, and one window against the others."""
 
 from __future__ import annotations
 
@@ -9,11 +9,12 @@ from perseus.peak.posterior import LateCounts, Posterior
 
 LEVEL = float(np.log(0.05 / 0.95))
 ABOUT = np.linspace(-0.6, 0.3, 16)
-CURVE = ExceedanceCurve(ABOUT, LEVEL + 25 * ABOUT, 0.0, LEVEL)  # logits rise by 2.4 in 10 % of load
+# the logit rises by 2.4 when the load rises by 10 %
+CURVE = ExceedanceCurve(ABOUT, LEVEL + 25 * ABOUT, 0.0, LEVEL)
 
 
 def ends(rates_rps, late, requests=600):
-    """The 95 % interval of the limit, of windows whose late requests come one by one."""
+    """Return the 95 % interval of the limit from windows with independent late requests."""
     count = len(rates_rps)
     counts = LateCounts(
         log_scales=np.log(rates_rps),
@@ -32,7 +33,7 @@ def test_windows_that_agree_give_a_narrow_interval():
 
 
 def test_one_window_that_met_a_burst_widens_it_and_does_not_decide():
-    """It failed at 122/s; before and after, nobody was late up to 124/s."""
+    """The window fails at 122/s. Before and after it, no request is late up to 124/s."""
     low, high = ends([122, 103, 110, 117, 124], [117, 0, 0, 0, 0])
     assert high > 124 and high > 1.3 * low
     without_low, _ = ends([103, 110, 117, 124], [0, 0, 0, 0])

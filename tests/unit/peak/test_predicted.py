@@ -1,4 +1,4 @@
-"""How much tenants can share, predicted from what each did alone, against known truths."""
+"""Tests of sharing ratios predicted from dedicated peaks, against known truths."""
 
 from dataclasses import replace
 from functools import partial
@@ -42,7 +42,7 @@ def shared(*solos, weights=None):
 
 
 def alone(of):
-    """The tenant with the peak that a queue of its own has."""
+    """Return the tenant with the peak of a queue of its own."""
     limit = Shared.of([of], [1], POISSON).of_queue
     return solo(of.model, 1000 * of.work_s[0], of.sla.latency_ms, limit * of.peak_rps)
 
@@ -56,8 +56,10 @@ def test_equal_tenants_share_a_queue_as_one_of_them_has_it():
 @pytest.mark.parametrize("change", [0.75, 0.9, 1.1, 1.25])
 @pytest.mark.parametrize("sla_ms", [50.0, 100.0])
 def test_a_limit_changes_with_the_speed_as_that_of_a_queue(sla_ms, change):
-    """M/M/1 has its limit ln 20 / SLA below what it answers; M/D/1 is counted request by request.
-    In proportion, one would be off by up to 17 %, the other by up to 7 %."""
+    """In M/M/1, the limit is ln 20 / SLA below the saturation throughput; M/D/1 is simulated.
+
+    A proportional change is wrong by up to 17 % and 7 %.
+    """
     busy_rps, spare_rps = 200.0, np.log(20) * 1000 / sla_ms
     limit_rps = busy_rps - spare_rps
     found_rps = limit_rps * limit_change(change, limit_rps / busy_rps)
@@ -69,7 +71,7 @@ def test_a_limit_changes_with_the_speed_as_that_of_a_queue(sla_ms, change):
 
 @pytest.mark.parametrize("change", [0.8, 0.9, 1.1, 1.25])
 def test_a_limit_with_hardly_time_to_wait_is_less_far_off_than_in_proportion(change):
-    """M/D/1 with an SLA of one and a half works, at 9 % of what it answers."""
+    """M/D/1 with an SLA of 1.5 service times has its limit at 9 % of the saturation throughput."""
     then, now = (alone(solo(work_ms=5 / speed, sla_ms=7.5)) for speed in (1, change))
     off = then.peak_rps * limit_change(change, then.utilisation) / now.peak_rps
     in_proportion = then.peak_rps * change / now.peak_rps
@@ -85,14 +87,14 @@ def test_the_tighter_sla_of_two_ends_the_shared_queue_sooner():
     relaxed, tight = alone(solo(sla_ms=200)), alone(solo("b", sla_ms=25))
     both = shared(relaxed, tight)
     assert tight.peak_rps < relaxed.peak_rps
-    # The queue as a whole may carry no more than the tight one does alone.
+    # The whole queue carries no more than the tenant with the tight SLA alone.
     total_rps = both.of_queue * (relaxed.peak_rps + tight.peak_rps) / 2
     assert total_rps == pytest.approx(tight.peak_rps, rel=0.02)
 
 
 def test_utilisations_add_up_to_1_whatever_the_slas():
     both = shared(solo(work_ms=5, peak_rps=100), solo("b", work_ms=2, peak_rps=400))
-    # 50 and 80 % busy, and half of each.
+    # The servers have a utilisation of 50 and 80 %. The mix contains half of each peak.
     assert predicted(LadderStep.UTILISATION, both, []) == pytest.approx(1 / 0.65)
 
 
@@ -114,7 +116,8 @@ def test_requests_take_longer_after_those_of_another_as_they_did_after_a_copy():
     found = predicted(LadderStep.MEMORY, shared(a, b), copies)
     slowed = shared(a, b).of_slowed_queue(np.array([1.1, 1.1]))
     rates = np.array([a.peak_rps, b.peak_rps])
-    # Twice as long after each request of the other, of which there are as many as its rate says.
+    # The service time doubles after each request of the other tenant. The rate of the other tenant
+    # gives the number of these requests.
     exact = shared(a, b).of_slowed_queue(1 + 0.2 * rates[::-1] / rates.sum())
     assert found == pytest.approx(exact, rel=0.02)
     assert slowed < shared(a, b).of_queue / 1.08
@@ -161,7 +164,7 @@ MODELS = "abcdef"
 
 
 def pairs(ratio_of):
-    """All pairs of six models, each with the measured ratio that a function of the pair says."""
+    """Return all pairs of six models. `ratio_of` gives the measured sharing ratio of each pair."""
     solos = [solo(name, work_ms=2 + i, peak_rps=120) for i, name in enumerate(MODELS)]
     made = [shared(a, b) for i, a in enumerate(solos) for b in solos[i + 1 :]]
     return [Known(each, ratio_of(each)) for each in made]
@@ -171,7 +174,8 @@ def test_each_mix_is_predicted_without_itself_its_model_or_its_server():
     known = pairs(lambda each: 0.5 if "a" in each.models else 1.0)
     of_mix = list(errors(LadderStep.SHARES, Out.MIX, "here", {"here": known}))
     assert len(of_mix) == 15
-    # Ten pairs of fifteen are without a, so that the median is theirs, whoever is left out.
+    # Ten of fifteen pairs do not contain a, so these pairs determine the median whichever pair is
+    # left out.
     with_a = [each.error for each in of_mix if "a" in each.shared.models]
     assert with_a == [1.0] * 5
     assert len(list(errors(LadderStep.SHARES, Out.MODEL, "here", {"here": known}))) == 30
@@ -210,13 +214,13 @@ def test_nine_of_ten_predictions_lie_within_their_interval(n):
         new = utilisations[n % 15]
         end = accuracy(LadderStep.UTILISATION, known).interval(new.ratio)
         inside += end.low <= new.ratio * noisy() <= end.high
-    # 90 %, less two standard errors of 400 runs; not 100 % either.
+    # The coverage is 90 %, with two standard errors of 400 runs, and not 100 %.
     assert 0.87 <= inside / runs <= 0.93
 
 
 @pytest.fixture(scope="module")
 def unlike():
-    """Pairs of eight models that have little in common; each is simulated once."""
+    """Return pairs of eight dissimilar models, each simulated once."""
     slas_ms = (50, 60, 120, 90, 200, 150, 300, 100)
     each = [
         solo(name, work_ms=2 + 2.5 * i, sla_ms=sla_ms, peak_rps=1)
@@ -227,7 +231,7 @@ def unlike():
 
 
 def test_a_step_that_is_chosen_for_its_errors_is_not_said_to_be_closer_than_it_is(unlike):
-    """Of several steps that scatter alike, the one that scatters least among few mixes is lucky."""
+    """Of several equally good prediction models, the best one in a few mixes is lucky."""
     rng, inside = np.random.default_rng(4), []
     for n in (4, 6, 8) * 400:
         measured = [
@@ -238,12 +242,16 @@ def test_a_step_that_is_chosen_for_its_errors_is_not_said_to_be_closer_than_it_i
         found = best(errors_by_step(known), noise_of(known))
         end = found.interval(predicted(found.step, new.shared, known))
         inside.append(end.low <= new.ratio <= end.high)
-    # 90 %, less what chance leaves of 1,200 runs: 0.85 where the choice is not counted.
+    # The coverage is 90 %, minus the error of 1,200 runs. It is 0.85 if the interval ignores the
+    # choice.
     assert np.mean(inside) >= 0.865
 
 
 def test_a_step_that_knows_few_mixes_has_no_part_in_how_far_the_chosen_one_is_off(unlike):
-    """It could not be chosen, and would be chosen for each of those that it cannot predict."""
+    """The prediction model with few mixes cannot be chosen.
+
+    Its missing predictions must not count.
+    """
     known = [
         Known(shared, 0.85 * factor)
         for shared, factor in zip(unlike, (0.7, 1.3, 0.8, 1.25, 0.75, 1.2, 1.3, 0.7), strict=False)
@@ -269,14 +277,14 @@ def test_mixes_that_carried_nothing_are_outside_of_every_interval():
     known = [Known(each.shared, each.ratio * rng.lognormal(0, 0.05)) for each in known]
     off, noise = errors_by_step(known), noise_of(known)
     none, one = best(off, noise), best(off, noise, missed=1)
-    # 12 of 13 have an interval, so that it must hold 97.5 % of them.
+    # Only 12 of 13 mixes have an interval, so the interval must contain 97.5 % of them.
     wider = special.stdtrit(11, (1 + 0.9 * 13 / 12) / 2) / special.stdtrit(11, 0.95)
     assert np.log1p(one.half_width) == pytest.approx(wider * np.log1p(none.half_width))
     assert best(off, noise, missed=2) is None
 
 
 def measured_in_one_hour(mixes, rng, noise=0.1, scatter=0.02):
-    """These mixes, that the host's speed puts off together, by more than they scatter."""
+    """Return these mixes with a common error of the host's speed, larger than their scatter."""
     hour = rng.lognormal(0, noise)
     return [
         Known(each.shared, each.ratio * hour * rng.lognormal(0, scatter), noise) for each in mixes
@@ -285,7 +293,7 @@ def measured_in_one_hour(mixes, rng, noise=0.1, scatter=0.02):
 
 @pytest.mark.parametrize(("claimed", "enough"), [(True, True), (False, False)])
 def test_mixes_of_one_hour_predict_no_better_than_they_are_measured(claimed, enough):
-    """Their scatter alone does not tell how far all of them are off."""
+    """The scatter of the mixes does not show their common error."""
     rng, inside, runs = np.random.default_rng(3), 0, 400
     *mixes, new = pairs(lambda each: each.of_utilisation)[:7]
     for _ in range(runs):
@@ -311,7 +319,7 @@ def test_predictions_are_as_good_as_measuring_while_they_scatter_by_no_more_than
     of = Accuracy(LadderStep.PROCESSOR, 1000, 0.0, deviation=0.14, noise=0.1)
     assert of.is_as_good_as_measuring
     assert not replace(of, deviation=0.15).is_as_good_as_measuring
-    # The scatter has the noise in it.
+    # The scatter contains the noise.
     assert of.half_width == pytest.approx(np.expm1(1.645 * 0.14), rel=0.01)
     assert replace(of, deviation=0.05).half_width == pytest.approx(np.expm1(0.1645), rel=0.01)
 

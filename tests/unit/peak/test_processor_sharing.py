@@ -1,4 +1,4 @@
-"""A processor that tenants share, against what is known of it."""
+"""Tests of a processor that tenants share, against known results."""
 
 import numpy as np
 import pytest
@@ -10,7 +10,7 @@ from perseus.peak.processor_sharing import _of_any, served
 def test_two_at_once_take_twice_as_long_until_one_is_done():
     arrivals_s, work_s = [np.zeros(1), np.zeros(1)], [np.array([1.0]), np.array([2.0])]
     first, second = served(arrivals_s, work_s)
-    # Half the speed each for 2 s, then 1 s of work is left for the second.
+    # Each tenant has half the speed for 2 s. Then the second tenant has 1 s of work left.
     assert (first, second) == (pytest.approx([2.0]), pytest.approx([3.0]))
 
 
@@ -18,7 +18,8 @@ def test_a_tenant_serves_its_own_requests_one_after_another():
     first, second = served(
         [np.array([0.0, 0.5]), np.array([1.0])], [np.array([1.0, 1.0]), np.array([0.5])]
     )
-    # 0 to 1 alone; from 1 both at half the speed, until the second is done at 2; 0.5 s are left.
+    # From 0 to 1 s, the first tenant is alone. From 1 s, both have half the speed, until the second
+    # ends at 2 s; 0.5 s of work is left.
     assert first == pytest.approx([1.0, 2.0])
     assert second == pytest.approx([1.0])
 
@@ -31,7 +32,7 @@ def test_of_one_tenant_it_is_a_first_come_first_served_queue():
 
 
 def test_no_work_is_lost_and_none_is_done_twice():
-    """It is idle when a single queue with the same requests is."""
+    """The processor is idle exactly when a single queue with the same requests is idle."""
     rng = np.random.default_rng(2)
     arrivals_s = [np.cumsum(rng.exponential(gap, 500)) for gap in (1, 2, 3)]
     work_s = [rng.uniform(0, 0.7, 500) for _ in arrivals_s]
@@ -42,13 +43,16 @@ def test_no_work_is_lost_and_none_is_done_twice():
     queue_ends_s = departures_s(times_s[order], works_s[order])
     idle = queue_ends_s[:-1] < times_s[order][1:]
     assert idle.sum() > 100
-    # Whatever is done by the end of a busy period is the same, though not in the same order.
+    # At the end of a busy period, both have completed the same requests, in another order.
     assert np.isin(queue_ends_s[:-1][idle].round(9), ends_s.round(9)).all()
 
 
 def test_equal_tenants_of_exponential_work_wait_as_in_theory():
-    """Two M/M/1 queues that share a processor are symmetric, and together hold as many requests as
-    one: rho / (1 - rho), so that a request takes 1 / (mu (1 - rho)) on average."""
+    """Two M/M/1 queues that share a processor are symmetric.
+
+    Together they contain as many requests as one queue: rho / (1 - rho). So a request takes 1 / (mu
+    (1 - rho)) on average.
+    """
     rng = np.random.default_rng(3)
     arrivals_s = [np.cumsum(rng.exponential(2 / 0.7, 40_000)) for _ in range(2)]
     work_s = [rng.exponential(1, 40_000) for _ in range(2)]

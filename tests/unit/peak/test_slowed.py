@@ -1,4 +1,4 @@
-"""Whether something slowed a busy server down for a while, by how fast it answered."""
+"""Tests that Perseus detects a temporary slowdown of a busy server from its throughput."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ USUAL = UsualSpeed((0.005,), (0.0,))
 
 
 def requests(sent_s, done_s) -> Requests:
-    """That were due when they were sent; answers that have not come are NaN."""
+    """Return requests sent on schedule. NaN means that no response came."""
     sent_ns = np.round(sent_s * 1e9).astype(np.int64) + 1
     come = np.isfinite(done_s)
     return Requests(
@@ -34,7 +34,10 @@ def window(*tenants: Requests) -> Observation:
 
 
 def served(rate_rps, factor=lambda seconds: 1.0, work_s=lambda rng, n: np.full(n, 0.005), seed=0):
-    """A first come, first served tenant, whose work takes `factor` of its send time as long."""
+    """Return the requests of a first-come first-served tenant.
+
+    `factor` of the send time multiplies the service time.
+    """
     rng = np.random.default_rng(seed)
     sent_s = np.cumsum(rng.exponential(1 / rate_rps, round(rate_rps * SECONDS)))
     sent_s = sent_s[sent_s < SECONDS]
@@ -94,13 +97,16 @@ def test_what_was_not_sent_does_not_wait():
 
 
 def closed_loop(gap_s) -> Requests:
-    """The answers of four requests in flight, one each `gap_s`."""
+    """Return a closed loop of four requests in flight, with a response every `gap_s`."""
     done_s = np.arange(1, SECONDS / gap_s) * gap_s
     return requests(np.append(np.zeros(4), done_s[:-4]), done_s)
 
 
 def test_tenants_who_always_slow_each_other_down_are_as_fast_as_usual():
-    """Alone each has an answer in 5 ms; together they have one each in 20 ms, half of that."""
+    """Alone, each tenant has a response every 5 ms.
+
+    Together, each has a response every 20 ms, which is half the total speed.
+    """
     looks = [(Speed(200, 0.01, np.full(300, 0.005)),) * 2]
     together = window(closed_loop(0.02), closed_loop(0.02))
     usual = UsualSpeed.of(looks, together)
@@ -119,7 +125,7 @@ def test_tenants_with_cores_of_their_own_are_not_expected_to_be_faster_than_alon
 
 
 def test_the_usual_speed_is_that_of_the_fastest_look():
-    """The first fell into a burst; a tenant without load has none."""
+    """The first probe met a burst of other load. A tenant without load has no speed."""
     slow, fast, idle = Speed(100, 0.01), Speed(200, 0.01), Speed(np.nan, np.nan)
     alone = window(closed_loop(0.005), requests(np.empty(0), np.empty(0)))
     usual = UsualSpeed.of([(slow, idle), (fast, idle), (slow, idle)], alone)

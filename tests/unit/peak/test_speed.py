@@ -1,4 +1,4 @@
-"""The speed of a busy server: by its answers, with little luck in it and few bursts."""
+"""Tests of the speed of a busy server, with little random error and robust to bursts."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ SECOND = 10**9
 
 
 def answered(gaps_s: np.ndarray) -> Requests:
-    """The requests of a closed loop whose answers come with these gaps."""
+    """Return the requests of a closed loop whose responses have these gaps."""
     done_ns = np.round(np.cumsum(gaps_s) * 1e9).astype(np.int64)
     sent_ns = np.append(0, done_ns[:-1])
     status = np.full(len(done_ns), Status.OK, np.uint8)
@@ -20,7 +20,7 @@ def answered(gaps_s: np.ndarray) -> Requests:
 
 
 def test_the_speed_is_the_rate_of_answers_and_leaves_out_the_beginning():
-    gaps_s = np.append(np.full(20, 0.05), np.full(200, 0.005))  # cold for a second
+    gaps_s = np.append(np.full(20, 0.05), np.full(200, 0.005))  # the server is cold for one second
     assert speed(answered(gaps_s), SECOND).rate_rps == pytest.approx(200)
     assert speed(answered(gaps_s), 0).log_error > speed(answered(gaps_s), SECOND).log_error
 
@@ -32,7 +32,7 @@ def test_a_burst_of_something_else_hardly_counts():
 
 
 def test_its_error_is_what_it_says():
-    """Of exponential work, whose mean of 300 is known to 6 %."""
+    """The service time is exponential, so the mean of 300 requests has an error of 6 %."""
     found = [
         speed(answered(np.random.default_rng(seed).exponential(0.005, 300)), 0)
         for seed in range(200)

@@ -1,4 +1,4 @@
-"""Statistics against known truth: their intervals must cover what they claim to cover."""
+"""Tests of statistics against a known truth: each interval must have its nominal coverage."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def test_percentiles_are_observed_values_and_lost_requests_count():
 
 
 def queue_ms(rng: np.random.Generator, n: int) -> np.ndarray:
-    """Times in an M/M/1 queue at 80 % of its capacity, service 1 ms: Lindley's recursion."""
+    """Return latencies of M/M/1 at 80 % utilisation and 1 ms service time (Lindley's recursion)."""
     gaps, work, waits = rng.exponential(1.25, n), rng.exponential(1, n), np.zeros(n)
     for i in range(1, n):
         waits[i] = max(0.0, waits[i - 1] + work[i - 1] - gaps[i])
@@ -29,7 +29,8 @@ def test_the_interval_of_a_percentile_covers_that_of_a_queue():
         latency_ms = queue_ms(rng, 4000)[500:]
         found = stats.percentile_interval(latency_ms, 95)
         covered += found.low <= truth_ms <= found.high
-        ranks = [stats.percentile(latency_ms, each) for each in (94.3, 95.7)]  # if independent
+        # if the requests were independent
+        ranks = [stats.percentile(latency_ms, each) for each in (94.3, 95.7)]
         plain += ranks[0] <= truth_ms <= ranks[1]
         assert found.low < found.value < found.high
     assert covered / 150 >= 0.9
@@ -41,7 +42,7 @@ LIMIT_MS = 100.0
 
 
 def clustered(rng: np.random.Generator, n: int, share: float, run: int) -> np.ndarray:
-    """Latencies of which the late ones come in runs of `run`, as in a queue."""
+    """Return latencies whose late requests come in runs of `run`, as in a queue."""
     return np.where(np.repeat(rng.random(n // run) < share, run), 200.0, 10.0)
 
 
@@ -55,7 +56,7 @@ def test_an_exceedance_interval_covers_although_neighbours_share_their_fate():
         half = 1.645 * np.sqrt(0.1 * 0.9 / len(latency_ms))
         naive += abs(np.mean(latency_ms > LIMIT_MS) - 0.1) <= half
     assert hits / 300 >= 0.9
-    assert naive / 300 < 0.5  # what a binomial interval would have claimed
+    assert naive / 300 < 0.5  # coverage of a binomial interval
 
 
 def test_no_exceedance_in_few_requests_proves_little():
@@ -95,7 +96,7 @@ def test_a_host_that_wanders_far_below_the_limit_says_nothing_of_episodes():
 
 @pytest.mark.parametrize("limit_ms", [33.3, 200.0, 200.1, 1580.92])
 def test_latencies_far_below_any_limit_pass(limit_ms):
-    """Also below limits with decimals, of which a quarter is no sum of powers of two."""
+    """This also holds for limits that are no sum of powers of two."""
     quiet = np.random.default_rng(1).uniform(0.01, 0.2, 151) * limit_ms
     seen = stats.exceedances(quiet, limit_ms)
     assert seen.correlation == 1

@@ -1,4 +1,4 @@
-"""Steadiness: what is a transient, what is a drift, and what is only noise."""
+"""Tests of steadiness: the difference between transient, drift and noise."""
 
 from __future__ import annotations
 

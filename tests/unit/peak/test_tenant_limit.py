@@ -1,4 +1,4 @@
-"""What an estimate rests on: windows of a queue, and how far the virtual one is trusted."""
+"""Tests of the evidence for an estimate: windows of a queue, and the trust in the virtual queue."""
 
 import numpy as np
 import pytest
@@ -21,7 +21,7 @@ RATES_RPS = (125.0, 135.0, 145.0)
 
 
 def evidence(rate_rps, seed, certifies=False, seconds=8.0, shape=lambda done: done):
-    """A window of M/M/1, its answers changed by `shape`."""
+    """Return a window of M/M/1 whose response times are changed by `shape`."""
     rng = np.random.default_rng(seed)
     arrival = Arrivals().times_s(rate_rps, seconds, rng)
     done = shape(departures_s(arrival, rng.exponential(WORK_S, len(arrival))))
@@ -37,12 +37,12 @@ def interval(windows):
 
 
 def lost(done):
-    """One answer of the first is missing: work cannot be read off."""
+    """Remove an early response, so that the service times cannot be derived."""
     return np.where(np.arange(len(done)) == 5, np.nan, done)
 
 
 def swapped(done):
-    """Each twentieth answer comes before the one that it should follow."""
+    """Let each twentieth response overtake the response before it."""
     done = lost(done)
     done[40:-1:20], done[41::20] = done[41::20].copy(), done[40:-1:20].copy()
     return done
@@ -54,12 +54,12 @@ def test_answers_that_overtake_each_other_make_the_interval_wider():
         for shape in (lost, swapped)
     )
     assert not in_turn[0] and not out_of_turn[0]
-    # Both allow for a host that wanders, too.
+    # Both intervals also allow for host drift.
     assert np.ptp(out_of_turn[1]) > 1.15 * np.ptp(in_turn[1])
 
 
 def test_few_requests_tell_a_limit_where_their_work_is_seen():
-    """Three windows of 3 s near the limit of M/M/1: the virtual queue did what the real one did."""
+    """Three windows of 3 s are enough, since the virtual queue equals the real queue."""
     limit_rps = 1 / WORK_S - np.log(20) / (SLA_MS / 1000)
     for seed in (20, 50, 80):
         windows = [evidence(rate, seed + i, seconds=3.0) for i, rate in enumerate(RATES_RPS)]
@@ -68,7 +68,7 @@ def test_few_requests_tell_a_limit_where_their_work_is_seen():
 
 
 def test_the_lowest_of_two_limits_that_rest_on_the_same_is_either_of_them():
-    """And not lower, as that of draws that are independent of each other."""
+    """With independent draws, the minimum would be lower."""
     windows = [evidence(rate, 40 + i, shape=lost) for i, rate in enumerate(RATES_RPS)]
     draws = Draws.of(400, np.random.default_rng(5))
     first, second = (tenant_limit(MODEL, 0, windows, draws).scales for _ in range(2))
@@ -86,5 +86,5 @@ def test_windows_that_certify_count_only_where_the_work_of_requests_is_seen():
     unseen = [evidence(rate, 20 + i, shape=lost) for i, rate in enumerate(RATES_RPS)]
     certification = evidence(115.0, 30, certifies=True, seconds=30, shape=lost)
     assert np.array_equal(interval([*unseen, certification])[1], interval(unseen)[1])
-    # Where there are no others they are all there is.
+    # Without other windows, certification windows are the only evidence.
     assert np.isfinite(interval([certification])[1]).all()

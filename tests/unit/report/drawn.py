@@ -1,4 +1,4 @@
-"""Figures as the pipeline draws them, without files."""
+"""Figures as the pipeline draws them, but without files."""
 
 from matplotlib.figure import Figure
 

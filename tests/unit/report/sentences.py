@@ -1,4 +1,4 @@
-"""The conclusions on tables, and which sentences the code of a conclusion has."""
+"""Functions that return the conclusions on tables, and the sentences in their code."""
 
 import ast
 import re
@@ -10,7 +10,10 @@ from perseus.results.tables import TABLES, module_of
 
 
 def tables_of(rows):
-    """All tables of a study, of rows by table, in which columns may be missing. To read only."""
+    """Return all tables of a study from rows by table.
+
+    Columns may be missing. Tests only read the tables.
+    """
     return {name: table_of(name, rows.get(name, [])) for name in TABLES}
 
 
@@ -38,8 +41,7 @@ def sentences_of(tables):
 
 
 def said_of(tables):
-    """All that is answered, as one text; what is summed up, too. No number that is not there has
-    been written as one."""
+    """Return all conclusions and their parts as one text, and check that no number is missing."""
     each = [part for conclusion in conclusions(tables) for part in (conclusion, *conclusion.parts)]
     found = " ".join(text for part in each for text in (part.headline, *part.sentences))
     assert not re.search(r"\b(nan|None|inf|NaT)\b", found)
@@ -47,8 +49,10 @@ def said_of(tables):
 
 
 def fragments(module):
-    """The texts of a module's functions and of its constants, between what is filled in; of more
-    than one word, so that they are no names."""
+    """Return the texts of a module's functions and constants, split at inserted values.
+
+    A text has more than one word, so that names are left out.
+    """
     tree = ast.parse(Path(module.__file__).read_text())
     documented = (ast.Module, ast.ClassDef, ast.FunctionDef)
     docstrings = [
@@ -69,13 +73,16 @@ def fragments(module):
 
 
 def stands_only_where_true(sentence, true, false):
-    """A sentence, tables that make it true, and tables that make it false."""
+    """Check that the conclusions on `true` contain the sentence, and those on `false` do not."""
     assert sentence in sentences_of(true), sentences_of(true)
     assert sentence not in sentences_of(false), sentences_of(false)
 
 
 def without_case(module, cases):
-    """The texts of a module that no sentence of `cases` has; a module without any text fails."""
+    """Return the texts of a module that no sentence of `cases` contains.
+
+    A module without texts fails.
+    """
     found = fragments(module)
     assert found
     return [t for t in found if not any(t in sentence or sentence in t for sentence in cases)]

@@ -1,4 +1,4 @@
-"""The pages pass the checks of axe-core: names, contrast, roles, order of headings."""
+"""Tests of the pages with axe-core: names, contrast, roles and order of headings."""
 
 import json
 from importlib.resources import files

@@ -1,4 +1,4 @@
-"""The figure of costs over the demand says what its tables say, and what it leaves out."""
+"""Tests that the figure of costs over the demand agrees with its tables and names what it omits."""
 
 import numpy as np
 import pytest
@@ -11,7 +11,7 @@ from perseus.report.figures import break_even
 
 
 def results_of(gains, factors, dollars, folder=None, between=0.01):
-    """A study of as many types of servers, by what they carry and cost."""
+    """Return the results of a study with one type of server for each gain, factor and price."""
     made, prices = [], {}
     for i, (gain, factor, usd) in enumerate(zip(gains, factors, dollars, strict=True)):
         name = f"cpu{i + 1}"

@@ -1,4 +1,4 @@
-"""Figures as wide as a column of a paper: nothing is cut, and what is drawn fills the axes."""
+"""Tests of figures with the width of a column: no text is cut, and the data fills the axes."""
 
 import numpy as np
 import pytest

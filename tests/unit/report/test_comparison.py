@@ -1,4 +1,4 @@
-"""A comparison for people: summary, lines on the terminal, figure, and what else differs."""
+"""Tests of a comparison: summary, lines on the terminal, figure, and other differences."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ SLOWER = replace(TRUTH, capacities={name: rps / 1.3 for name, rps in TRUTH.capac
 
 @pytest.fixture(scope="module")
 def sources(tmp_path_factory):
-    """A base, a new one that is slower, one with failures, and the base with other prices."""
+    """Return a base study, a slower one, one with failures, and the base with other prices."""
     root = tmp_path_factory.mktemp("studies")
     dear = synthetic.TASK.prices["cpu1"].model_copy(update={"on_demand_usd_per_hour": 0.095})
     dearer = synthetic.TASK.model_copy(update={"prices": {"cpu1": dear}})
@@ -63,7 +63,7 @@ def test_the_summary_answers_first_and_says_what_the_intervals_hold_against(foun
     )
     assert "the variation between repeats" in summary
     assert "was not measured (experiment aa)" in summary
-    assert "costs change with the peaks" in summary
+    assert "a cost changes only if a peak changes" in summary
     assert "**worse** | all peaks of cpu1 (geometric mean) | 1.00 | 0.7" in summary
     assert "p95 of 12 tenants: certified at other rates" in summary
     assert "No difference in the records" in summary
@@ -141,10 +141,8 @@ def test_what_the_noise_floor_hides_is_said(sources):
         return line
 
     assert "noise floor" not in hidden(0.01)
-    of_peaks = (
-        "a peak below about 29 % are not detected here (the noise floor exceeds the interval of"
-    )
-    assert f"{of_peaks} 7 of 7 peaks)." in hidden(0.5)  # / sqrt(3), of three repeats
+    of_peaks = "a peak below about 29 % are not detected here (for 7 of 7 peaks, the reason is the"
+    assert f"{of_peaks} noise floor)." in hidden(0.5)  # / sqrt(3), for three repeats
 
 
 def test_the_terminal_has_few_lines(found):
@@ -187,7 +185,7 @@ def test_a_change_is_signed_and_an_open_end_said():
     for low, high in ((0.0, np.inf), (0.08, 2800.0)):
         text = sentences.change(Interval(0.9, low, high))
         assert text == "\N{MINUS SIGN}10 % (no bound to no bound)"
-    # The end that a verdict rests on is always said.
+    # The text always contains the end of the interval that decides the verdict.
     assert sentences.change(Interval(20.0, 1.8, 30.0)) == "+1900 % (+80 % to +2900 %)"
     assert sentences.change(Interval(0.05, 0.04, 0.6)).endswith("to \N{MINUS SIGN}40 %)")
 

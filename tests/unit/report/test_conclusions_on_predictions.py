@@ -1,4 +1,4 @@
-"""What the report says of pairs that need no measuring."""
+"""Tests of the conclusions on predicted pairs."""
 
 import numpy as np
 import pandas as pd
@@ -38,7 +38,7 @@ def test_pairs_that_were_not_measured_are_told_with_their_error_and_the_best_and
     )
     assert conclusion.headline == (
         "On cpu1, 2 pairs need no measurement if you accept an error of 9.0 % (nine in ten"
-        " predictions have at most this error)"
+        " predictions of a sharing ratio have at most this error)"
     )
     told = "Perseus predicts the pairs with the prediction model B2, from 6 measured mixes."
     assert conclusion.sentences[0] == told
@@ -65,13 +65,13 @@ def test_each_server_has_its_own():
 
 
 def test_pairs_that_measuring_would_tell_better_are_not_said_to_need_none():
-    """However many they are: an error of 275 % spares nobody a measurement."""
+    """An error of 275 % saves no measurement, however many pairs have it."""
     far = [row(f"a 1 : {name} 1", np.nan, 0.7, within=2.75, enough=False) for name in "cd"]
     near, told = concluded(row("a 1 : e 1", np.nan, 0.7), *far)
     assert near.headline.startswith("On cpu1, one pair needs no measurement")
     assert told.headline == (
-        "On cpu1, 2 pairs are predicted with an error of up to 275 % (in nine of ten predictions):"
-        " measure the pairs that matter to you"
+        "On cpu1, 2 pairs are predicted with an error of up to 275 % (in nine of ten"
+        " predictions of a sharing ratio): measure the pairs that matter to you"
     )
     assert told.kind == "unclear"
 

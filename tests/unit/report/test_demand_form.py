@@ -1,4 +1,4 @@
-"""A reader of the page states a demand, and it plans the servers that `snakemake plan` would."""
+"""Tests that the demand form of the page plans the same servers as `snakemake plan`."""
 
 import json
 import re
@@ -29,7 +29,7 @@ DEAR = synthetic.PRICE.model_copy(
 
 
 def results_of(folder, truths, task):
-    """The results of a study whose servers differ in what they carry."""
+    """Return the results of a study whose servers have different capacities."""
     made = [
         synthetic.on_server(record, server, "onnxruntime")
         for server, truth in truths.items()
@@ -47,7 +47,7 @@ def page_of(results, made, draws=True):
 
 @pytest.fixture(scope="module")
 def study(tmp_path_factory):
-    """Of three models on two types of servers."""
+    """Return a study of three models on two types of servers."""
     task = synthetic.TASK.model_copy(update={"prices": {"cpu1": synthetic.PRICE, "cpu2": DEAR}})
     truths = {"cpu1": THREE, "cpu2": FAST}
     return results_of(tmp_path_factory.mktemp("study"), truths, task)
@@ -55,7 +55,7 @@ def study(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def page(study):
-    """How sure its plans are takes longer, and is another test."""
+    """Return a page without draws: the probabilities take longer and have their own test."""
     return page_of(*study, draws=False)
 
 
@@ -89,7 +89,7 @@ def form_of(rps, **more):
 
 @browser.needs_chromium
 def test_fleets_for_random_demands_are_those_of_the_plan(study, page, monkeypatch):
-    monkeypatch.setattr(of_plans, "MAX_RESAMPLED", 0)  # how sure they are is another test
+    monkeypatch.setattr(of_plans, "MAX_RESAMPLED", 0)  # another test checks the probabilities
     results, _ = study
     rng = np.random.default_rng(1)
     demands, planned = [], []
@@ -119,7 +119,7 @@ def test_fleets_for_random_demands_are_those_of_the_plan(study, page, monkeypatc
         if plan[SHARING].usd_per_hour == plan[DEDICATED].usd_per_hour:
             assert {row[2] for row in shown["rows"]} <= {*THREE.capacities}
         with_spot += any("spot" in row[1] for row in shown["rows"])
-    assert differing > 10  # sharing pays at many of them
+    assert differing > 10  # for many demands, sharing saves money
     assert 10 < with_spot < 40
 
 
@@ -131,7 +131,7 @@ CERTAIN = """
 
 @browser.needs_chromium
 def test_how_sure_a_saving_is_equals_the_plan(tmp_path):
-    """By the same draws."""
+    """The page and the plan use the same draws."""
     truth = synthetic.Truth({"a": 30.0, "b": 90.0}, between=0.1, within=0.1)
     made = synthetic.records(truth, mixes=[(1, 1)], holds=())
     demand = synthetic.demand({"a": 26.0, "b": 80.0})
@@ -175,7 +175,7 @@ SEEN = """
 
 
 def of_one_mix(points, rps):
-    """The servers for a demand, by type and mix, and their cost, if all have the same mix."""
+    """Return number and cost of servers by type and mix, if all servers have the same mix."""
     found = {}
     for point in points:
         if set(point.models) == set(rps):
@@ -186,7 +186,7 @@ def of_one_mix(points, rps):
 
 
 def why(points, rps, count):
-    """The sentences on the mixes of cpu1 for a demand that so many servers with a mix carry."""
+    """Return the sentences on the mixes of cpu1 for this demand and this number of servers."""
     found = []
     for point in points:
         if set(point.models) == set(rps) and point.server == "cpu1":
@@ -333,7 +333,7 @@ def test_changed_prices_are_copied_and_compared_with_those_of_the_configuration(
         of_month = [rate.usd_per_vcpu_hour * HOURS_PER_MONTH for rate in each]
         assert of_month == pytest.approx(rates, rel=1e-4)
         assert Demand.model_validate(yaml.safe_load(found[name])["demand"])
-    assert found["usd.cpu2"] == found["spot.cpu1"]  # a server without a price is not bought
+    assert found["usd.cpu2"] == found["spot.cpu1"]  # a server without a price is never bought
     same = (
         r"the new price does not change the servers; configured price: \$[\d.]+ a month, \d+ server"
     )
@@ -383,7 +383,7 @@ def test_the_form_begins_with_the_demand_of_the_study():
 
 
 def test_without_a_demand_the_form_begins_in_the_proportion_and_the_order_of_the_headline():
-    """Also where the lower limits have another proportion than the estimates."""
+    """This also holds if the lower limits have another proportion than the estimates."""
     truth = synthetic.Truth({"z": 37.0, "a": 83.0}, repeats=2)
     made = synthetic.records(truth, mixes=[(1, 1)], holds=())
     frames = {n: t.to_pandas() for n, t in synthetic_files.tables_of(made).items()}

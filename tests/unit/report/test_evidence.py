@@ -1,4 +1,4 @@
-"""What stands behind the numbers of the page: cells, windows, and the configuration."""
+"""Tests of the evidence behind the numbers of the page: cells, windows, and the configuration."""
 
 import io
 import re
@@ -30,7 +30,7 @@ from perseus.study.tenant import DynamicBatching
 
 
 def of(made, folder):
-    """The frames of a study and its evidence, read from files as the report reads them."""
+    """Return the tables of a study and its evidence, read from files as in the report."""
     cells = synthetic_files.write(folder, made)
     records = evidence.read_records([cell / "record.json" for cell in cells])
     frames = {name: table.to_pandas() for name, table in synthetic_files.tables_of(made).items()}
@@ -70,7 +70,7 @@ class OfCell:
 
 
 def test_windows_in_a_closed_loop_have_a_label_instead_of_a_verdict():
-    """But not those that are invalid, or undecided for another reason."""
+    """Windows that are invalid or undecided for another reason keep their verdict."""
     rows = {
         "window_verdict": ["undecided", "invalid", "undecided", "pass"],
         "reason": [NO_SLA, NO_SLA, "too few requests", ""],
@@ -83,7 +83,7 @@ def test_windows_in_a_closed_loop_have_a_label_instead_of_a_verdict():
 
 
 def test_servers_of_a_fleet_lead_to_the_load_lines_that_say_what_they_carry():
-    """And those lines to cells and windows. What is not on the page is not led to."""
+    """The load lines link to cells and windows. There are no links to missing parts of the page."""
     made = synthetic.records(mixes=[(1, 1)], holds=())
     asked = synthetic.demand(dict.fromkeys(synthetic.TRUTH.capacities, 3.0))
     task = synthetic.TASK.model_copy(update={"demand": asked})
@@ -103,16 +103,19 @@ def test_servers_of_a_fleet_lead_to_the_load_lines_that_say_what_they_carry():
 
 
 def test_what_one_server_carries_says_how_to_plan_by_it():
-    """Which of several load lines to take, and what to trust where a certified rate is lower."""
+    """The note says which load line to use, and what to do if a certified rate is lower."""
     made = synthetic.records(mixes=[(1, 1)], holds=())
     frames = {n: t.to_pandas() for n, t in synthetic_files.tables_of(made).items()}
     note = table(frames, PageEvidence({}), "What one server carries").note
-    assert "If several mixes cover the demand, take the mix with the largest spare capacity" in note
+    assert (
+        "If several mixes need equally many servers, take the mix with the largest spare capacity"
+        in note
+    )
     assert "A lower limit may be above a certified rate. Plan by the lower limit" in note
 
 
 def behind(page):
-    """The ids that the conclusions lead to."""
+    """Return the ids to which the conclusions link."""
     section = page.split('<section id="conclusions"')[1].split("</section>")[0]
     return re.findall(r'href="#([^"]+)"', section)
 
@@ -204,7 +207,7 @@ def test_a_load_line_has_one_row_of_costs_with_all_prices(tmp_path):
     frames["costs"] = frames["costs"].iloc[:1]
     (row,) = table(frames, found, "Costs").rows
     assert row[2].text != "\N{EN DASH}"
-    frames["costs"] = dear.drop(index=1)  # the first line has no spot price
+    frames["costs"] = dear.drop(index=1)  # the first row has no spot price
     assert table(frames, found, "Costs").rows[0][at].text == "\N{EN DASH}"
     assert {row[2].text for row in table(frames, found, "Prices").rows} == {"elsewhere"}
 
@@ -219,7 +222,7 @@ def test_prices_whose_day_is_not_known_say_so_and_what_to_do(tmp_path):
     shown = table(frames, found, "Prices")
     assert shown.rows[0][shown.columns.index("valid on")].text == "2026-09-01"
     assert main_tables.NO_DAY not in shown.note
-    assert synthetic.PRICE.source in shown.note  # the catalogue's version
+    assert synthetic.PRICE.source in shown.note  # the version of the catalogue
 
 
 def test_what_answers_stands_before_the_peaks_and_experiments_after_them(tmp_path):
@@ -233,7 +236,7 @@ def test_what_answers_stands_before_the_peaks_and_experiments_after_them(tmp_pat
     titles = [each.title for each in shown]
     assert titles.index(tables.module_of("fleets").TITLE) < titles.index("Peaks")
     assert titles.index("Peaks") < titles.index(tables.module_of("aa").TITLE)
-    assert "why not" not in shown[0].columns  # there is nothing to say
+    assert "why not" not in shown[0].columns  # no tenant has a reason
 
 
 TASK = ReportTask(
@@ -283,7 +286,7 @@ def test_the_configuration_tells_studies_apart():
     tellings = [told(TASK), *(told(TASK.model_copy(update=other)) for other in OTHERS.values())]
     assert all(a != b for i, a in enumerate(tellings) for b in tellings[:i])
     columns = {title: columns for title, columns, _ in tellings[0]}
-    assert {"instances", "max_batch_size"} <= set(columns["Tenants"])  # as they are by default
+    assert {"instances", "max_batch_size"} <= set(columns["Tenants"])  # with the default values
 
 
 def test_the_configuration_shows_no_keys_that_apply_to_other_models():
@@ -324,7 +327,7 @@ def test_the_configuration_stands_on_the_page_by_its_keys():
     for text in ("tuned.pth", "process gamma, cv 2.5", "max_queue_delay_us 9", "protocol grpc"):
         assert f">{text}" in section
     assert re.search(r'<th scope="col">weights</th>', section)
-    assert "preprocessing" not in section  # nobody has a value for it
+    assert "preprocessing" not in section  # no tenant has a value
 
 
 def test_figures_without_anything_are_words():

@@ -1,4 +1,4 @@
-"""What figures have in common: data beside them, marks where something is cut, no empty panels."""
+"""Tests for all figures: data beside them, marks where an interval is cut, no empty panels."""
 
 import io
 import re
@@ -29,7 +29,7 @@ OF_RAW_RESULTS = ("latency_by_rate", "latency_ecdf", "utilisation", "speed")
 
 
 def results_of(made, folder=None):
-    """The tables of a study and, with a folder, the raw results of its cells."""
+    """Return the tables of a study and, with a folder, the raw results of its cells."""
     frames = {name: table.to_pandas() for name, table in synthetic_files.tables_of(made).items()}
     return FigureData(frames, tuple(synthetic_files.write(folder, made)) if folder else ())
 
@@ -132,7 +132,7 @@ def test_an_interval_that_goes_on_ends_in_an_arrow(ends, limit, reach, arrow):
 
 
 def cut_off(results):
-    """The figure of the peaks with an interval that is a hundred times as wide as any value."""
+    """Give one peak an interval that is a hundred times as wide as any value."""
     results.tables["peaks"].loc[0, "ci_high_rps"] = 100 * results.peaks["estimate_rps"].max()
     results.tables["peaks"].loc[0, "ci_high_scale"] = 100 * results.peaks["estimate_scale"].max()
     last = results.peaks.index[-1]
@@ -152,12 +152,12 @@ def test_a_wide_interval_neither_squeezes_nor_leaves_the_figure():
     (plane,) = figure_of("frontier", results).axes
     heads = [text for text in plane.texts if getattr(text, "arrow_patch", None) is not None]
     ends = np.array([text.xy for text in heads])
-    assert len(heads) == 2  # of the tenant alone, and of the mix
+    assert len(heads) == 2  # for the tenant alone, and for the mix
     assert (ends <= np.array([plane.get_xlim()[1], plane.get_ylim()[1]]) * 1.001).all()
 
 
 def test_shared_rates_lie_as_far_beyond_the_line_of_dedicated_servers_as_their_ratio_says():
-    """On a host whose speed was another in each cell: the rates themselves would lie elsewhere."""
+    """The speed of this host differs between cells, so the rates alone would give another point."""
     truth = synthetic.Truth(synthetic.TRUTH.capacities, repeats=1, host=0.2)
     results = results_of(synthetic.records(truth, mixes=[(1, 1)], holds=()))
     (plane,) = figure_of("frontier", results).axes
@@ -193,7 +193,10 @@ def test_names_of_three_tenants_leave_room_for_the_words_below():
 
 
 def test_who_shares_stands_beside_the_ratios_of_three_tenants_the_best_on_top():
-    """A mark for each tenant with load: by its share of what rises, hollow where it stays."""
+    """Each tenant with load has a mark, whose area is its share.
+
+    A constant tenant has a hollow mark.
+    """
     truth = synthetic.Truth({"a": 30.0, "b": 90.0, "c": 50.0}, repeats=1, bootstraps=20)
     mixes = [(1, 1, 1), (1, 0, 1), (4, 1, 1)]
     results = results_of(synthetic.records(truth, mixes=mixes, holds=[("b", 50)]))
@@ -257,7 +260,7 @@ MANY = tuple(f"model_{i}" for i in range(12))
 
 @pytest.fixture(scope="module")
 def pairs_of_many():
-    """Two pairs of twelve models on a server with a long name, and each model alone."""
+    """Return two pairs of twelve models on a server with a long name, and each model alone."""
     truth = synthetic.Truth({name: 20.0 + 5 * i for i, name in enumerate(MANY)}, repeats=1)
     made = synthetic.records(truth, mixes=(), holds=())
     for names in (MANY[:2], MANY[6:8]):
@@ -310,7 +313,7 @@ def two_servers(name):
 
 
 def test_names_of_two_servers_do_not_write_over_each_other_beside_their_ceilings(pairs_of_many):
-    """However many tenants the legend has."""
+    """This holds for any number of tenants in the legend."""
     frames = dict(pairs_of_many.tables)
     frames["ceilings"] = pd.concat([frames["ceilings"]] * 2, ignore_index=True)
     with drawing.drawing(STYLE):
@@ -357,7 +360,8 @@ def test_a_compact_picture_has_the_same_coordinates_and_what_it_refers_to():
     )
     assert 'd="m0 0h3" clip-path="url(#a1)"' in small and '<clipPath id="a1" />' in small
     assert 'id="mine"' in small and "figure_1" not in small
-    assert small.startswith("<?xml") and small.endswith("</svg>")  # as host.file_formats knows it
+    # host.file_formats recognises these ends
+    assert small.startswith("<?xml") and small.endswith("</svg>")
     assert "metadata" not in small and "10 --" not in small and "\n" not in small
 
 

@@ -1,4 +1,4 @@
-"""Every figure is drawn from whatever a study found, is not blank, and is the same each time."""
+"""Tests that every figure draws any result of a study, is not blank, and is reproducible."""
 
 import hashlib
 from itertools import combinations
@@ -32,7 +32,7 @@ from perseus.study.experiments import OTHER_KINDS
 
 
 def prepare(folder, made, swept=True):
-    """Raw files and tables; returns the paths of both."""
+    """Write raw files and tables, and return the paths of both."""
     cells = synthetic_files.write(folder, made)
     write_json(folder / "ceilings/cpu1.json", synthetic.ceiling())
     if swept:
@@ -55,7 +55,7 @@ def study(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def barren(tmp_path_factory):
-    """Nothing was certified, nothing estimated."""
+    """Return a study without certified rates and estimates."""
     truth = synthetic.Truth(synthetic.TRUTH.capacities, repeats=1)
     alone, shared = ("infeasible", "too slow"), ("blocked", "no dedicated peaks")
     made = [
@@ -67,7 +67,7 @@ def barren(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def survivors(tmp_path_factory):
-    """Intervals with an open end, of every kind of line."""
+    """Return a study with open intervals for every kind of load line."""
     made = synthetic.records()
     for line, outcome in (
         ("mix-1-1", "infeasible"),
@@ -81,7 +81,7 @@ def survivors(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def crowded(tmp_path_factory):
-    """Three tenants and more load lines and cells than the figures have room for."""
+    """Return a study with three tenants and more load lines and cells than the figures can show."""
     truth = synthetic.Truth({"a": 30.0, "b": 90.0, "c": 50.0}, repeats=1, bootstraps=20)
     mixes = [(n, 1, 1) for n in range(1, 12)]
     return prepare(
@@ -93,13 +93,13 @@ def crowded(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def two_presets(tmp_path_factory):
-    """Dedicated peaks of two presets, one for each scenario."""
+    """Return dedicated peaks of two presets, one for each scenario."""
     made = synthetic.with_two_presets(repeats=1)
     return prepare(tmp_path_factory.mktemp("two_presets"), made, swept=False)
 
 
 def ink(png):
-    """The share of pixels that are not white."""
+    """Return the share of pixels that are not white."""
     return float(np.mean(matplotlib.image.imread(png)[..., :3].min(axis=2) < 0.95))
 
 
@@ -127,7 +127,8 @@ def test_each_figure_is_a_module():
     assert all(callable(module_of(name).draw) and module_of(name).CAPTION for name in FIGURES)
 
 
-# What "crowded" and "two_presets" have no cells of is drawn of nothing in "survivors".
+# "crowded" and "two_presets" only have cells for peaks. "survivors" tests the other figures without
+# cells.
 DRAWN = [(name, kind) for kind in ("study", "barren", "survivors") for name in FIGURES] + [
     (name, kind) for kind in ("crowded", "two_presets") for name in figures_of({"peak"})
 ]
@@ -140,7 +141,7 @@ def test_a_figure_shows_something(name, kind, request, tmp_path):
 
 
 def test_a_pair_of_models_has_one_map_whatever_the_order_of_its_tenants():
-    """Two copies of a carry less than one."""
+    """Two copies of a carry less than a alone."""
     lines = {"a": {"a": 10.0}, "copies": {"a": 6.0}, "b": {"b": 40.0}}
     lines |= {"ab": {"a": 7.0, "b": 28.0}, "ba": {"b": 30.0, "a": 5.0}}
     rows = [
@@ -183,7 +184,7 @@ def test_a_figure_is_the_same_each_time(name, study, tmp_path):
 
 
 def test_a_plane_without_a_dedicated_peak_is_not_drawn_empty(barren, study):
-    """Where there is no other, nothing is; else its name is told."""
+    """A figure without any other plane is empty. Otherwise it names the missing plane."""
     frames = frames_with(barren, [])
     assert figure_of("frontier", FigureData(frames)).get_gid() == NOTHING
     other = frames_with(study, [])
@@ -218,7 +219,7 @@ def test_the_sla_of_a_tenant_without_load_is_not_drawn(tmp_path):
 
 
 def replays(folder, *records):
-    """The tables that the figure of replays is drawn from."""
+    """Return the tables of the figure of replays."""
     made = synthetic_files.write(
         folder,
         synthetic.records(
@@ -252,11 +253,11 @@ def test_replays_are_drawn_for_each_tenant_with_both_phases_and_the_worst_minute
     bars = [line.get_xdata() for line in attainment.lines if line.get_linewidth() == 3]
     assert [list(bar) for bar in bars] == [[0, 60], [0, 60]]
     assert {text.get_text() for text in attainment.texts} == {"85.5 %", "94.7 %"}
-    assert {text.get_color() for text in attainment.texts} == {DARK}  # small words need contrast
+    assert {text.get_color() for text in attainment.texts} == {DARK}  # small text needs contrast
 
 
 def test_shares_of_worst_minutes_are_drawn_over_by_nothing(tmp_path):
-    """Neither by each other, when both are near 1, where their bars are and the SLA is."""
+    """Two shares near 1 do not overlap each other, the bars or the line of the SLA."""
     record = synthetic.replay_record()
     for each in record["offered"]:
         each["within_each_s"] = each["requests_each_s"]
@@ -312,7 +313,7 @@ def test_a_tenant_has_one_colour_everywhere(study):
 
 
 def test_the_distribution_is_of_the_requests_that_the_table_counts(study):
-    """Both read the certified window; the counts and percentiles must agree."""
+    """Table and figure read the same certified window, so counts and percentiles agree."""
     frame = pd.read_parquet(study[0]["tenants"]).dropna(subset="rate_rps").iloc[0]
     folder = next(cell for cell in study[1] if cell.name == frame["cell"])
     latency_ms = certified_latency_ms(PeakRecord.read(folder), frame["tenant"])
@@ -331,9 +332,9 @@ def test_a_matrix_has_a_value_and_an_interval_in_every_square(tenants, tmp_path)
     assert len(texts) == 2 * tenants**2
     assert texts[0].startswith("1.") or texts[0].startswith("0.9")
     assert " to " in texts[1]
-    weights = {text.get_weight() for text in panel.texts[2:3]}  # of the second square of a row
+    weights = {text.get_weight() for text in panel.texts[2:3]}  # the second square of a row
     assert weights == {"bold"}
-    assert panel.texts[0].get_weight() == "normal"  # on the diagonal
+    assert panel.texts[0].get_weight() == "normal"  # a square on the diagonal
 
 
 def test_a_square_without_a_value_says_why_and_one_over_its_sla_is_marked(tmp_path):
@@ -351,7 +352,7 @@ def test_a_square_without_a_value_says_why_and_one_over_its_sla_is_marked(tmp_pa
 
 
 def slowdown_frame(folder):
-    """The table of the pairs of one cell, as it is read for a figure."""
+    """Return the slowdown table of one cell, as the figure reads it."""
     module = tables.module_of("slowdown")
     made = parquet.table(
         list(module.rows(StudyResults.read(synthetic.TASK, [folder], []))), module.SCHEMA.arrow
@@ -361,7 +362,7 @@ def slowdown_frame(folder):
 
 
 def beside(change=lambda made: None, **which):
-    """The figure of searches beside tenants that stay, of an edited study."""
+    """Return the figure of searches beside background load, for a changed study."""
     made = synthetic.records(mixes=(), holds=()) + synthetic.background_records(**which)
     change(made)
     frames = {n: table.to_pandas() for n, table in synthetic_files.tables_of(made).items()}
@@ -392,9 +393,7 @@ def test_each_searched_tenant_has_its_rates_and_its_shares_side_by_side():
     assert absolute.get_title(loc="left") == f"cpu1.shared: {slow} beside {quick}"
     assert normalised.get_xlabel() == "background load / dedicated peak"
     (x, y), *_ = (line.get_data() for line in absolute.lines if len(line.get_xdata()) == 4)
-    assert list(x) == sorted(x) and all(
-        np.diff(y) < 0
-    )  # the more background load, the lower the peak
+    assert list(x) == sorted(x) and all(np.diff(y) < 0)  # more background load lowers the peak
     straight = normalised.lines[0]
     assert list(straight.get_xdata()) == [0, 1] and list(straight.get_ydata()) == [1, 0]
 
@@ -433,7 +432,7 @@ def test_a_search_without_an_estimate_has_words_where_its_point_would_be():
 
 
 def on_servers(watts):
-    """The servers of a grid's runtimes, with a price and a power each."""
+    """Return a study with one server per runtime, each with a price and a power."""
     factors = {f"r{i}": 1.0 + 0.4 * i for i in range(len(watts))}
     made = synthetic.grid_records(factors)
     names = list(dict.fromkeys(record["cell"]["server"]["name"] for record in made))
@@ -449,14 +448,14 @@ def on_servers(watts):
 
 
 def drawn_servers(data):
-    """The figure's rows of panels: cost, latency and energy."""
+    """Return the rows of panels: cost, latency and energy."""
     axes = figure_of("servers", data).axes
     columns = len({panel.get_subplotspec().colspan.start for panel in axes})
     return [axes[i : i + columns] for i in range(0, len(axes), columns)]
 
 
 def marks_of(panel):
-    """The colour and the place of each server's mark, from above."""
+    """Return position and colour of the marks of the servers, from top to bottom."""
     marks = [line for line in panel.lines if line.get_marker() in ("o", "s")]
     at = sorted((line.get_ydata()[0], line.get_xdata()[0], line.get_color()) for line in marks)
     return [(x, colour) for _, x, colour in at]
@@ -481,7 +480,7 @@ def test_servers_are_weighed_by_cost_latency_and_energy_the_cheapest_first():
 
 
 def test_energy_that_is_not_known_of_all_decides_nothing():
-    """The same, but the second tells nothing: it is not beaten for that, nor another by it."""
+    """A server without a known energy neither beats another server in energy nor is beaten."""
     data, _ = on_servers([60.0, None, 1.0])
     rows = drawn_servers(data)
     assert all(
@@ -548,13 +547,13 @@ def table_of(name, folders):
 
 
 def frames_with(study, folders, *names):
-    """The tables of a study, but for those of these names, which are of other cells."""
+    """Return the tables of a study. The tables in `names` come from other cells."""
     frames = {name: pd.read_parquet(path) for name, path in study[0].items()}
     return frames | {name: table_of(name, folders) for name in names}
 
 
 def blocked_soaks(folder, count):
-    """Cells of a soak that never had any load."""
+    """Return soak cells that never had load."""
     nothing = {"outcome": "blocked", "reason": "no peaks", "readings": [], "rates_rps": {}}
     nothing["rates_rps"] = dict.fromkeys(synthetic.TRUTH.capacities)
     for repeat in range(2, 2 + count):
@@ -572,7 +571,7 @@ def test_the_drift_of_a_soak_is_drawn_and_that_there_is_none_of_a_blocked_one(st
         results = FigureData(frames_with(study, [cell], "soak"), (cell,))
         drawn = figure_of("soak", results)
         assert words in drawn.axes[1].get_title(loc="left")
-        # a line of marks and a fitted one for each of two tenants' two latencies
+        # one line of marks and one fitted line for each of two latencies of two tenants
         assert len(drawn.axes[0].lines) == (8 if cell == soaked else 0)
 
 
@@ -582,7 +581,7 @@ def test_failed_requests_of_a_soak_are_drawn(study, tmp_path):
     results = FigureData(frames_with(study, [cell], "soak"), (cell,))
     drawn = figure_of("soak", results)
     latency, _, _, failed = drawn.axes
-    # of each tenant's percentile the windows that are infinite, along the upper edge
+    # windows with an infinite percentile have marks at the upper edge, for each tenant
     marked = [line for line in latency.lines if line.get_marker() == "^"]
     assert [len(line.get_xdata()) for line in marked] == [20, 20]
     assert {y for line in marked for y in line.get_ydata()} == {1.0}
@@ -613,8 +612,8 @@ def test_soaks_without_room_are_told_of(study, tmp_path):
     ("answered_rps", "marked"),
     [
         ({1: 20.0, 2: 38.0, 4: 60.0, 8: 66.0, 16: 67.0}, True),
-        ({1: 20.0, 2: 40.0, 4: 80.0}, False),  # the knee is beyond
-        ({1: 20.0, 2: 38.0}, False),  # too few to be fitted
+        ({1: 20.0, 2: 40.0, 4: 80.0}, False),  # the knee is above the highest level
+        ({1: 20.0, 2: 38.0}, False),  # too few points for a fit
     ],
 )
 def test_a_knee_is_marked_where_levels_lie_around_it(study, tmp_path, answered_rps, marked):

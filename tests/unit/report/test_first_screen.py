@@ -1,4 +1,4 @@
-"""The page begins with one short sentence that is true, key figures and one picture."""
+"""Tests of the first screen of the page: one short true sentence, key figures and one picture."""
 
 import html
 import re
@@ -56,7 +56,7 @@ THREE = [STRETCH | {"models": f"a + {other}"} for other in "bcd"]
 THREE[2] |= AGAIN
 NOTHING = {"estimate_rps": None, "ci_low_rps": None, "ci_high_rps": None, "certified_rps": None}
 
-# A headline, tables that make it true, and tables that make it false.
+# For each headline: tables that make it true, and tables that make it false.
 HEADLINES = {
     "The preset smoke only shows that Perseus works; it is too short for a result.": (
         study(*SMOKE),
@@ -185,7 +185,7 @@ def test_key_figures_are_peaks_alone_and_together_and_what_sharing_saves_and_cos
     shared = STRETCH | {"probability_of_saving": 0.97}
     tables = over_demand(shared, STRETCH | LATER | AGAIN)
     full, cost = cards(tables, 9)[3:]
-    assert full == Card("Saving once servers are full", "20 %", note="14 % to 26 % (95 %)")
+    assert full == Card("Saving on full servers", "20 %", note="14 % to 26 % (95 %)")
     assert cards({**tables, "savings": tables["savings"].iloc[:0]}, 9) == [
         Card("a alone, p95 within 50 ms", "100", "requests/s", "95.0 to 105 (95 %)"),
         Card("b alone, p95 within 50 ms", "100", "requests/s", "95.0 to 105 (95 %)"),
@@ -194,9 +194,7 @@ def test_key_figures_are_peaks_alone_and_together_and_what_sharing_saves_and_cos
         cost,
     ]
     dear = over_demand(shared, STRETCH | LATER | AGAIN, edits=[savings(LOST)])
-    assert Card("Extra cost once servers are full", "20 %", note="9.0 % to 31 % (95 %)") in cards(
-        dear, 9
-    )
+    assert Card("Extra cost on full servers", "20 %", note="9.0 % to 31 % (95 %)") in cards(dear, 9)
     assert cost == Card("USD a month", "$34.5", note="1 server, up to 100 requests/s")
 
 
@@ -222,7 +220,7 @@ def test_key_figures_of_a_demand_are_those_of_its_fleet():
 
 def test_models_without_a_price_have_what_full_servers_save_and_the_evidence():
     assert cards(SURE, 1)[3:] == [
-        Card("Saving once servers are full", "20 %", note="14 % to 26 % (95 %)"),
+        Card("Saving on full servers", "20 %", note="14 % to 26 % (95 %)"),
         Card("Evidence", "1", "run", "preset standard"),
     ]
     more = [dict(row) for row in SURE["peaks"].iloc[:1].to_dict("records")]
@@ -249,25 +247,26 @@ def test_the_first_screen_has_the_conclusion_the_key_figures_and_one_picture():
 
 QUICK = peaks({"preset": "quick"})
 
-# A sentence that connects the savings, tables that make it true, and tables that make it false.
+# For each sentence that connects two savings: tables that make it true, and tables that make it
+# false.
 BRIDGES = {
-    "At small demands, shared servers replace dedicated servers that are partly idle. Once all"
+    "At small demands, shared servers replace dedicated servers that are partly idle. If all"
     " servers are full, the best mix (a 1 : 1 b) saves 20 % (14 % to 26 %).": (FIRST, SECOND),
-    "At small demands, shared servers replace dedicated servers that are partly idle. Once all"
+    "At small demands, shared servers replace dedicated servers that are partly idle. If all"
     " servers are full, the least costly mix (1 : 1) costs 20 % more than dedicated"
     " servers (9.0 % to 31 %).": (
         over_demand(STRETCH, edits=[savings(LOST | {"weights": "1 : 1"})]),
         over_demand(STRETCH, edits=[savings({"weights": "1 : 1"})]),
     ),
-    "At small demands, shared servers replace dedicated servers that are partly idle. Once all"
+    "At small demands, shared servers replace dedicated servers that are partly idle. If all"
     " servers are full, the least costly mix (a 1 : 1 b) costs 20 % more than dedicated"
     " servers (at most 31 %).": (
         over_demand(STRETCH, edits=[savings(LOST | {"ci_simultaneous_high": 1.0})]),
         over_demand(STRETCH, edits=[savings(LOST)]),
     ),
-    "At some demands, shared servers replace dedicated servers that are partly idle. Once all"
+    "At some demands, shared servers replace dedicated servers that are partly idle. If all"
     " servers are full, the best mix (a 1 : 1 b) saves 20 % (14 % to 26 %).": (SECOND, NEVER),
-    "At this demand, shared servers replace dedicated servers that are partly idle. Once all"
+    "At this demand, shared servers replace dedicated servers that are partly idle. If all"
     " servers are full, the best mix (a 1 : 1 b) saves 20 % (14 % to 26 %).": (
         ASKED,
         fleet(together={"saving": 0.0}),
@@ -289,11 +288,11 @@ def test_nothing_is_connected_if_one_saving_is_unknown_or_not_reliable():
 
 
 CAVEATS = {
-    "The rates were measured on this host, but the price is that of n1-standard-4.": (
+    "The rates come from the host of this study, but the price belongs to n1-standard-4.": (
         SURE,
         without("costs"),
     ),
-    "The rates were measured on this host, but the prices are those of other machines.": (
+    "The rates come from the host of this study, but the prices belong to other machines.": (
         study(("costs", MIX, {"instance": "n1-standard-8"})),
         SURE,
     ),
@@ -309,10 +308,12 @@ def test_each_caveat_stands_only_where_it_is_true(text):
 
 
 COVERAGE = {
-    "Intervals and probabilities cover the variation within one start of the server, but not the"
-    " variation between starts, other hosts or failures of a server.": study(peaks(ONCE, "a")),
-    "Intervals and probabilities cover the variation within and between starts of the server, but"
-    " not other hosts or failures of a server.": SURE,
+    "Intervals and probabilities cover the variation within one start of the server. They do not"
+    " cover the variation between starts, other hosts, or failures of a server.": study(
+        peaks(ONCE, "a")
+    ),
+    "Intervals and probabilities cover the variation within and between starts of the server."
+    " They do not cover other hosts, or failures of a server.": SURE,
     "": study(peaks(NOTHING)),
 }
 
@@ -324,7 +325,7 @@ def test_the_first_screen_says_what_the_certainty_covers(text):
 
 @dataclass
 class OfSeconds:
-    """A record of a cell that took so long."""
+    """The record of a cell that took `lasted_s`."""
 
     lasted_s: float
 
@@ -340,7 +341,8 @@ class OfSeconds:
 FIVE_MINUTES = [OfSeconds(100.0)] * 3
 NARROW = {"ci_low": -0.05, "ci_high": 0.05}
 
-# What makes the answer surer, and the tables of a study of five minutes.
+# For each case: the tables of a study of five minutes, the advice for a more precise result, and
+# its duration.
 ADVICE = {
     "one run of each": (study(peaks(ONCE)), "repeats: 3", "10 more minutes"),
     "one run of each by the preset quick": (
@@ -348,9 +350,9 @@ ADVICE = {
         "repeats: 3",
         "10 more minutes",
     ),
-    # (0.05 / 0.03)^2 times 3 are 9: three times the 5 minutes, less those.
+    # (0.05 / 0.03)^2 times 3 repeats are 9: three times 5 minutes, minus the first 5.
     "an unclear saving": (study(savings(UNCLEAR | NARROW)), "repeats: 9", "10 more minutes"),
-    # (0.06 / 0.03)^2 times 3 are 12, but with few requests.
+    # (0.06 / 0.03)^2 times 3 repeats are 12, but with few requests.
     "an unclear saving by the preset quick": (
         study(QUICK, savings(UNCLEAR | {"ci_low": -0.06, "ci_high": 0.06})),
         "repeats: 12",
@@ -368,7 +370,7 @@ def test_there_is_one_advice_that_names_what_limits_the_certainty_and_how_long_i
 
 
 def test_there_is_no_advice_where_more_repeats_would_not_help():
-    """Or too many would be needed, or nothing was measured."""
+    """There is also no advice if too many repeats are necessary, or if there is no measurement."""
     too_many = study(savings(UNCLEAR))  # (0.1 / 0.03)^2 times 3 are 34
     nothing = study(peaks(NOTHING))
     for tables in (SURE, too_many, nothing, study(*SMOKE)):
@@ -411,7 +413,7 @@ def test_what_makes_the_answer_surer_stands_on_the_first_screen_and_nowhere_else
     advice = " ".join(shown.split()).partition("To be surer: ")[2]
     assert re.match(
         r"set measurement: {repeats: 3} in the configuration and run the study again: about \d+"
-        r" more minutes?\. The certainty then covers other starts of the server\.",
+        r" more minutes?\. The intervals then cover the variation between server starts\.",
         advice,
     )
     assert coverage(frames) in shown and QUICK_ANSWER in shown

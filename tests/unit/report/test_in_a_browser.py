@@ -1,4 +1,4 @@
-"""The page in a headless Chromium: nothing is broken or cut, and its tables sort and filter."""
+"""Tests of the page in a headless Chromium: nothing is broken or cut, tables sort and filter."""
 
 import re
 
@@ -73,7 +73,7 @@ OPENED = """
 
 
 def written(folder, made, kinds=()):
-    """The page of a study with one figure, from its files."""
+    """Write the page of a study with one figure, from its files."""
     cells = synthetic_files.write(folder, made)
     cells += [synthetic_files.OF_KIND[kind](folder) for kind in kinds]
     write_json(folder / "ceilings/cpu1.json", synthetic.ceiling())
@@ -114,7 +114,8 @@ def test_at_no_width_is_anything_cut_broken_or_complained_of(page, long_page):
             assert seen["width"] <= width
             assert seen["images"] == 1 and seen["broken"] == 0
         assert found["asked"] <= min(WIDTHS)
-        assert "Peaks" in found["380"]["cut"]  # which scrolls there, and can be reached by keyboard
+        # on a narrow screen the table scrolls, and the keyboard can reach it
+        assert "Peaks" in found["380"]["cut"]
         assert found["1100"]["cut"] == found["1900"]["cut"] == []
 
 

@@ -1,4 +1,4 @@
-"""The report answers first, hedges where it must, and lets no name break its HTML."""
+"""Tests of the report: answer first, with its uncertainty, and safe HTML for any name."""
 
 import html
 import re
@@ -36,12 +36,15 @@ def without_scripts(page):
 
 
 def repeated(gain=1.25, repeats=5, **truth):
-    """A truth with as many repeats as the preset publication has: two leave much in the dark."""
+    """Return a truth with five repeats, as in the preset publication.
+
+    Two repeats leave a large uncertainty.
+    """
     return synthetic.Truth(synthetic.TRUTH.capacities, gain, repeats=repeats, **truth)
 
 
 def conclusion_of(gain, preset="standard", **truth):
-    """The conclusion of a synthetic study with one mix."""
+    """Return the conclusion of a synthetic study with one mix."""
     truth = repeated(gain, preset=preset, **truth)
     frames = frames_of(synthetic.records(truth, mixes=[(1, 1)], holds=()))
     (conclusion,) = conclusions(frames)
@@ -360,7 +363,7 @@ def test_what_recorded_requests_were_read_as_is_told_by_study_and_cell():
 
 
 def test_two_repeats_that_agree_do_not_settle_a_fifth():
-    """Hosts that wander by 20 % agree that well by chance, now and then."""
+    """Repeats on hosts whose speed varies by 20 % sometimes agree this well by chance."""
     assert conclusion_of(1.25, repeats=2).kind == "unclear"
 
 
@@ -435,7 +438,7 @@ def test_cells_of_different_hosts_are_marked():
 
 
 def test_what_a_cell_does_not_know_or_has_for_itself_makes_no_difference():
-    """No client ran in the first, another's server is another, and jobs take cores as they come."""
+    """The first cell had no client, another server has its own version, and jobs use free cores."""
     made = synthetic.records()
     made = [other_host(made[0], client_realtime=None, server_cores=[3]),
             *(other_host(record, client_realtime=True) for record in made[1:])]  # fmt: skip

@@ -1,4 +1,4 @@
-"""The figure of where pictures become tensors."""
+"""Tests of the figure of the preprocessing by client and server."""
 
 import pytest
 import synthetic
@@ -11,7 +11,7 @@ from perseus.report.figures import data_of
 
 @pytest.fixture(scope="module")
 def results():
-    """resnet18 is sent pictures, the other one tensors."""
+    """Return results in which the client sends pictures to resnet18, and tensors otherwise."""
     truth = synthetic.Truth(synthetic.TRUTH.capacities, repeats=1)
     first, *others = synthetic.records(truth, mixes=(), holds=())
     made = synthetic_files.tables_of([synthetic.by_server(first), *others])
@@ -30,7 +30,7 @@ def test_only_tenants_that_say_where_have_a_row_with_the_interval_of_their_line(
 
 @pytest.mark.parametrize("where", ["client", "server"])
 def test_cpu_of_both_sides_adds_up_in_one_bar(results, where):
-    """To make tensors takes the client time only where it does so."""
+    """Preprocessing takes CPU time of the client only if the client preprocesses."""
     tenants = results.tenants.replace({"preprocessing": {"server": where}})
     results = FigureData({**results.tables, "tenants": tenants})
     (row,) = tenants[tenants["preprocessing"] == where].to_dict("records")

@@ -1,4 +1,4 @@
-"""What was published is drawn beside the models of which it is, and no others."""
+"""Tests that published results are drawn only beside the models that they are about."""
 
 import pytest
 
@@ -15,7 +15,10 @@ def test_points_are_shares_of_the_dedicated_peaks_of_the_same_server():
 
 
 def test_they_gain_about_what_the_study_claims():
-    """Up to 12 %, says its abstract; the best point of each server, by 1 - 1 / sum(r / C)."""
+    """The abstract claims savings of up to 12 %.
+
+    The best point of each server saves 1 - 1 / sum(r / C).
+    """
     best = [max(1 - 1 / sum(point) for point in points) for _, points in shares(*PAIR)]
     assert all(0.09 < saving < 0.17 for saving in best)
 

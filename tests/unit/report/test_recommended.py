@@ -1,4 +1,4 @@
-"""A grid's recommendation stands first in the report, its settings have a section and a figure."""
+"""Tests of a grid's recommendation: first in the report, with a section and a figure."""
 
 import html
 import re
@@ -76,13 +76,13 @@ def drawn(frames):
 
 
 def marks(axes):
-    """Where settings are drawn, with the ring around the cheapest."""
+    """Return the points of the settings, with the ring around the cheapest setting."""
     scattered = (each for each in axes.collections if isinstance(each, PathCollection))
     return [tuple(np.round(each.get_offsets()[0], 6)) for each in scattered]
 
 
 def labels(axes):
-    """The settings that are numbered, each with a number of its own beside its mark."""
+    """Return the numbered settings, and check that each number is beside a mark."""
     *numbers, names = (text.get_text() for text in axes.texts)
     named = dict(line.split("  ") for line in names.splitlines())
     assert sorted(numbers) == sorted(named)

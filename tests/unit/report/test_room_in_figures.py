@@ -1,4 +1,4 @@
-"""What is written in figures stays in them, and leaves room for what is drawn."""
+"""Tests that the text in figures is not cut and leaves space for the data."""
 
 import io
 from itertools import combinations
@@ -34,7 +34,7 @@ def results_of(made, task=synthetic.TASK):
 
 
 def laid_out(name, results, dpi=100):
-    """The figure as it is written: laid out once, and drawn with so many dots per inch."""
+    """Return the figure as it is written: laid out once, and drawn with `dpi` dots per inch."""
     with drawing.drawing(STYLE):
         figure = figure_of(name, results)
         FigureCanvasSVG(figure).print_svg(io.StringIO())
@@ -45,7 +45,7 @@ def laid_out(name, results, dpi=100):
 
 
 def cut(figure, edge=EDGE_PX):
-    """The words of panels, and their names, that the figure's edges cut."""
+    """Return the texts and names of panels that the edges of the figure cut."""
     panels = figure.axes
     texts = [text for panel in panels for text in panel.texts]
     texts += [each for p in panels for each in (p._left_title, p.xaxis.label, p.yaxis.label)]
@@ -65,7 +65,7 @@ def _is_inside(text: Text, figure, edge):
 
 @pytest.fixture(scope="module")
 def beside_many():
-    """Each of six tenants searched beside the others, and their mix."""
+    """Return a study in which each of six tenants is searched beside the others, and their mix."""
     truth = synthetic.Truth(SIX, repeats=1, bootstraps=20)
     made = synthetic.records(truth, mixes=[(1,) * 6], holds=[("resnet18", 50)])
     return results_of(made + synthetic.background_records(truth, percents=(5, 10)))
@@ -84,7 +84,7 @@ def test_panels_keep_their_room_beside_many_tenants_that_stay(name, beside_many)
     ("alone", "shared", "rows"),
     [
         ((40,), (0,), [(30, 0)]),
-        ((9,), (31,), [(9, 21)]),  # a third would be ten
+        ((9,), (31,), [(9, 21)]),  # a third interval would need a tenth place
         ((20,), (40,), [(10, 20)]),
         ((40, 2), (0, 0), [(30, 0), (2, 0)]),
         ((40, 10), (10, 3), [(13, 10), (10, 3)]),
@@ -154,7 +154,10 @@ def test_titles_of_replays_stay_in_the_figure(tmp_path):
 
 
 def servers_of_pairs(count, lost=()):
-    """A pair of tenants on so many servers, with the load lines that have no estimate."""
+    """Return the figure data of a pair of tenants on `count` servers.
+
+    The load lines in `lost` have no estimate.
+    """
     truth = synthetic.Truth(synthetic.TRUTH.capacities, repeats=1, bootstraps=20)
     made, mixes = [], [(n, 1) for n in range(1, 12)]
     for i in range(count):
@@ -207,7 +210,7 @@ def test_the_legend_of_frontiers_names_what_is_drawn(beside_many):
 
 
 def grid_of(keys, broken):
-    """The figure of a grid of six settings with so many keys, of parts so long."""
+    """Return the figure of a grid of six settings with `keys` keys, which are long if `broken`."""
     factors = {f"r{i}": 0.6 + 0.2 * i for i in range(6)}
     task = synthetic.grid_task(factors)
     for question in task.grids:

@@ -1,4 +1,4 @@
-"""Two scenarios of the same models on one server are told apart wherever load lines are named."""
+"""Tests that texts distinguish two scenarios of the same models on one server."""
 
 import pandas as pd
 import pytest
@@ -22,7 +22,7 @@ SHARED, SURE = "resnet18 1 : 1 mobilenet_v3_large", "resnet18 3 : 1 mobilenet_v3
 
 @pytest.fixture(scope="module")
 def found():
-    """Tables of a study whose scenarios `shared` and `sure` have the same tenants."""
+    """Return the tables of a study whose scenarios `shared` and `sure` have the same tenants."""
     return synthetic_files.tables_of(synthetic.with_two_presets(repeats=1))
 
 

@@ -1,4 +1,4 @@
-"""Every sentence of a conclusion is there if its tables imply it, and only then."""
+"""Tests that a conclusion contains each sentence if, and only if, its tables imply the sentence."""
 
 import numpy as np
 import pytest
@@ -64,8 +64,11 @@ Edits = dict[str, object]
 
 
 def study(*edits, **more):
-    """The tables of ROWS. An edit is the name of a table, the mix of the rows (None for all) and
-    their new values; `more` are rows that are added, by table."""
+    """Return the tables of ROWS with edits.
+
+    An edit is the name of a table, the mix of the rows (None for all) and new values. `more` adds
+    rows by table.
+    """
     rows = {
         name: [dict(row) for row in [*ROWS.get(name, []), *more.get(name, [])]] for name in TABLES
     }
@@ -77,7 +80,7 @@ def study(*edits, **more):
 
 
 def without(table):
-    """The study with a table that has no rows."""
+    """Return the study with an empty table."""
     return {**study(), table: study()[table].iloc[:0]}
 
 
@@ -119,13 +122,13 @@ DIED = NOTHING_FOUND | {"verdict": "failed"}
 
 
 def all_end(verdict):
-    """The mix ends so, and nothing is found of it."""
+    """Return edits after which the mix has this verdict and no results."""
     ended = {"verdict": verdict, "reason": "it ended so"}
     return savings(UNKNOWN | ended, MIX), peaks(NOTHING_FOUND | ended, MIX)
 
 
 def of_three(*weights, rates=(80.0, 100.0)):
-    """Mixes of three tenants without a saving, which carry these rates."""
+    """Return mixes of three tenants that carry these rates and have no saving."""
     lines = [
         COMMON | REPEATED | SHARED | {"models": "a + b + c", "weights": each, "mix": each}
         | {"load_line": f"mix-{i}"} for i, each in enumerate(weights)
@@ -134,7 +137,7 @@ def of_three(*weights, rates=(80.0, 100.0)):
     return tables_of({"savings": [line | UNKNOWN for line in lines], "peaks": found})
 
 
-# What is said, tables that make it true, and tables that make it false.
+# For each sentence: tables that make it true, and tables that make it false.
 OF_SHARING = {
     "No result: the preset smoke only shows that Perseus works": (study(*SMOKE), SURE),
     "For a result, use the preset quick or standard.": (study(*SMOKE), SURE),
@@ -147,7 +150,7 @@ OF_SHARING = {
         SURE,
         study(savings({"ci_simultaneous_high": 0.24})),
     ),
-    "costs more than dedicated servers, the best mix 20 % more (9.0 % to 31 %)": (
+    "costs more than dedicated servers, the best mix costs 20 % more (9.0 % to 31 %)": (
         DEAR,
         study(savings(LOST | {"ci_simultaneous_low": -0.29})),
     ),
@@ -180,7 +183,7 @@ OF_SHARING = {
         CLOSE,
         study(savings(UNCLEAR | {"ci_simultaneous_high": 0.1})),
     ),
-    # One end rules out what matters, the other does not.
+    # One end of the interval excludes a relevant difference, the other end does not.
     "sharing a and b saves at most 5.0 % and, in the best mix, costs at most 32 % more": (
         study(savings(WIDE | {"ci_simultaneous_high": 0.05})),
         UNSURE_AT_ALL,
@@ -197,7 +200,7 @@ OF_SHARING = {
         UNSURE_AT_ALL,
         CLOSE,
     ),
-    # The interval of the best mix does not contain 0, but another's does.
+    # The interval of the best mix does not contain 0, but the interval of another mix does.
     "The data do not show whether on full servers a and b should share One shared": (
         study(savings(LOST, MIX), savings=[OTHER | WIDE | {"saving": -0.4}]),
         UNSURE_AT_ALL,
@@ -233,7 +236,7 @@ OF_SHARING = {
         study(*NOTHING_SAVED, peaks(NOT_LIMITED, MIX)),
         study(*NOTHING_SAVED),
     ),
-    # The highest rate of all tenants, or of those that it is of.
+    # The highest rate of all tenants, or of the tenants in the mix.
     "One cpu1 server carries about 80.0 requests/s of a, b and c together": (
         of_three("1 : 1 : 1", "1 : 1 : 0"),
         of_three("0 : 1 : 1", "1 : 1 : 0"),
@@ -259,7 +262,7 @@ OF_SHARING = {
         study(*all_end("blocked"), peaks(NOTHING_FOUND | {"verdict": "unsteady"}, "b")),
         study(*all_end("blocked"), peaks(NOTHING_FOUND | {"verdict": "infeasible"}, "b")),
     ),
-    # Nothing that may pass: the reason of the mix follows at once.
+    # No verdict is temporary, so the reason of the mix follows directly.
     "on one cpu1 server: a 1 : 1 b (blocked) a 1 : 1 b: it ended so": (
         study(*all_end("blocked"), peaks(NOTHING_FOUND | {"verdict": "infeasible"}, "b")),
         study(*all_end("blocked"), peaks(NOTHING_FOUND | {"verdict": "unsteady"}, "b")),
@@ -270,7 +273,7 @@ OF_SHARING = {
             peaks({**NOT_LIMITED, "certified_rps": None}, MIX),
             ("tenants", MIX, INFEASIBLE),
         ),
-        # Of the others nothing is known.
+        # The other cells have no result.
         study(savings(INFEASIBLE, MIX), ("tenants", MIX, INFEASIBLE), savings=[FAILED]),
     ),
     "together was certified on one cpu1 server: a 1 : 1 b (infeasible)": (  # in one of two repeats
@@ -289,7 +292,7 @@ OF_SHARING = {
     "; probability of a saving": (SURE, study(savings({"probability_of_saving": None}))),
     "carries 0.83 times what dedicated servers carry for the same money: 20 % more cost (95 %"
     " interval 9.0 % to 31 %": (DEAR, SURE),
-    "Sharing ratios of the other mixes: 1.20 (a 3 : 1 b).": (
+    "Sharing ratios of all mixes but the best: 1.20 (a 3 : 1 b).": (
         study(savings({"lines_compared": 2}), savings=[OTHER | SAVED | WORSE]),
         SURE,
     ),
@@ -342,9 +345,9 @@ OF_SHARING = {
         study(("costs", None, {"share": 0.25, "accelerator": "T4:1"})),
         SURE,
     ),
-    "Only 2 of 3 repeats of a found a limit (repeat 2: it was lost). The estimate is the mean of"
-    " these repeats. The other repeats could have changed the estimate, so its interval has an"
-    " open end.": (
+    "Only 2 of 3 repeats of a found a limit (repeat 2: it was lost). The estimate is the mean over"
+    " the repeats that found a limit. The other repeats could have changed the estimate, so its"
+    " interval has an open end.": (
         study(peaks({"repeats_used": 2, "reason": "repeat 2: it was lost"}, "a")),
         SURE,
     ),
@@ -380,7 +383,7 @@ OF_SHARING = {
     ),
     sharing.QUICK: (study(peaks({"preset": "quick"}), savings({"preset": "quick"})), SURE),
     "The cheapest dedicated server of each model a is cheapest on gpu1: 0.200 USD per million"
-    " inferences (0.100 to 0.250), by the estimates for 2 servers (on-demand price).": (
+    " inferences (0.100 to 0.250), according to the estimates for 2 servers (on-demand price).": (
         study(costs=[GPU_COST]),
         SURE,
     ),
@@ -388,7 +391,7 @@ OF_SHARING = {
         study(costs=ON_TWO_SERVERS),
         study(costs=ON_TWO_SERVERS[2:]),
     ),
-    "by the estimates for 2 servers (on-demand price); uncertified: no rate passed.": (
+    "according to the estimates for 2 servers (on-demand price); uncertified: no rate passed.": (
         study(costs=[GPU_COST | {"verdict": "uncertified", "reason": "no rate passed"}]),
         study(costs=[GPU_COST]),
     ),
@@ -417,7 +420,7 @@ CHANGE |= {"cost_ratio": 4 / 3, "keeps_servers": False}
 
 
 def fleet(*edits, together=(), apart=(), rows=(), models=MODELS, changes=(CHANGE,), images=1):
-    """The study with a demand, for which three shared servers are bought."""
+    """Return the study with a demand, for which three shared servers are bought."""
     servers = [TOGETHER | {"server": "cpu1"}, TOGETHER | {"server": "cpu2", "strategy": ONE_TYPE}]
     of = {
         "fleets": [*rows, APART | dict(apart), TOGETHER | dict(together)],
@@ -457,8 +460,9 @@ OF_FLEETS = {
         fleet(together={"probability_enough": 1.0}),
         ASKED,
     ),
-    "Each lower limit of a capacity holds with a probability of 95 %, but all limits together hold"
-    " with a lower probability. To increase this probability, set head-room (demand.headroom).": (
+    "Each capacity exceeds its lower limit with a probability of 95 %. The probability that all of"
+    " them exceed their lower limits at once is lower. To increase this probability, set head-room"
+    " (demand.headroom).": (
         fleet(together={"probability_enough": 0.94}),
         fleet(together={"probability_enough": 0.95}),
     ),
@@ -470,15 +474,15 @@ OF_FLEETS = {
         fleet(peaks({"preset": "smoke"}, "a")),
         ASKED,
     ),
-    "In a simulated queue with Poisson arrivals, the fleet also keeps every SLA: 96 % of the"
-    " requests of b take at most 40 ms.": (
+    "In a simulated queue with Poisson arrivals, the fleet also keeps every SLA: with the"
+    " smallest margin, 96 % of the requests of b take at most 40 ms.": (
         ASKED,
         fleet(models=[MODEL, MODEL | {"model": "b", "attained": 0.5}]),
     ),
     "But in a simulated queue with Poisson arrivals, only 50 % of the requests of b take at most"
     " 40 ms; the SLA asks for 95 %. Before you buy, measure a server of this fleet at its planned"
     " load.": (
-        # Of a, it is not known.
+        # The attainment of a is unknown.
         fleet(models=[MODEL | {"attained": None}, MODEL | {"model": "b", "attained": 0.5}]),
         ASKED,
     ),
@@ -524,7 +528,8 @@ OF_FLEETS = {
         fleet(peaks({"ci_low_rps": 0.0}, MIX), together={"usd_per_hour": 0.4, "saving": 0.0}),
         AS_DEAR,
     ),
-    # As where the demand may be served by others than those on which sharing was measured.
+    # For example, other servers may carry the demand than the servers on which sharing was
+    # measured.
     "The saving of sharing is not known: no server that these models share": (
         fleet(together={"usd_per_hour": 0.4, "saving": 0.0, "of_servers": "cpu2"}),
         AS_DEAR,
@@ -549,13 +554,13 @@ OF_FLEETS = {
         ASKED,
         fleet(changes=[CHANGE | {"usd_per_month": None, "servers": None, "reason": "none"}]),
     ),
-    "40 % of the demand is on servers at the spot price; on average, revocations lose 0.2 % of this"
-    " demand, not counting the boot time of new machines. With additional servers that compensate"
-    " this loss, expect 220 USD per month.": (
+    "40 % of the demand is on servers at the spot price; on average, the fleet loses 0.2 % of"
+    " this demand while new servers replace revoked servers, without the boot time of new machines."
+    " With additional servers that compensate this loss, expect 220 USD per month.": (
         fleet(together=OFTEN | {"lost_to_revocations": 0.002, "usd_per_month_expected": 220.0}),
         ASKED,
     ),
-    "revocations lose less than 0.1 % of this demand": (
+    "the fleet loses less than 0.1 % of this demand": (
         fleet(together=OFTEN | {"lost_to_revocations": 1e-5}),
         fleet(together=OFTEN | {"lost_to_revocations": 0.002}),
     ),
@@ -587,7 +592,7 @@ OF_FLEETS = {
     "Some capacities come from a single server start: their intervals do not include the"
     " variation between starts.": (
         fleet(peaks(ONCE, "a")),
-        # A line that found no limit is no capacity.
+        # A load line without a limit gives no capacity.
         fleet(peaks(NOT_LIMITED | {"repeats_used": 0}, MIX)),
     ),
 }
@@ -596,7 +601,7 @@ OF_FLEETS = {
 STRETCH = {"study": "s", "models": "a + b", "proportion": "a 50%, b 50%", "server": "cpu1"}
 STRETCH |= {"cheapest": "", "from_rps": 1.0, "to_rps": 100.0, "shared": True, "reliable": True}
 STRETCH |= {"least_saving": 0.1, "most_saving": 0.5, "from_servers": 1, "to_servers": 2}
-STRETCH |= {"probability_of_saving": None}  # too many ways to divide servers
+STRETCH |= {"probability_of_saving": None}  # too many ways to divide the servers
 STRETCH |= {"from_usd_per_month": 34.5, "to_usd_per_month": 69.0}
 LATER = {"from_rps": 101.0, "to_rps": 1000.0}
 AGAIN = {"shared": False, "least_saving": 0.0, "most_saving": 0.0}
@@ -636,16 +641,16 @@ ONE_TO_ONE = peaks({"weights": "1 : 1"}, MIX)
 MOSTLY_A = {"proportion": "a 99.7%, b 0.3%"}
 
 OF_DEMANDS = {
-    "a and b should share at every demand: sharing saves 10 % to 50 % (tested up to 100 requests/s"
-    " in total, 50 % : 50 %)": (ALWAYS, SECOND),
+    "a and b should share at every demand: sharing saves 10 % to 50 % (examined up to 100"
+    " requests/s in total, 50 % : 50 %)": (ALWAYS, SECOND),
     "a and b should share up to 100 requests/s in total (50 % : 50 %): sharing saves 10 % to 50"
     " %": (
         FIRST,
         ALWAYS,
     ),
-    "These results hold if the models get 50 % : 50 % of the requests, in the order of the"
-    " headline. For other proportions, use the section Your demand of the report, or the key"
-    " demand of the configuration.": (
+    "These results are valid if the models get 50 % : 50 % of the requests. The headline names the"
+    " models in the same order. For other proportions, use the section Your demand of the report,"
+    " or the key demand of the configuration.": (
         FIRST,
         over_demand(STRETCH | {"proportion": "a 60%, b 40%"}),
     ),
@@ -665,7 +670,7 @@ OF_DEMANDS = {
         ),
         SECOND,
     ),
-    "a and b should share at every demand: sharing saves 10 % to 50 % (96 % sure) (tested"
+    "a and b should share at every demand: sharing saves 10 % to 50 % (96 % sure) (examined"
     " up to 100 requests/s": (
         over_demand(STRETCH | {"probability_of_saving": 0.96}),
         ALWAYS,
@@ -686,8 +691,8 @@ OF_DEMANDS = {
         UNSURE,
     ),
     "10 % to 50 % less than dedicated servers (96 % sure).": (UNSURE, ALWAYS),
-    "In this proportion of the models, one shared server carries the most with the mix 1 : 1: 80.0"
-    " requests/s, and 60.0 with 3 : 1.": (
+    "In the examined proportion of the models, one shared server carries the most with the mix 1 :"
+    " 1: 80.0 requests/s. With other mixes, it carries 60.0 with 3 : 1.": (
         study(ONE_TO_ONE, crossings=[STRETCH], **MIXES),
         study(ONE_TO_ONE, crossings=[STRETCH], **MIXES | {"peaks": []}),
     ),
@@ -724,7 +729,7 @@ OF_DEMANDS = {
     ),
     "The cheapest server for a is cpu1 at every demand up to 100 requests/s": (
         study(crossings=[OF_ONE], peaks=[A_ON_GPU]),
-        over_demand(OF_ONE),  # there is no other
+        over_demand(OF_ONE),  # there is no other server
     ),
     "The cheapest server for a depends on the demand": (
         study(crossings=[OF_ONE, OF_ONE | LATER | {"server": "gpu1"}], peaks=[A_ON_GPU]),
@@ -785,12 +790,13 @@ OF_RUNTIMES = {
         study(runtimes=[RAN, IN_BF16]),
         study(runtimes=[RAN, SLOWER, IN_BF16]),
     ),
-    "OpenVINO in bf16 carries 1.80 times as many as the fastest runtime in fp32 (1.60 to 2.00),"
-    " with a relative error of 0.120: the precision makes this difference, not the runtime.": (
+    "OpenVINO in bf16 carries 1.80 times as many requests/s as the fastest runtime in fp32 (1.60 to"
+    " 2.00), with a relative error of 0.120: the cause is the precision, not the runtime.": (
         study(runtimes=[RAN, IN_BF16]),
         study(runtimes=[RAN, SLOWER]),
     ),
-    "OpenVINO was configured for bf16 but computed in fp32, and counts as fp32.": (
+    "OpenVINO was configured for bf16 but computed in fp32, so the report lists its results under"
+    " fp32.": (
         study(runtimes=[RAN, NOT_IN_BF16]),
         study(runtimes=[RAN, IN_BF16]),
     ),
@@ -887,14 +893,14 @@ def test_a_prediction_of_which_nothing_is_sure_is_no_reason_not_to_measure():
 
 OF_PREDICTIONS = {
     "On cpu1, 2 pairs need no measurement if you accept an error of 20 % (nine in ten predictions"
-    " have at most this error)": (
+    " of a sharing ratio have at most this error)": (
         FORETOLD,
         KNOWN_BY_NOW,
     ),
     "On cpu1, one pair needs no measurement": (study(predictions=[PREDICTED]), FORETOLD),
-    "Two measurements of the same mix also differ by this much.": (FORETOLD, TOO_FAR_OFF),
-    "On cpu1, 2 pairs are predicted with an error of up to 20 % (in nine of ten predictions):"
-    " measure the pairs that matter to you": (
+    "A second measurement differs from the first by as much.": (FORETOLD, TOO_FAR_OFF),
+    "On cpu1, 2 pairs are predicted with an error of up to 20 % (in nine of ten predictions of"
+    " a sharing ratio): measure the pairs that matter to you": (
         TOO_FAR_OFF,
         FORETOLD,
     ),
@@ -906,12 +912,12 @@ OF_PREDICTIONS = {
         study(predictions=[PREDICTED, PREDICTED | {"preset": "publication"}]),
         FORETOLD,
     ),
-    "a was measured in one run: the error may": (
+    "a was measured in one run: the error perhaps": (
         study(peaks({"repeats_used": 1}, "a"), predictions=[PREDICTED]),
         FORETOLD,
     ),
-    "Each mix was measured in one run: the error may not include all variation between starts of"
-    " a server.": (
+    "Each mix was measured in one run: the error perhaps leaves out a part of the variation between"
+    " starts of a server.": (
         study(peaks({"repeats_used": 1}), predictions=[PREDICTED]),
         FORETOLD,
     ),

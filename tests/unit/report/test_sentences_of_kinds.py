@@ -1,4 +1,4 @@
-"""Each kind of experiment has its conclusions, with sentences that its table implies."""
+"""Tests that the conclusions of each kind of experiment follow from its table."""
 
 import numpy as np
 import pytest
@@ -21,7 +21,7 @@ AGAIN = {"cell": "cpu1.s.x.r2", "repeat": 2}
 
 
 def study(kind, *rows, of_cell=CELL, **more):
-    """The tables of a study with these rows in the table of a kind."""
+    """Return the tables of a study with these rows in the table of a kind."""
     return tables_of({kind: [of_cell | row for row in rows], **more})
 
 
@@ -70,11 +70,11 @@ OF_SLOWDOWNS = {
         study("slowdown", *TWO, *(row | AGAIN for row in both("a", "b", 1.7, 1.7))),
         study("slowdown", *TWO),
     ),
-    "Of 3 pairs, 1 may have the least slowdown, by their intervals: a and c.": (
+    "Of 3 pairs, 1 may have the least slowdown, according to the intervals: a and c.": (
         study("slowdown", *THREE),
         study("slowdown", *CLOSE),
     ),
-    "Of 3 pairs, 2 may have the least slowdown, by their intervals: a and c; a and b.": (
+    "Of 3 pairs, 2 may have the least slowdown, according to the intervals: a and c; a and b.": (
         study("slowdown", *both("a", "b", 1.2, 1.3), *both("a", "c", 1.1, 1.2), *THREE[5:]),
         study("slowdown", *THREE),
     ),
@@ -90,12 +90,13 @@ OF_SLOWDOWNS = {
     ),
     "On cpu1 the data do not show which pair is slowed down least: requests take 1.20 to 2.00 times"
     " as long as alone": (study("slowdown", *CLOSE), study("slowdown", *THREE)),
-    # Of the pair with the lowest mean little is known, but of two others which is better.
+    # The pair with the lowest mean has a wide interval, but the difference of two other pairs is
+    # significant.
     "On cpu1 a and c slow each other down significantly less than b and c": (
         study("slowdown", *WIDE),
         study("slowdown", *THREE),
     ),
-    "Of 3 pairs, 2 may have the least slowdown, by their intervals: a and b; a and c.": (
+    "Of 3 pairs, 2 may have the least slowdown, according to the intervals: a and b; a and c.": (
         study("slowdown", *WIDE),
         study("slowdown", *THREE),
     ),
@@ -104,7 +105,7 @@ OF_SLOWDOWNS = {
         study("slowdown", *both("a", "b", 0.97, 0.96, beyond_noise=False)),
         study("slowdown", *TWO),
     ),
-    "up to 1.20 times as long": (  # as the tenant beside itself
+    "up to 1.20 times as long": (  # equal to the tenant beside itself
         study("slowdown", *both("a", "b", 1.2, 1.2, beyond_noise=False)),
         study("slowdown", *both("a", "b", 1.2, 1.2)),
     ),
@@ -112,7 +113,7 @@ OF_SLOWDOWNS = {
         study("slowdown", *TWO),
         study("slowdown", *TWO[1:2], TWO[2] | {"beyond_noise": False}),
     ),
-    "No tenant fails its SLA beside another tenant in a valid window.": (
+    "In each valid window, each tenant keeps its SLA beside the other tenant.": (
         study("slowdown", *TWO),
         study("slowdown", TWO[1], TWO[2] | {"over_sla": 1}),
     ),
@@ -122,7 +123,7 @@ OF_SLOWDOWNS = {
     ),
     "The slowdown of a beside b is not known: others ran.": (
         study("slowdown", *NOTHING, *both("a", "c", 1.0, 1.1)),
-        study("slowdown", *TWO, *(row | AGAIN for row in NOTHING)),  # a repeat has one
+        study("slowdown", *TWO, *(row | AGAIN for row in NOTHING)),  # one repeat has a result
     ),
     "cpu1 does not keep up with a and b together a and c beside each other: requests of a take"
     " 1.10": (
@@ -130,7 +131,8 @@ OF_SLOWDOWNS = {
         study("slowdown", *NOTHING, *both("a", "c", 1.1, 1.2)),
     ),
     "The slowdown of a and b on cpu1 is not known 81 % were answered.": (
-        study("slowdown", *OVERLOADED),  # as is each tenant alone: there is no model to serve
+        # each tenant alone also has no result: there is no model to serve
+        study("slowdown", *OVERLOADED),
         study("slowdown", TWO[0], *OVERLOADED),
     ),
     "cpu1 does not keep up with a and b; b and c together": (
@@ -141,7 +143,7 @@ OF_SLOWDOWNS = {
         study("slowdown", *A_ALONE, *OVERLOADED, *both("b", "c", 1.1, 1.2, verdict="infeasible")),
         study("slowdown", TWO[0], *OVERLOADED, *both("b", "c", 1.1, 1.2, verdict="infeasible")),
     ),
-    "No tenant fails its SLA beside another": (
+    "each tenant keeps its SLA beside the other": (
         study("slowdown", *both("a", "c", 1.1, 1.2)),
         study("slowdown", *OVERLOADED, *both("a", "c", 1.1, 1.2)),
     ),
@@ -206,13 +208,13 @@ OF_REPLAYS = {
         study("replay", SHARED, ALONE | MISSED),
     ),
     "the tenants on cpu1 keep their SLAs under bursts a, 50.0 requests/s: 96.0 % of the requests"
-    " within 60 ms": (  # by the valid repeat
+    " got a response within 60 ms": (  # from the valid repeat
         study("replay", SHARED, SHARED | AGAIN | SPOILT),
         study("replay", SHARED | SPOILT),
     ),
     "the tenants on cpu1 keep their SLAs under bursts a, 50.0 requests/s: 60.0 % of the requests"
-    " within 60 ms (95.0 % to 97.0 %), where the SLA asks for 95 %; 90.0 % in the worst minute;"
-    " recovered at most 2.50 s after a burst. others ran.": (
+    " got a response within 60 ms (95.0 % to 97.0 %), and the SLA asks for 95 %; 90.0 % in the"
+    " worst minute; longest recovery 2.50 s after a burst. others ran.": (
         study("replay", SHARED | SPOILT),
         study("replay", SHARED, SHARED | AGAIN | SPOILT),
     ),
@@ -221,19 +223,19 @@ OF_REPLAYS = {
         study("replay", SHARED | UNPLAYED),
         KEPT,
     ),
-    "a, 50.0 requests/s: 96.0 % of the requests within 60 ms (95.0 % to 97.0 %), where the SLA asks"
-    " for 95 %": (
+    "a, 50.0 requests/s: 96.0 % of the requests got a response within 60 ms (95.0 % to 97.0 %), and"
+    " the SLA asks for 95 %": (
         KEPT,
         study("replay", SHARED | {"attained": 0.955}),
     ),
     "; in the worst of 2 repeats": (study("replay", SHARED, SHARED | AGAIN), KEPT),
     "; 99.0 % alone on the server": (KEPT, study("replay", SHARED, OTHER)),
     "; 90.0 % in the worst minute": (KEPT, study("replay", SHARED | {"duration_s": 30.0})),
-    "; recovered at most 2.50 s after a burst.": (
+    "; longest recovery 2.50 s after a burst.": (
         KEPT,
         study("replay", SHARED | {"worst_recovery_s": None}),
     ),
-    "; not recovered from a burst when the window ended.": (
+    "; no recovery from a burst before the window ended.": (
         study("replay", SHARED | {"worst_recovery_s": float("inf")}),
         KEPT,
     ),
@@ -264,7 +266,7 @@ STEADY = study("soak", LATENCY, ANSWERED, MEMORY)
 
 OF_SOAKS = {
     "No measured value grows on cpu1 within 3.90 h": (STEADY, study("soak", LATENCY, LEAK)),
-    "No measured value grows on cpu1 within 0.500 h": (  # of memory 3.9 h were seen
+    "No measured value grows on cpu1 within 0.500 h": (  # memory was observed for 3.9 h
         study("soak", LATENCY | {"hours": 0.5}, MEMORY),
         STEADY,
     ),
@@ -304,8 +306,8 @@ OF_SOAKS = {
         study("soak", LATENCY, FEW | {"drift": "grows", **SMALL}),
         study("soak", LATENCY, FEW),
     ),
-    "On cpu1 the data do not show whether the following values grow, since they were infinite at"
-    " times within 3.90 h: p95 of a Of a's requests 0.100 % failed (42 of 42000).": (
+    "On cpu1 the data do not show whether the following values grow, because each was infinite in"
+    " some windows within 3.90 h: p95 of a Of a's requests 0.100 % failed (42 of 42000).": (
         study("soak", INFINITE, FEW, MEMORY),
         study("soak", LATENCY, FEW, MEMORY),
     ),
@@ -342,7 +344,7 @@ SOAKED = {
     "yes": (STEADY, study("soak", LATENCY, FEW, MEMORY)),
 }
 
-# Start-up, A/A, closed loops, load in the background
+# Start-up, A/A, closed loops, background load
 
 START = dict(CELL)
 START |= {"tenant": "a", "page_cache": "warm", "ready_s": 3.0}
@@ -434,7 +436,7 @@ OF_LOOPS = {
     ),
     "in flight throughput falls.": (
         loops(KNEE | FALLS),
-        loops(KNEE | FALLS | {"highest": 40.0}),  # beyond the highest level
+        loops(KNEE | FALLS | {"highest": 40.0}),  # above the highest level
     ),
     "Beyond 8.00 requests in flight throughput": (
         loops(KNEE | FALLS),
@@ -469,20 +471,20 @@ LOSS = {"sharing_ratio": 0.7, "sharing_ratio_low": 0.6, "sharing_ratio_high": 0.
 UNHELD = dict.fromkeys(GAIN) | {"verdict": "failed", "reason": "the server died"}
 
 OF_BACKGROUNDS = {
-    "With other tenants at fixed rates, the data do not show whether cpu1 carries more than"
+    "With all tenants but one at fixed rates, the data do not show whether cpu1 carries more than"
     " dedicated servers": (
         study("background", BACKGROUND),
         study("background", BACKGROUND | GAIN),
     ),
-    "With other tenants at fixed rates, cpu1 carries more than dedicated servers": (
+    "With all tenants but one at fixed rates, cpu1 carries more than dedicated servers": (
         study("background", BACKGROUND | GAIN),
         study("background", BACKGROUND | GAIN, BACKGROUND | {"load_line": "b-25"}),
     ),
-    "With other tenants at fixed rates, cpu1 carries less than dedicated servers": (
+    "With all tenants but one at fixed rates, cpu1 carries less than dedicated servers": (
         study("background", BACKGROUND | LOSS),
         study("background", BACKGROUND),
     ),
-    "With other tenants at fixed rates, cpu1 (cpu1.s) carries more than dedicated servers": (
+    "With all tenants but one at fixed rates, cpu1 (cpu1.s) carries more than dedicated servers": (
         study("background", BACKGROUND | GAIN, BACKGROUND | LOSS | {"scenario": "cpu1.t"}),
         study("background", BACKGROUND | GAIN, BACKGROUND | GAIN | {"load_line": "b-25"}),
     ),
@@ -503,7 +505,7 @@ OF_BACKGROUNDS = {
         study("background", BACKGROUND | GAIN, BACKGROUND | UNHELD | {"load_line": "b-25"}),
         study("background", BACKGROUND),
     ),
-    "The capacity of cpu1 with other tenants at fixed rates is not known the server died.": (
+    "The capacity of cpu1 with all tenants but one at fixed rates is not known the server died.": (
         study("background", BACKGROUND | UNHELD),
         study("background", BACKGROUND),
     ),
@@ -560,9 +562,10 @@ OF_CATALOGUES = {
         study("catalogue_predictions", GUESSED),
         study("catalogue_predictions", GUESSED | {"ratio": 1.3}),
     ),
-    "openvino in fp32, 8 images per request, 1 network: half of the predictions are within a factor"
-    " of 1.20, nine of ten within 1.20; without measured networks of the same family, half of the"
-    " predictions are within a factor of 1.50": (
+    "openvino in fp32, 8 images per request, 1 network: half of the predictions differ from the"
+    " measured time by a factor of at most 1.20, nine of ten by a factor of at most 1.20; if only"
+    " networks of other families are measured, half of the predictions differ from the measured"
+    " time by a factor of at most 1.50": (
         study("catalogue_predictions", GUESSED),
         study("catalogue_predictions", STRANGE),
     ),

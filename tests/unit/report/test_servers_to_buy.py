@@ -1,4 +1,4 @@
-"""What to buy, in words: true where the tables say so, and not said where they do not."""
+"""Tests that each sentence on the servers to buy is there if, and only if, the tables imply it."""
 
 import pytest
 import synthetic
@@ -12,7 +12,7 @@ CAPACITIES = {"a": 100.0, "b": 400.0}
 
 
 def conclusions(tables):
-    """For a demand, or over it."""
+    """Return the conclusions for a demand, and over a range of demands."""
     return [
         each
         for of in (servers_to_buy, over_demand, server_of_model)
@@ -21,7 +21,7 @@ def conclusions(tables):
 
 
 def concluded(gain=2.0, rps=None, records=None, **settings):
-    """The conclusions of a study whose capacities are known, for a demand or without one."""
+    """Return the conclusions of a study with known capacities, with or without a demand."""
     truth = synthetic.Truth(CAPACITIES, gain, between=0, within=1e-6, repeats=1)
     made = records or synthetic.records(truth, mixes=((1, 1),), holds=())
     task = synthetic.TASK.model_copy(
@@ -49,7 +49,7 @@ def test_no_gain_is_no_saving():
 
 
 def test_a_fleet_that_the_simulation_doubts_is_not_called_sure():
-    """At gain 2 the servers of this truth are far over what their work takes."""
+    """At gain 2, the peaks of this truth are far above the limits that its service times allow."""
     (doubted,) = concluded(gain=2.0, rps={"a": 390.0, "b": 1560.0})
     assert doubted.kind == "perhaps"
     assert "measure a server of this fleet at its planned load" in " ".join(doubted.sentences)
@@ -59,21 +59,19 @@ def test_a_fleet_that_the_simulation_doubts_is_not_called_sure():
 
 
 def test_a_fleet_that_is_less_sure_than_each_of_its_limits_is_not_called_sure():
-    """Each of twelve servers is full to its limit, which holds with 95 %; with one model it is one
-    limit."""
+    """Twelve lower limits of 95 % hold together with less than 95 %. One model needs one limit."""
     for count, kind in ((1, "yes"), (12, "perhaps")):
         truth = synthetic.Truth({f"m{i}": 100.0 for i in range(count)}, repeats=1)
         made = synthetic.records(truth, mixes=(), holds=())
-        for record in made:  # so fast that virtual time doubts nothing
+        for record in made:  # so fast that the simulation confirms the fleet
             record["speeds_rps"] = {name: [1000.0] * 4 for name in record["speeds_rps"]}
         points = synthetic_files.tables_of(made)["operating_points"].to_pandas()
         lower = dict(zip(points["model"], points["lower_rps"], strict=True))
         (conclusion,) = concluded(rps=lower, records=made)
         assert conclusion.headline.startswith(f"Buy {count} server")
         assert conclusion.kind == kind
-        assert ("but all limits together hold" in " ".join(conclusion.sentences)) == (
-            kind == "perhaps"
-        )
+        at_once = "The probability that all of them exceed their lower limits at once is lower"
+        assert (at_once in " ".join(conclusion.sentences)) == (kind == "perhaps")
 
 
 def test_a_fleet_of_many_models_is_named_in_part():
@@ -124,7 +122,7 @@ def test_spot_servers_and_what_is_not_known_of_them():
 
 
 def test_a_fleet_says_what_revocations_leave_of_it():
-    """Of two servers with each model one is at the spot price: both count as servers."""
+    """Of the two servers with each model, one has the spot price. Both count as servers."""
     spot = Spot(largest_share=0.5, revocations_per_hour=0.1)
     asked = {"rps": {"a": 50.0, "b": 200.0}, "min_servers": 2}
     (conclusion,) = concluded(gain=2.0, spot=spot, **asked)

@@ -1,4 +1,4 @@
-"""Figures do not depend on what a user has set for matplotlib, Python or the locale."""
+"""Tests that figures do not depend on a user's settings of matplotlib, Python or the locale."""
 
 import os
 import subprocess

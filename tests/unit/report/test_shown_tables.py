@@ -1,4 +1,4 @@
-"""Values of tables as the page shows them."""
+"""Tests of the values in the tables of the page."""
 
 import pytest
 
@@ -32,7 +32,10 @@ def test_a_share_of_nothing_is_a_bound():
 
 
 def test_of_a_drift_nothing_is_a_number():
-    """As where a count never changes; elsewhere 0 bounds nothing."""
+    """A count that never changes has a drift of 0.
+
+    In other tables, an interval with the bound 0 is open.
+    """
     row = {"slope": 0.0, "low": 0.0, "high": 0.0}
     assert span(row, ["slope", "low", "high"]) == Entry("0", "(0 to 0)")
 

@@ -1,4 +1,4 @@
-"""A run ends with the conclusion and the table of peaks."""
+"""Tests that a run ends with the conclusion and the table of peaks."""
 
 import re
 from dataclasses import replace
@@ -40,7 +40,7 @@ def test_a_rate_below_the_interval_that_failed_is_marked_as_on_the_page(tmp_path
     marked = [line for line in output[start + 2 :] if BELOW in line]
     assert re.search(rf"to [\d.]+ {BELOW}  ", marked[0]) and marked[0] == output[start + 2]
     assert marked[1:] == [output[-1]] and output[-1].startswith(
-        f"{BELOW} single windows failed below"
+        f"{BELOW} some windows failed at rates below the interval"
     )
 
 

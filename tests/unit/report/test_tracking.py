@@ -1,4 +1,4 @@
-"""What a study logs to MLflow, without MLflow."""
+"""Tests of what a study logs to MLflow, without MLflow."""
 
 import sys
 

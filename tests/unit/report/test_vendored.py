@@ -1,4 +1,4 @@
-"""Foreign code inside the page is named, with its version and its licence."""
+"""Tests that the page names foreign code with its version and its licence."""
 
 import lzma
 

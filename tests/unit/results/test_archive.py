@@ -1,4 +1,4 @@
-"""An archive of results is written whole, the same each time, and read without trusting it."""
+"""Tests of archives of results: complete, reproducible, and read without trust."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def files(tmp_path):
 
 
 def made(path, *members, packed=True):
-    """An archive of these members: a TarInfo, with its content where it has one."""
+    """Write an archive of these members. A member is a TarInfo with its content."""
     stream = io.BytesIO()
     with tarfile.open(fileobj=stream, mode="w") as tar:
         for member, content in members:

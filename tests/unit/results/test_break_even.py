@@ -1,5 +1,7 @@
-"""Over the demand, fleets are those that the planner buys at it: with its head-room, and with as
-many servers of each model."""
+"""Tests that the servers over a range of demands are the servers that the planner buys.
+
+Both use the same headroom and the same number of servers with each model.
+"""
 
 from itertools import combinations, pairwise
 
@@ -43,7 +45,7 @@ def test_the_servers_at_a_demand_are_those_of_the_plan_for_it(settings, most_way
 
 
 def test_draws_have_the_servers_of_each_model_that_are_asked_for():
-    """One request a second takes three shared servers, or six of which each has one model."""
+    """One request per second needs three shared servers, or six servers with one model each."""
     found = costs(points(), demand({A: 1.0, B: 4.0}, min_servers=3))
     first = next(cost for cost in found if cost.option.shared)
     assert (first.servers, first.probability_of_saving) == (3, 1.0)
@@ -53,7 +55,10 @@ def test_draws_have_the_servers_of_each_model_that_are_asked_for():
 
 
 def test_rounding_does_not_say_which_servers_are_taken_again_and_again():
-    """Several numbers of servers carry as much each; the fewest fill up best, and 42 carry it."""
+    """Several numbers of servers have the same capacity per server.
+
+    The fewest servers fill up best, and 42 servers carry the demand.
+    """
     rates, shares = np.array([[31.2, 0.0, 23.4], [0.0, 54.6, 15.6]]), np.array([0.5, 0.5])
     assert servers_needed._of_all_ways(rates[None], shares, 42, 1) > 1710.4
     assert servers_needed.needed(rates, shares, [1710.4]) == [42]
@@ -61,7 +66,10 @@ def test_rounding_does_not_say_which_servers_are_taken_again_and_again():
 
 @pytest.mark.parametrize("lost", [{"cpu1": B}, {"cpu1": B, "cpu2": A}])
 def test_shared_servers_are_known_though_no_server_has_every_dedicated_peak(lost):
-    """A has one on cpu1 alone; if there is a cpu2, B has one on that."""
+    """Only cpu1 has a dedicated peak of A.
+
+    If there is a cpu2, only cpu2 has a dedicated peak of B.
+    """
     records = synthetic.records(TRUTH, mixes=((1, 1),), holds=())
     kept = [
         on(server, record)
@@ -89,14 +97,14 @@ HUNDRED = np.hstack([np.eye(100), np.repeat(np.eye(100)[:, :1] + np.eye(100)[:, 
 
 
 def test_a_hundred_models_of_which_two_share_need_99_servers():
-    """Half as many would carry the lower demand, but not have all models."""
+    """Half as many servers would carry the lower demand, but without all models."""
     shares = np.full(100, 0.01)
     assert servers_needed.needed(10 * HUNDRED, shares, [1.0, 1000.0]).tolist() == [99, 99]
     assert servers_needed.fewest(HUNDRED > 0, 2) == 198
 
 
 def test_servers_of_many_load_lines_are_the_fewest_at_each_demand():
-    """What is solved at some demands tells of those between."""
+    """The solutions at some demands bound the solutions at the demands between them."""
     rng, models = np.random.default_rng(3), 6
     pairs = [np.eye(models)[i] + np.eye(models)[j] for i, j in combinations(range(models), 2)]
     rates = rng.uniform(20, 60, (models, 21)) * np.column_stack([np.eye(models), *pairs])
@@ -109,7 +117,7 @@ def test_servers_of_many_load_lines_are_the_fewest_at_each_demand():
 
 @pytest.mark.parametrize("with_each", [1, 2, 20, 41])
 def test_few_load_lines_with_several_servers_of_each_model_are_counted_to_the_last(with_each):
-    """As many as integer programmes say, also of more servers than are tried in all ways."""
+    """The result equals integer programmes, also for more servers than the full search tries."""
     rates, shares = np.array([[30.0, 0.0, 20.0], [0.0, 10.0, 8.0]]), np.array([0.5, 0.5])
     demands = [16.0, 600.0, 725.0, 735.0, 745.0, 770.0, 900.0]
     found = servers_needed.needed(rates, shares, demands, with_each)
@@ -119,7 +127,7 @@ def test_few_load_lines_with_several_servers_of_each_model_are_counted_to_the_la
 
 
 def test_sharing_never_takes_more_servers_than_one_model_each():
-    """Of a model with a hundredth of the demand, each forty servers would have one."""
+    """Otherwise each of forty servers would have a model that has a hundredth of the demand."""
     shares = np.array([0.01, 0.01, 0.98])
     rates = np.hstack([np.diag([100.0] * 3), np.full((3, 1), 20.0)])
     demands = [3000.0, 4100.0, 6000.0, 8000.0, 10000.0]
@@ -157,7 +165,7 @@ def test_demands_that_have_taken_their_time_are_hurried(all_s, monkeypatch):
 
 
 def test_draws_of_more_models_than_can_be_told_of_are_not_made(monkeypatch):
-    """Of three models that share, two servers have each: two of four columns are ten ways."""
+    """Each of two servers has all three models. Two of four columns can be chosen in ten ways."""
     truth = synthetic.Truth({A: 10.0, B: 40.0, "c": 20.0}, repeats=1)
     records = synthetic.loaded(synthetic.records(truth, mixes=((1, 1, 1),), holds=()))
     found = list(group(records, seed=0, draws=100).values())
@@ -173,7 +181,7 @@ def test_draws_of_more_models_than_can_be_told_of_are_not_made(monkeypatch):
 
     monkeypatch.setattr(break_even, "needed_at_each", needed)
     assert not costs_known(of, asked)
-    assert sets == [2]  # at the lower limits and the estimates
+    assert sets == [2]  # at the lower limits and at the estimates
 
 
 def costs_known(of, asked):
@@ -183,7 +191,7 @@ def costs_known(of, asked):
 
 @pytest.mark.parametrize("mixes", [((1, 0), (1, 1)), ((1, 0), (0, 1))])
 def test_each_question_is_asked_once(mixes):
-    """A model that is alone under load on a shared server is also one that several servers have."""
+    """A model alone on a shared server gives the same question as a model with several servers."""
     made = synthetic.records(TRUTH, mixes=mixes, holds=())
     alone = [on("cpu2", record) for record in made if len(record["cell"]["tenants"]) == 1]
     found = group(synthetic.loaded([*made, *alone]), seed=0, draws=100)
@@ -193,7 +201,7 @@ def test_each_question_is_asked_once(mixes):
 
 
 def test_the_cheapest_servers_of_a_range_are_those_of_the_plan_also_without_a_reliable_saving():
-    """If limits of one model alone are uncertain, sharing may be cheaper only at lower limits."""
+    """If the limits of one model are uncertain, sharing may save only at the lower limits."""
     truth = synthetic.Truth({A: 10.0, B: 40.0}, gain=0.9, between=0.1, within=0.1, repeats=2)
     found = group(
         synthetic.loaded(synthetic.records(truth, mixes=((1, 1), (2, 1)), holds=())),
@@ -238,7 +246,7 @@ def test_models_stand_in_the_order_of_the_configuration():
 
 @pytest.mark.parametrize(("capacity", "first", "last"), [(0.1, 0.001, 1.0), (500.0, 1.0, 5000.0)])
 def test_demands_go_from_a_hardly_used_server_to_ten_full_ones(capacity, first, last):
-    """Where servers are fast, from one request a second."""
+    """If the servers are fast, the range begins at one request per second."""
     truth = synthetic.Truth({A: capacity, B: capacity}, gain=0.2, within=1e-9, repeats=1, between=0)
     records = synthetic.loaded(synthetic.records(truth, mixes=((1, 1),), holds=()))
     found = list(group(records, seed=0, draws=100).values())

@@ -1,4 +1,4 @@
-"""What networks cost: what was put into records comes out, beside torchvision's accuracies."""
+"""Tests of the costs of networks, beside torchvision's accuracies."""
 
 from pathlib import Path
 
@@ -19,7 +19,7 @@ NAMES += ["squeezenet1_1", "shufflenet_v2_x1_0", "efficientnet_b0", "googlenet"]
 
 
 def export_of(name):
-    """What an export of a network finds; bytes and operators follow from the operations."""
+    """Return the export record of a network. Its bytes and operators follow from its operations."""
     of = default_weights()[name]
     cost = {"flops": 2e9 * of.gflops, "traffic_bytes": 4e7 * of.gflops**0.5, "operators": 100}
     cost["weight_bytes"] = 4.0 * of.parameters
@@ -40,7 +40,7 @@ def results_of(folder, records, exports):
 
 @pytest.fixture
 def study(tmp_path):
-    """Ten networks whose times are sums of operations, bytes and operators."""
+    """Return a study of ten networks whose times are sums of operations, bytes and operators."""
     exports = {name: export_of(name) for name in NAMES}
     records = [
         synthetic.catalogue_record(name, full_rps=1000 / time_ms(exports[name])) for name in NAMES

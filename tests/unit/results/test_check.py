@@ -1,4 +1,4 @@
-"""The tables of every study are checked: what holds passes, each fault is told with its place."""
+"""Tests of the checks of all tables: correct tables pass, and each error has its place."""
 
 import json
 import subprocess
@@ -32,7 +32,7 @@ MODELS = tuple(synthetic.TRUTH.capacities)
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory):
-    """The tables of a study with every kind of experiment, every verdict, and a demand."""
+    """Return the tables of a study with every kind of experiment, every verdict, and a demand."""
     folder = tmp_path_factory.mktemp("synthetic")
     cells = synthetic_files.write(folder, synthetic.with_failures(synthetic.records()))
     cells += [write(folder) for write in synthetic_files.EVERY_KIND.values()]
@@ -56,7 +56,7 @@ def grid():
 
 def test_what_is_made_of_measurements_holds(made, grid):
     empty = {name for name in TABLES if not made[name].num_rows}
-    # What a grid and a catalogue have alone; the rows of these two are in tests of their own.
+    # Only grids and catalogues fill these tables. Other tests check their rows.
     of_others = {"grid", "recommendations", "runtimes", "catalogue_predictions"}
     assert empty <= of_others, "tests/synthetic_files.py writes none of them"
     assert grid["grid"].num_rows and grid["recommendations"].num_rows
@@ -78,12 +78,12 @@ def test_a_study_without_a_search_holds(tmp_path):
 
 
 def alone(name, table):
-    """What does not hold of one table."""
+    """Return the problems within one table."""
     return of_table(name, module_of(name).SCHEMA, table)
 
 
 def edited(made, table, where=None, **values):
-    """The tables with other values in one row: where these columns have these values."""
+    """Return the tables with other values in the row whose columns have the values in `where`."""
     rows = made[table].to_pylist()
     wanted = (where or {}).items()
     row = next(row for row in rows if all(row[name] == value for name, value in wanted))
@@ -103,11 +103,11 @@ PLANTED = {
     ),
     "a cost that is not price by rate": (
         ("costs", MIX, {"usd_per_million_inferences": lambda row: 1.001 * row["ci_high_usd"]}),
-        "costs: usd_per_million_inferences = usd_per_hour / inferences per hour",
+        "costs: usd_per_million_inferences = usd_per_hour / (million inferences per hour)",
     ),
     "a certified cost that is not either": (
         ("other_costs", MIX, {"usd_per_million_certified": 1.0}),
-        "other_costs: usd_per_million_certified = usd_per_hour / inferences per hour",
+        "other_costs: usd_per_million_certified = usd_per_hour / (million inferences per hour)",
     ),
     "shares of a demand that do not add up": (
         ("break_even", {}, {"proportion": f"{MODELS[0]} 50%, {MODELS[1]} 60%"}),
@@ -119,7 +119,8 @@ PLANTED = {
     ),
     "a tenant's rate that its load line has not": (
         ("tenants", MIX, {"rate_rps": lambda row: 0.99 * row["rate_rps"]}),
-        "peaks: certified_rps is the sum over the tenants of the load line (cpu1.shared, mix-1-1)",
+        "peaks: certified_rps is the sum of the rates of all tenants of the load line (cpu1.shared,"
+        " mix-1-1)",
     ),
     "a saving that does not follow from the ratio": (
         ("savings", MIX, {"saving": lambda row: row["ci_low"]}),
@@ -178,7 +179,7 @@ PLANTED = {
     ),
     "sharing that costs more": (
         ("fleets", {"strategy": "dedicated"}, {"usd_per_hour": 0.001}),
-        "broken rule: a fleet with sharing allowed costs no more than dedicated servers (",
+        "broken rule: a fleet that may use shared servers costs no more than the dedicated fleet (",
     ),
     "a model within its SLA that is not": (
         ("fleets", {}, {"attained": 0.01}),
@@ -187,7 +188,7 @@ PLANTED = {
     ),
     "a change that is none": (
         ("fleet_changes", {}, {"cost_ratio": 3.0}),
-        "fleet_changes: cost_ratio = usd_per_month / usd_per_month in the table fleets (demand,"
+        "fleet_changes: cost_ratio = usd_per_month / (usd_per_month in the table fleets) (demand,"
         " dedicated,",
     ),
     "a server at another price": (
@@ -211,7 +212,8 @@ OF_GRIDS = {
     ),
     "another cost than that of the cheapest": (
         ("recommendations", {}, {"usd_per_million_inferences": lambda row: row["ci_low_usd"]}),
-        "recommendations: usd_per_million_inferences equals the value of rank 1 in the table grid",
+        "recommendations: usd_per_million_inferences equals the value in the row of rank 1 of the"
+        " table grid",
     ),
 }
 
@@ -273,7 +275,7 @@ def test_other_columns_are_told(made, change, message):
 
 
 def test_costs_are_those_of_an_image():
-    """Of rates in requests, which may ask for several."""
+    """The rates count requests, and a request may contain several images."""
     truth = synthetic.Truth(synthetic.TRUTH.capacities, repeats=2)
     records = synthetic.records(truth, mixes=[(1, 1)], holds=())
     for record in records:

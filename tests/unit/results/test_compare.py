@@ -1,4 +1,4 @@
-"""Two results compared: of a known truth, with planted differences, with what is missing in one."""
+"""Tests of the comparison of two results: known truths, planted differences, missing results."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ COMPARED = ("peak", "sharing_ratio", "cost", "p95")
 
 @pytest.fixture(scope="module")
 def studies(tmp_path_factory):
-    """Folders of results by name; to read only."""
+    """Return folders of results by name. Tests only read the folders."""
     root = tmp_path_factory.mktemp("studies")
     dear = synthetic.TASK.prices["cpu1"].model_copy(update={"on_demand_usd_per_hour": 0.095})
     dearer = synthetic.TASK.model_copy(update={"prices": {"cpu1": dear}})
@@ -65,7 +65,7 @@ def studies(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def compared(studies):
-    """A function from the names of two studies to the table of their comparison."""
+    """Return a function that compares two studies by name and returns the table."""
 
     def table(base: str, new: str) -> pd.DataFrame:
         sources = read_source(studies[base]), read_source(studies[new])
@@ -83,12 +83,12 @@ def written(tmp_path, made, name="new", **told):
 
 
 def with_tenant(record, **change):
-    """The record as of tenants of which each differs."""
+    """Return the record with a change in every tenant."""
     tenants = [tenant | change for tenant in record["cell"]["tenants"]]
     return record | {"cell": record["cell"] | {"tenants": tenants}}
 
 
-# --- what differs and what does not
+# --- differences
 
 
 def test_the_same_measured_twice_shows_no_difference(compared):
@@ -160,21 +160,23 @@ def test_tenants_without_load_have_no_latency_that_could_be_compared(tmp_path):
 
 
 def edited(folder, tables):
-    """The results of a folder with other tables."""
+    """Return the results of a folder with other tables."""
     source = read_source(folder)
     return replace(source, tables={**source.tables, **tables})
 
 
 def test_mixes_are_compared_in_the_proportion_of_the_base(tmp_path):
-    """Where a dedicated peak is found 20 % too high, a mix leans towards this tenant: its total is
-    another, although the server carries the same."""
+    """If a dedicated peak is estimated 20 % too high, the mix contains more of this tenant.
+
+    The total rate of the mix changes, although the server carries the same.
+    """
     exact = replace(TRUTH, between=0.0, within=1e-4)
     made = synthetic.records(exact, 1, mixes=[(1, 1)], holds=())
     leaning = [dict(record) for record in synthetic.records(exact, 2, mixes=[(1, 1)], holds=())]
     for record in leaning:
         if len(record["cell"]["tenants"]) > 1:
             base, direction = record["line"].values()
-            stretch = (2 * 1.25) / (1.2 + 1)  # gain / what a step takes of each tenant
+            stretch = (2 * 1.25) / (1.2 + 1)  # gain / the load of one step on each tenant
             scale = stretch * record["estimate_scale"] / 1.25
             scatter = np.array(record["posterior_scales"]) / record["estimate_scale"]
             record["line"] = {"base_rps": base, "direction_rps": [1.2 * direction[0], direction[1]]}
@@ -199,7 +201,7 @@ def test_what_lies_between_repeats_comes_from_repeats_or_aa_or_what_hosts_are_li
     assert compare(base, single, draws=500).noise.known_from == FROM_REPEATS
     alone = compare(single, read_source(studies["other_single"]), draws=500)
     assert alone.noise.known_from == FROM_PRIOR and alone.noise.floors == {}
-    # A server that is 1.3 times as fast is no more than hosts were seen to wander by.
+    # A factor of 1.3 between servers is within the usual host drift.
     assert not [each for each in alone.judged if each.verdict in ("better", "worse")]
     aa = with_aa(single, deviation=0.01)
     measured = compare(aa, read_source(studies["other_single"]), draws=500)
@@ -208,7 +210,7 @@ def test_what_lies_between_repeats_comes_from_repeats_or_aa_or_what_hosts_are_li
 
 
 def with_aa(source, deviation, floor=0.05, server="cpu1"):
-    """With an experiment aa on five servers."""
+    """Return the results with an experiment `aa` on five servers."""
     rates = 100 * np.exp(deviation * np.array([-1.2, -0.6, 0.0, 0.6, 1.2]))
     rows = {"server": server, "cell": "cpu1.shared.aa.r1", "windows": 3, "answered_rps": rates}
     rows |= {"low_rps": 0.999 * rates, "high_rps": 1.001 * rates, "noise_floor": floor}
@@ -217,7 +219,7 @@ def with_aa(source, deviation, floor=0.05, server="cpu1"):
 
 @pytest.mark.parametrize("where", [["base"], ["new"], ["base", "new"]])
 def test_predictions_are_compared_with_nothing(tmp_path, where):
-    """A prediction rests on other load lines, which are compared themselves."""
+    """A prediction follows from other load lines, which are compared themselves."""
 
     def made(name, seed):
         records = synthetic.records(synthetic.TRUTH, seed, mixes=((1, 1), (3, 1)), holds=())
@@ -243,7 +245,7 @@ def test_repeats_of_a_prediction_tell_nothing_of_the_host(studies):
 
 
 def test_each_server_is_compared_with_its_own_noise(tmp_path):
-    """A server that wanders by 10 % is no reason to doubt a quiet one, nor the other way round."""
+    """A server with 10 % noise does not change the verdict on a steady server, and vice versa."""
     prices = dict.fromkeys(("cpu1", "noisy"), synthetic.PRICE)
     task = synthetic.TASK.model_copy(update={"prices": prices})
     quiet, noisy = (replace(TRUTH, between=each, within=0.005) for each in (0.005, 0.1))
@@ -265,7 +267,7 @@ def test_each_server_is_compared_with_its_own_noise(tmp_path):
 
 
 def test_a_difference_within_the_noise_floor_is_none(studies):
-    """Of three repeats it is that of single cells divided by the root of three."""
+    """The noise floor of three repeats is that of single cells divided by the root of three."""
     base, faster = (read_source(studies[name]) for name in ("base", "faster"))
     for floor, verdict in ((0.3, "better"), (1.2, "no difference")):
         found = compare(with_aa(base, 0.01, floor), faster, draws=1000)
@@ -290,7 +292,7 @@ def test_studies_have_random_streams_of_their_own(studies):
 
 
 def rows_of(spread, centre, count, rng, draws=4000):
-    """Pairs whose ratios are around exp(centre), each with draws of its own."""
+    """Return pairs whose ratios are around exp(centre), with independent draws."""
     one = Quantity(1.0, np.ones(draws), open_below=False, open_above=False)
     logs = centre[:, None] + spread * rng.standard_normal((count, draws))
     return [
@@ -300,7 +302,7 @@ def rows_of(spread, centre, count, rng, draws=4000):
 
 
 def test_of_100_comparisons_of_many_rows_about_5_find_something():
-    """Of 40 independent rows each, whose errors are known."""
+    """Each comparison has 40 independent rows with known errors."""
     rng = np.random.default_rng(0)
     flagged = sum(
         any(each.verdict != "no difference" for each in judge(rows_of(0.02, centre, 40, rng, 1000)))
@@ -325,7 +327,7 @@ def test_rows_that_tie_or_do_not_vary_are_no_difference():
 
 
 def test_an_open_end_bounds_nothing():
-    """A lost repeat might have found less: the new study is not known to be better."""
+    """A lost repeat might have a lower result, so the new study is not certainly better."""
     rng = np.random.default_rng(2)
     (pair,) = rows_of(0.01, np.array([0.5]), 1, rng)
     assert judge([pair])[0].verdict == "better"
@@ -337,11 +339,11 @@ def test_an_open_end_bounds_nothing():
     assert judge([lost])[0].verdict == "better"
 
 
-# --- what is not comparable
+# --- rows that cannot be compared
 
 
 def reasons(tmp_path, base, new, **told):
-    """Of all peaks of two studies, why they are not compared."""
+    """Return the reason why two studies are not compared, for every peak."""
     found = compare(written(tmp_path, base, "base"), written(tmp_path, new, **told), draws=500)
     return {
         (each.pair.line.row["scenario"], each.pair.line.row["load_line"]): each.pair.why_not
@@ -370,7 +372,7 @@ def test_what_was_asked_otherwise_is_not_comparable(tmp_path):
 
 
 def test_the_mix_of_a_demand_is_the_same_whatever_the_dedicated_peaks_were(tmp_path):
-    """Its weights are others, the ratio of its rates is not."""
+    """The weights of the mix depend on the dedicated peaks, but the ratio of its rates does not."""
     three = replace(TRUTH, capacities={"a": 30.0, "b": 90.0, "c": 50.0})
     other = replace(TRUTH, capacities={"a": 45.0, "b": 90.0, "c": 50.0})
     asked = {"mixes": [], "holds": ()}
@@ -442,7 +444,7 @@ def test_nothing_in_common_is_a_table_all_the_same(tmp_path):
     assert set(table["verdict"]) == {"not comparable"} and set(table["compared"]) == {0}
 
 
-# --- what is read
+# --- sources
 
 
 def test_without_records_the_intervals_of_the_tables_tell(studies, tmp_path):
@@ -455,7 +457,7 @@ def test_without_records_the_intervals_of_the_tables_tell(studies, tmp_path):
 
 
 def test_single_repeats_without_records_are_compared_with_the_noise_of_the_host(tmp_path):
-    """Their intervals in the tables know the errors of searches alone."""
+    """The intervals in the tables contain only the errors of the searches."""
     deviation = 0.07
     truth = replace(TRUTH, repeats=1, between=deviation, within=0.01, bootstraps=50)
     sources = [
@@ -544,7 +546,7 @@ def test_all_that_is_wrong_is_said_at_once(studies, tmp_path):
     text = refused(base=tmp_path / "nowhere", new=tmp_path / "notes.txt", out="a/{b}")
     assert "base: " in text and "there is no such folder or archive" in text
     assert "cannot be read as .tar.gz" in text
-    assert "out: 'a/{b}' cannot be the folder" in text
+    assert "out: 'a/{b}' cannot be the folder for the comparison, because it is" in text
     assert refused().count("is missing") == 2
     assert "base and new are the same results" in refused(base=studies["base"], new=studies["base"])
     for name in ("peaks", "tenants", "costs", "aa"):
@@ -562,13 +564,13 @@ def test_tables_of_another_version_cut_or_empty_are_named(tmp_path):
     with pytest.raises(CompareError) as caught:
         read_source(folder)
     first, second = caught.value.problems
-    assert "of another version of Perseus, without preset, mix" in first
+    assert "comes from another version of Perseus and lacks the columns preset, mix" in first
     assert second.startswith("tables/costs.parquet cannot be read")
 
 
 @pytest.fixture
 def odd(tmp_path):
-    """A small study that a test may change."""
+    """Return a small study that a test may change."""
     made = synthetic.records(TRUTH, 1, mixes=[(1, 1)], holds=())
     return synthetic_files.write_study(tmp_path / "odd", made)
 
@@ -641,13 +643,13 @@ def test_an_archive_with_two_studies_or_with_a_link_is_refused(studies, tmp_path
     assert "not a regular file" in refused(base=path, new=studies["base"])
 
 
-# --- a gate
+# --- the gate
 
 
 def test_the_gate_names_what_got_worse_and_lets_the_rest_pass(compared):
     with pytest.raises(WorseError, match=r"cpu1 peak resnet18: 0\.\d+ times the base") as caught:
         gate(compared("base", "slower"), Path("summary.md"))
-    assert "cost" not in str(caught.value)  # they go with the peaks
+    assert "cost" not in str(caught.value)  # costs follow from the peaks
     with pytest.raises(WorseError, match="cost"):
         gate(compared("base", "dear"), Path("summary.md"))
     for name in ("same", "faster"):
@@ -676,7 +678,10 @@ def test_the_gate_fails_where_a_server_has_lost_its_limit(studies, tmp_path, out
 
 @pytest.mark.parametrize("line", ["peak", "mix-1-1"])
 def test_a_server_that_no_longer_starts_has_lost_its_limit_whatever_its_input(tmp_path, line):
-    """It has told no size of requests, which is no other input."""
+    """A server that does not start reports no size of requests.
+
+    A missing size is not another input.
+    """
     base = synthetic.records(TRUTH, 1, mixes=[(1, 1)], holds=())
     new = [
         synthetic.with_outcome(each, "failed", "it ended with 1")
@@ -731,7 +736,7 @@ def test_the_table_is_written_with_units_and_read_back(compared, studies, tmp_pa
     assert set(found.table.to_pandas()["metric"]) == {*COMPARED, "overall"}
 
 
-# --- what a comparison must be
+# --- checks of a comparison
 
 
 def checked(table):

@@ -1,4 +1,4 @@
-"""Costs are those of an image, agree with the savings, and have the energy that was measured."""
+"""Tests of costs: per image, consistent with the savings, and with the measured energy."""
 
 import numpy as np
 import pytest
@@ -10,12 +10,12 @@ from perseus.results.repeats import combine
 
 
 def test_a_million_inferences():
-    """1 USD/h at 1000/3.6 requests/s: a million an hour."""
+    """1 USD/h at 1000/3.6 requests/s, which is one million per hour."""
     assert usd_per_million(1.0, 1e6 / 3600) == pytest.approx(1.0)
 
 
 def test_an_inference_is_an_image_however_many_a_request_carries():
-    """Of two tenants the first asks with four images in each request."""
+    """In the second study, each request of the first tenant contains four images."""
     one, four = synthetic.records(), synthetic.records()
     for record in four:
         for tenant in record["cell"]["tenants"]:
@@ -55,7 +55,7 @@ def test_costs_have_the_energy_of_an_inference_at_the_certified_rate():
     for record in made:
         record["gpu_watts"] = 300.0
         record["cell"]["tenants"][0]["request_batch_size"] = 4
-    made[0]["gpu_watts"] = None  # not certified, say
+    made[0]["gpu_watts"] = None  # for example, if nothing was certified
     rates = [4 * record["certified_scale"] for record in made[1:]]
     expected = np.mean([300.0 / rate for rate in rates])
     found = combine(synthetic.loaded(made), seed=1)
@@ -63,7 +63,7 @@ def test_costs_have_the_energy_of_an_inference_at_the_certified_rate():
 
 
 def with_watts(gpu, host, gpus=()):
-    """The peak of the first dedicated cell, where that was measured, and its images/s."""
+    """Return the peak of the first dedicated cell with this power, and its images/s."""
     made = synthetic.records()[:1]
     (made[0]["gpu_watts"], made[0]["host_watts"]) = (gpu, host)
     made[0]["cell"]["server"] |= {"gpus": list(gpus), "device": "gpu" if gpus else "cpu"}
@@ -77,7 +77,7 @@ def with_watts(gpu, host, gpus=()):
         (None, 60.0, (), 60, "processors and memory"),
         (300.0, None, (0,), 300, "GPUs"),
         (300.0, 60.0, (0,), 360, "GPUs + processors and memory"),
-        (None, 60.0, (0,), np.nan, ""),  # the lesser part would pass for the whole
+        (None, 60.0, (0,), np.nan, ""),  # otherwise, a part of the power would count as the total
         (None, None, (), np.nan, ""),
         (None, None, (0,), np.nan, ""),
     ],

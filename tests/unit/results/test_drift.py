@@ -1,4 +1,4 @@
-"""Drifts that are there are found, and of those that are not about one in twenty at most."""
+"""Tests that real drifts are found, and that about one series in twenty gives a false alarm."""
 
 from __future__ import annotations
 
@@ -15,14 +15,17 @@ LEVEL = 100.0
 
 
 def hours(n: int) -> Floats:
-    """Of windows of a minute."""
+    """Return the start times of windows of one minute."""
     return np.arange(n) / 60
 
 
 def noise(
     seed: int, n: int, coefficient: float = 0.0, heavy: bool = False, deviation: float = 1.0
 ) -> Floats:
-    """Autoregressive values of this deviation around 0; heavy tails have a variance of no end."""
+    """Return autoregressive values around 0 with this deviation.
+
+    With `heavy`, their variance is infinite.
+    """
     rng = np.random.default_rng(seed)
     shocks = rng.standard_t(2, n + 200) if heavy else rng.standard_normal(n + 200)
     values = lfilter([1.0], [1.0, -coefficient], shocks)
@@ -30,7 +33,7 @@ def noise(
 
 
 def alarms(n: int, **kind: float) -> float:
-    """The share of series without a drift that are said to have one."""
+    """Return the share of series without a drift that are reported as drifting."""
     found = [drift(hours(n), LEVEL + noise(seed, n, **kind)).trend for seed in range(RUNS)]
     return float(np.mean([trend in (Trend.GROWS, Trend.FALLS) for trend in found]))
 
@@ -40,12 +43,12 @@ def alarms(n: int, **kind: float) -> float:
     "kind", [{}, {"coefficient": 0.5}, {"coefficient": 0.8}, {"heavy": True}], ids=str
 )
 def test_of_series_without_a_drift_few_have_one(n, kind):
-    """5 % of 200 are 10, and at most 18 in 99 % of such tests."""
+    """5 % of 200 are 10. In 99 % of such tests, the number is at most 18."""
     assert alarms(n, **kind) <= 0.09
 
 
 def test_nor_of_those_that_wander_as_slowly_as_the_soak_is_long():
-    """A walk without end is the worst case; 11 % of 300."""
+    """A random walk is the worst case: 11 % of 300."""
     assert alarms(60, coefficient=0.95) <= 0.09
     walks = [LEVEL + np.cumsum(noise(seed, 60)) for seed in range(RUNS)]
     found = [drift(hours(60), walk).trend for walk in walks]
@@ -75,10 +78,10 @@ def test_a_leak_is_found_in_nearly_every_series(slope, trend):
 @pytest.mark.parametrize(
     "values",
     [
-        LEVEL + 20 * hours(60) ** 2,  # ever faster
-        LEVEL + 20 * np.sqrt(hours(60)),  # ever slower
+        LEVEL + 20 * hours(60) ** 2,  # faster and faster
+        LEVEL + 20 * np.sqrt(hours(60)),  # slower and slower
         LEVEL + np.floor(12 * hours(60)),  # in steps
-        LEVEL + np.arange(60),  # without any noise
+        LEVEL + np.arange(60),  # without noise
     ],
     ids=["faster", "slower", "steps", "straight"],
 )
@@ -88,7 +91,7 @@ def test_what_only_ever_grows_is_said_to_grow(values):
 
 
 def test_a_single_step_is_no_drift():
-    """Such as memory that is allocated once, an hour after the start."""
+    """For example, memory that is allocated once, an hour after the start."""
     step = LEVEL + 5.0 * (hours(60) > 0.5) + noise(2, 60, deviation=0.01)
     assert drift(hours(60), step).trend not in (Trend.GROWS, Trend.FALLS)
 
@@ -100,7 +103,7 @@ def test_what_never_changes_is_steady():
 
 
 def test_a_change_that_is_sure_but_small_is_no_drift_yet():
-    """Half a percent in an hour is little; in a minute it is too short to tell."""
+    """Half a percent in an hour is little, and a minute is too short for a verdict."""
     for shorter, trend in ((1, Trend.STEADY), (60, Trend.UNKNOWN)):
         values = LEVEL + 0.5 * hours(60) + noise(5, 60, deviation=0.01)
         found = drift(hours(60) / shorter, values)
@@ -118,7 +121,10 @@ def test_what_could_hide_a_drift_is_not_called_steady():
     ("slope", "trend"), [(0.0, Trend.INFINITE), (-30.0, Trend.INFINITE), (30.0, Trend.GROWS)]
 )
 def test_what_was_infinite_at_times_is_neither_steady_nor_falls(slope, trend):
-    """Since those are the highest values, what grows without them grows with them all the more."""
+    """Infinite values are the highest values.
+
+    A trend that grows without them also grows with them.
+    """
     values = LEVEL + slope * hours(60) + noise(6, 60)
     values[40:44] = np.inf
     found = drift(hours(60), values)
@@ -139,7 +145,10 @@ def test_of_what_was_always_infinite_nothing_else_is_said():
 
 
 def test_a_change_may_be_a_share_of_another_scale_than_its_level():
-    """As of what is 0 at the start: then nothing would be small, and nothing steady."""
+    """The level may be 0 at the start.
+
+    Relative to 0, no change would be small, and no series steady.
+    """
     rare = np.where(hours(60) % 0.25 < 0.1, 0.1, 0.0) + np.abs(noise(8, 60, deviation=0.02))
     assert drift(hours(60), rare).trend == Trend.UNKNOWN
     assert drift(hours(60), rare, scale=5.0).trend == Trend.STEADY
@@ -165,7 +174,7 @@ def test_a_warm_up_is_left_out_but_no_drift():
 
 
 def test_independent_values_have_the_interval_of_sen():
-    """Of 30 values: scipy's, but for Student's t in place of the normal distribution."""
+    """scipy has the same interval, with the normal instead of Student's distribution."""
     values = noise(9, 30)
     found, theirs = sen(hours(30), values), theilslopes(values, hours(30))
     assert correlation_time(values - theirs.slope * hours(30)) == 1.0

@@ -1,4 +1,4 @@
-"""Runtimes are ranked among those that computed in the same precision, and never across."""
+"""Tests that runtimes are ranked only among runtimes that compute in the same precision."""
 
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -26,7 +26,7 @@ def made():
 
 
 def computed_in(record, precision, asked=None):
-    """The record of networks that were computed in a precision."""
+    """Return a record whose networks were computed in this precision."""
     cell = record["cell"]
     tenants = [each | {"precision": asked or precision} for each in cell["tenants"]]
     told = {each["name"]: precision for each in tenants}

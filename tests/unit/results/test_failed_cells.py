@@ -1,4 +1,4 @@
-"""What the end of a run says of cells without an answer; of whole runs: tests/dag/test_again.py."""
+"""Tests of the message on failed cells at the end of a run. tests/dag tests whole runs."""
 
 import json
 from pathlib import Path
@@ -30,7 +30,7 @@ def test_an_estimate_is_not_said_to_be_no_answer(tmp_path):
         "1 of 3 cells have a doubtful estimate:",
         "  wandered: unsteady: why wandered",
     ]
-    # Both may be better another time.
+    # Another measurement may improve both cells.
     assert outputs_to_repeat(records, []) == [record.parent for record in records[1:]]
     assert f" {records[1].parent} {records[2].parent}" in messages[-1]
 
@@ -55,7 +55,7 @@ def test_what_certified_nothing_beside_others_may_another_time(tmp_path):
         ([], {}, "make again, or your command with"),
         (["config/studies/paper.yaml"], {}, "make again CONFIGFILE=config/studies/paper.yaml, or"),
         (["a.yaml", "/far/b.yaml"], {}, "make again 'CONFIGFILE=a.yaml /far/b.yaml', or"),
-        (["a.yaml"], {"seed": 2}, "your command with"),  # of which make would not know
+        (["a.yaml"], {"seed": 2}, "your command with"),  # a setting that `make` does not know
     ],
 )
 def test_what_to_do_is_of_the_study_that_ran(tmp_path, configfiles, overrides, what):

@@ -1,4 +1,4 @@
-"""Fleets are the cheapest that carry the demand, and carry it although capacities are not known."""
+"""Tests that fleets are the cheapest that carry the demand, although capacities are uncertain."""
 
 import itertools
 import json
@@ -89,7 +89,7 @@ def test_no_fleet_is_cheaper(seed):
 
 @pytest.mark.parametrize("best", [0, 1, 2])
 def test_of_equally_cheap_fleets_the_one_with_most_to_spare(best):
-    """Each server would do; one carries twice as much for the same money."""
+    """Every server is sufficient. One server carries twice as much for the same price."""
     rates = np.full((1, 3), 10.0)
     rates[0, best] = 20.0
     offers = Offers(rates, np.ones(3), np.zeros(3, bool))
@@ -152,13 +152,13 @@ def test_a_known_gain_of_two_halves_the_fleet():
     assert made[DEDICATED].counts == (5, 5)
     assert made[SHARING].servers == 5
     assert made[SHARING].usd_per_month == pytest.approx(5 * 0.0475 * 730)
-    assert ONE_TYPE not in made  # there is but one type
+    assert ONE_TYPE not in made  # there is only one type
     loads = [made[SHARING].load_rps(offer, A) for _, offer in made[SHARING].chosen]
     assert loads == pytest.approx([10.0])
 
 
 def test_at_equal_cost_no_server_is_shared():
-    """Although a shared fleet of the same cost has more to spare."""
+    """This holds although a shared fleet of the same cost has more headroom."""
     rich = synthetic.Truth(EXACT.capacities, gain=1.3, between=0, within=1e-9, repeats=1)
     made = by_strategy(plans(points(rich), demand({A: 9.5, B: 38.0})))
     assert made[DEDICATED].servers == made[SHARING].servers == 2
@@ -177,7 +177,7 @@ def test_headroom_zones_and_models_without_demand():
     assert by_strategy(plans(of, demand({A: 1.0}, min_servers=3)))[DEDICATED].servers == 3
     rich = synthetic.Truth(EXACT.capacities, gain=4.0, between=0, within=1e-9, repeats=1)
     only_a = by_strategy(plans(points(rich), demand({A: 50.0, B: 0.0})))
-    assert only_a[SHARING].description == "5 x (a)"  # what has b as well is not looked at
+    assert only_a[SHARING].description == "5 x (a)"  # servers that also have b do not count
 
 
 @pytest.mark.parametrize(
@@ -213,7 +213,7 @@ def test_spot_servers_carry_their_share_and_no_more():
 
 @pytest.mark.parametrize("largest", [0.3, 0.45])
 def test_spot_servers_get_no_more_than_their_share_where_they_could_carry_more(largest):
-    """Twelve requests/s take an on-demand server and a spot one, which are alike."""
+    """Twelve requests/s need one on-demand server and one spot server with the same capacity."""
     asked = demand({A: 12.0}, spot=Spot(largest_share=largest, revocations_per_hour=0.1))
     made = by_strategy(plans(points(), asked))[DEDICATED]
     counts = {offer.pricing: count for count, offer in made.chosen}
@@ -253,7 +253,7 @@ def test_of_two_types_the_cheaper_is_bought():
 
 
 def test_of_one_type_no_fleet_of_one_type_is_looked_for(monkeypatch):
-    """It would be that in which sharing is allowed."""
+    """The fleet with sharing already has only one type."""
     solved = []
 
     def planned(strategy, offers, level, _):
@@ -272,9 +272,9 @@ def _moved(record, server):
 
 
 def test_plans_carry_the_demand_although_capacities_are_not_known():
-    """The truth is hidden by noise; plans at the estimates would fall short half of the time."""
+    """Noise hides the true capacities. Plans at the estimates would fall short half of the time."""
     truth = synthetic.Truth({A: 10.0, B: 40.0}, between=0, within=0.08, repeats=1)
-    asked = {A: 49.9, B: 199.9}  # five servers each, if nothing were uncertain
+    asked = {A: 49.9, B: 199.9}  # five servers each, without uncertainty
     enough = 0
     for seed in range(60):
         offers, wanted = offered(points(truth, seed, mixes=()), spot=False), demand(asked)
@@ -293,7 +293,10 @@ def test_costs_if_capacities_were_known_are_drawn_together():
 
 
 def test_servers_share_a_model_in_proportion_to_what_they_carry():
-    """Of a, one line carries 15 and the other 5; both are bought, since b needs them."""
+    """One mix carries 15 requests/s of a, the other 5.
+
+    The fleet contains both, since b needs both.
+    """
     truth = synthetic.Truth(EXACT.capacities, gain=2.0, between=0, within=1e-9, repeats=1)
     made = by_strategy(plans(points(truth, mixes=((3, 1), (1, 3))), demand({A: 19.9, B: 79.9})))
     loads = {
@@ -317,8 +320,10 @@ OF_THREE = {"c": 20.0, A: 10.0, B: 40.0}
 
 
 def with_idle(mixes=((0, 1, 1),), lost=""):
-    """Records where c stays without load, on a host where the limits of all mixes were twice as
-    high."""
+    """Return records in which c has no load.
+
+    The host was faster during the mixes, which doubles their limits.
+    """
     faster = 2 ** (1 / synthetic.SPARE)
     truth = synthetic.Truth(OF_THREE, gain=2.0, between=0, within=1e-9, repeats=1)
     made = synthetic.records(truth, 0, mixes=mixes, holds=())
@@ -372,7 +377,10 @@ def test_tables_of_a_fleet_with_such_a_server_are_whole():
 
 
 def test_a_single_queue_is_late_as_the_formula_says():
-    """With no time to wait, whoever finds the server busy is late: in M/D/1 a share rho."""
+    """With no time to wait, every request that finds the server busy is late.
+
+    In M/D/1, their share is rho.
+    """
     (point, *_) = points(mixes=())
     sla_ms = point.peak.task.tenants[0].sla.latency_ms
     slow = [
@@ -390,15 +398,17 @@ def test_a_single_queue_is_late_as_the_formula_says():
 
 
 def test_the_speed_that_the_host_had_with_a_mix_does_not_matter():
-    """One shared server whose work just fits in, as the dedicated cells saw it: the loads of a plan
-    are at their speed, and so is the work."""
+    """The server has just enough capacity at the speed of the dedicated cells.
+
+    The loads of a plan and the service times are at this speed.
+    """
     shares = [attained(of_one_server(faster))[A] for faster in (0.8, 1.0, 1.25)]
     assert shares == pytest.approx([shares[1]] * 3, abs=1e-3)
     assert 0.5 < shares[1] < 1
 
 
 def of_one_server(faster):
-    """The plan for a server's worth of a mix during which the host was so many times as fast."""
+    """Return the plan for one server with a mix. The mix was measured on a faster host."""
     truth = synthetic.Truth({A: 100.0, B: 400.0}, gain=1.05, between=0, within=1e-9, repeats=1)
     made = synthetic.records(truth, mixes=((1, 1),), holds=())
     for record in made:
@@ -430,12 +440,14 @@ def test_a_gain_of_two_pays_at_every_demand_but_one_of_half_only_at_small_ones()
     assert rich[0].least_saving >= 1 / 3
     poor = synthetic.Truth(EXACT.capacities, gain=0.5, between=0, within=1e-9, repeats=1)
     found = list(stretches(list(costs(points(poor), None))))
-    # Later only where it spares the last server of each, which are hardly used.
+    # At higher demands, sharing saves only the last server of each model, which has hardly any
+    # load.
     assert [each.option.shared for each in found[:4]] == [True, False, True, False]
     assert found[2].most_saving == pytest.approx(1 / 4)
-    # Half of what one of each carries: 10 x .25 and 40 x .25 requests/s.
+    # Half of the capacity of one server of each: 10 x .25 and 40 x .25 requests/s.
     assert found[0].last.total_rps == pytest.approx(12.5, rel=0.06)
-    # From a hundredth of a dedicated server, which carries 2 / (1 / 25 + 1 / 25) of this demand.
+    # The range begins at a hundredth of a dedicated server, which carries 2 / (1 / 25 + 1 / 25) of
+    # this demand.
     assert found[0].first.total_rps == pytest.approx(0.25, rel=1e-6)
     assert (found[0].first.servers, found[0].last.servers) == (1, 1)
     assert found[-1].last.total_rps == pytest.approx(10 * 2 / (1 / 25 + 1 / 25), rel=1e-6)
@@ -446,7 +458,7 @@ def test_the_demand_of_the_study_is_the_question_if_there_is_one():
     (asked,) = questions(points(), demand({A: 30.0, B: 10.0}))
     assert asked == Question((A, B), (0.75, 0.25))
     (default,) = questions(points(), None)
-    assert default.shares == pytest.approx((0.2, 0.8))  # each as many of its dedicated servers
+    assert default.shares == pytest.approx((0.2, 0.8))  # each model has as many dedicated servers
 
 
 @pytest.mark.parametrize(
@@ -477,7 +489,7 @@ def test_a_saving_at_the_lower_limits_alone_is_that_of_the_plan_but_not_reliable
     (found,) = stretches(sure)
     assert (found.option, found.is_reliable) == (shared, True)
     assert (found.least_saving, found.most_saving) == pytest.approx((1 / 3, 0.5))
-    # A dearer type with a reliable saving comes before a cheaper one without.
+    # A more expensive type with a reliable saving comes before a cheaper type without one.
     other = Option("cpu2", True)
     several = [*unsure, Cost(question, other, 10.0, 1, 2.5, 1.5)]
     (found,) = stretches(several)
@@ -495,15 +507,17 @@ def test_a_saving_is_not_reliable_where_one_draw_in_ten_saves_nothing(probabilit
 
 @pytest.mark.parametrize(("gain", "within"), [(1.1, 0.05), (1.0, 0.05), (0.9, 0.05), (1.1, 1e-9)])
 def test_how_sure_a_saving_of_whole_servers_is(gain, within):
-    """Where few requests a second need a server of each model or one for both, sharing is sure to
-    save; of many servers it depends on how well the gain is known."""
+    """At small demands, one server replaces a server per model, so sharing certainly saves.
+
+    At large demands, the probability depends on the uncertainty of the gain.
+    """
     truth = synthetic.Truth(EXACT.capacities, gain=gain, between=0, within=within, repeats=1)
     found = list(costs(points(truth), None))
     shared = [cost.probability_of_saving for cost in found if cost.option.shared]
     assert all(np.isnan(cost.probability_of_saving) for cost in found if not cost.option.shared)
     assert shared[0] == 1.0 and min(shared) >= 0
     unsure = np.mean([0.02 < chance < 0.98 for chance in shared])
-    if within < 0.01:  # exact capacities: but for demands at which a server is exactly full
+    if within < 0.01:  # exact capacities, except for demands at which a server is exactly full
         assert unsure < 0.02 and {0.0, 1.0} < set(shared)
     else:
         assert unsure > 0.1
@@ -512,7 +526,7 @@ def test_how_sure_a_saving_of_whole_servers_is(gain, within):
 
 
 def test_how_sure_is_not_told_where_ways_to_divide_servers_are_too_many(monkeypatch):
-    """Ten dedicated servers' worth needs five shared ones; up to four are tried."""
+    """The load of ten dedicated servers needs five shared servers. The search tries up to four."""
     monkeypatch.setattr(servers_needed, "MAX_WAYS", 15)
     shared = [cost for cost in costs(points(), None) if cost.option.shared]
     assert [np.isnan(cost.probability_of_saving) for cost in shared] == [
@@ -527,12 +541,13 @@ def test_changes_of_the_demand_and_of_prices():
     found = {(c.plan.strategy, c.factor): c for c in changes(made, asked)}
     assert found[DEDICATED, 2.0].plan.servers == 20
     assert not found[DEDICATED, 2.0].keeps_servers
-    assert found[DEDICATED, 0.5].plan.servers == 6  # three, and half of five
-    assert all(change.server is None for change in found.values())  # one price changes no fleet
+    assert found[DEDICATED, 0.5].plan.servers == 6  # three servers, and half of five
+    # a change of the only price changes no fleet
+    assert all(change.server is None for change in found.values())
 
 
 def test_scenarios_of_the_same_models_on_one_server_are_told_apart():
-    """Of these, one carries more of a and the other more of b, such as by their batching."""
+    """One scenario carries more of a, the other more of b, for example because of batching."""
     alone = synthetic.records(EXACT, mixes=(), holds=())
     (shared,) = (each for each in synthetic.records(EXACT, mixes=((1, 1),), holds=())
                  if len(each["cell"]["tenants"]) == 2)  # fmt: skip
@@ -548,7 +563,7 @@ def test_scenarios_of_the_same_models_on_one_server_are_told_apart():
 
 
 def carrying(record, scenario, rates_rps):
-    """The record of a shared line as that of a scenario which is at its limit at such rates."""
+    """Return the record of a shared line for a scenario whose limit is at these rates."""
     cell = record["cell"]
     names = {
         key: cell[key].replace("cpu1.shared", f"cpu1.{scenario}") for key in ("cell", "scenario")
@@ -559,7 +574,7 @@ def carrying(record, scenario, rates_rps):
 
 
 def test_a_change_is_solved_once_and_keeps_the_fleet_where_none_is_cheaper(monkeypatch):
-    """At a gain of one, two shared servers are worth a dedicated one of each."""
+    """At a gain of one, two shared servers equal one dedicated server of each model."""
     asked = demand({A: 15.0, B: 60.0})
     of = points(synthetic.Truth(EXACT.capacities, between=0, within=1e-9, repeats=1))
     made = plans(of, asked)
@@ -579,7 +594,7 @@ def test_a_change_is_solved_once_and_keeps_the_fleet_where_none_is_cheaper(monke
 
 
 def test_what_a_plan_says_of_its_models_looks_at_the_servers_with_them_alone():
-    """Of a thousand models, each of a thousand servers would be looked at for each of them."""
+    """Otherwise, a plan of a thousand models visits a thousand servers for each model."""
     looked = []
 
     class Point(SimpleNamespace):
@@ -602,7 +617,7 @@ def test_what_a_plan_says_of_its_models_looks_at_the_servers_with_them_alone():
 
 
 def test_revocations_lose_what_a_start_takes(tmp_path):
-    """Half of the demand is on servers that are taken away every two minutes."""
+    """Half of the demand is on spot servers, which are revoked every two minutes."""
     made = synthetic.records(synthetic.Truth(synthetic.TRUTH.capacities, repeats=1), holds=())
     cells = [*synthetic_files.write(tmp_path, made), synthetic_files.write_startup(tmp_path)]
     asked = demand({"resnet18": 290.0}, spot=Spot(largest_share=0.5, revocations_per_hour=30))
@@ -613,7 +628,7 @@ def test_revocations_lose_what_a_start_takes(tmp_path):
     assert row["on_spot"] > 0.4
     starting = 30 * mean_s / (3600 + 30 * mean_s)
     assert row["lost_to_revocations"] == pytest.approx(row["on_spot"] * starting)
-    # A server that is gone for a share of its time is made up for by 1 / (1 - share) of it.
+    # A server that is unavailable for a share of its time costs 1 / (1 - share) times as much.
     expected = row["usd_per_month"] * (1 + (1 / (1 - starting) - 1) * _spot_part(task, cells))
     assert row["usd_per_month_expected"] == pytest.approx(expected)
     (unknown, *_) = fleets.rows(StudyResults.read(task, cells[:-1], []))
@@ -625,7 +640,7 @@ def test_revocations_lose_what_a_start_takes(tmp_path):
 
 
 def test_no_more_is_lost_to_revocations_than_there_is(tmp_path):
-    """Sixty an hour, and starts of a minute: each server starts for half of its time."""
+    """With 60 revocations per hour and starts of 1 min, each server starts for half of its time."""
     made = synthetic.records(synthetic.Truth(synthetic.TRUTH.capacities, repeats=1), holds=())
     cells = [*synthetic_files.write(tmp_path, made), synthetic_files.write_startup(tmp_path)]
     record = json.loads((cells[-1] / "record.json").read_text())
@@ -639,14 +654,14 @@ def test_no_more_is_lost_to_revocations_than_there_is(tmp_path):
 
 
 def _spot_part(task, cells):
-    """Of the price of the dedicated fleet."""
+    """Return the part of the dedicated fleet's price that spot servers cost."""
     (plan, *_) = StudyResults.read(task, cells, []).plans
     spot = sum(n * each.usd_per_hour for n, each in plan.chosen if each.pricing == "spot")
     return spot / plan.usd_per_hour
 
 
 def test_nothing_is_bought_for_a_level_without_demand():
-    """Such as low_rps: 0 at night."""
+    """For example, low_rps: 0 at night."""
     night = DemandLevel(name="low", rps={A: 0.0, B: 0.0})
     asked = demand({A: 1.0, B: 4.0}).model_copy(update={"levels": (night,)})
     made = plans(points(), asked)
@@ -663,7 +678,7 @@ def test_all_ways_to_divide_servers_carry_what_the_integer_programme_finds(seed,
     rng = np.random.default_rng(seed)
     models, columns = rng.integers(1, 4), rng.integers(1, 6)
     rates = rng.uniform(0, 50, (models, columns)) * (rng.random((models, columns)) < 0.7)
-    rates[:, 0] += 1  # no model without any server
+    rates[:, 0] += 1  # every model has a server
     shares = rng.dirichlet(np.ones(models))
     tried = {n: float(servers_needed._of_all_ways(rates[None], shares, n, 1)[0]) for n in (1, 2, 7)}
     monkeypatch.setattr(servers_needed, "MAX_WAYS", 0)
@@ -674,7 +689,10 @@ def test_all_ways_to_divide_servers_carry_what_the_integer_programme_finds(seed,
 
 
 def test_a_demand_for_more_models_than_are_counted_one_by_one():
-    """Sixty models in pairs need thirty servers to have all of them, and each pair takes ten."""
+    """Sixty models in pairs need at least thirty servers, one for each pair.
+
+    A pair carries ten requests/s of each model.
+    """
     rates = np.kron(np.eye(30), np.full((2, 1), 10.0))
     shares = np.full(60, 1 / 60)
     demands = [1.0, 600.0, 600.1, 1200.0, 60000.0]
@@ -734,7 +752,7 @@ def test_draws_carry_what_each_of_them_carries_alone(seed, none_in_one):
 
 
 def test_draws_that_need_more_servers_than_are_tried_are_not_known(monkeypatch):
-    monkeypatch.setattr(servers_needed, "MAX_WAYS", 4)  # of two columns: up to three servers
+    monkeypatch.setattr(servers_needed, "MAX_WAYS", 4)  # two columns: up to three servers
     rates, demands = np.full((1, 1, 2), 10.0), [5, 30, 31]
     found = servers_needed.needed_at_each(rates, np.ones(1), demands, certain=0)
     assert found[0, :2].tolist() == [1, 3] and np.isnan(found[0, 2])

@@ -1,4 +1,4 @@
-"""Settings are ranked as their truth is, bounds are kept, and what is too close is called so."""
+"""Tests that settings are ranked as their truth, bounds kept, and small differences unclear."""
 
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -24,7 +24,7 @@ MIX = "resnet18 1 : 1 mobilenet_v3_large"
 
 
 def found(made, **task):
-    """The tables grid and recommendations."""
+    """Return the tables grid and recommendations."""
     with TemporaryDirectory() as folder:
         results = synthetic_files.results_of(Path(folder), made, synthetic.grid_task(**task))
         modules = [tables.module_of(name) for name in ("grid", "recommendations")]
@@ -55,7 +55,7 @@ def test_the_probability_to_be_the_cheapest_is_that_of_known_draws():
 
 
 def test_draws_go_together():
-    """Two costs that share all their luck are told apart, however wide their intervals are."""
+    """If two costs have the same error, their ratio is exact, even if their intervals are wide."""
     luck = np.random.default_rng(1).lognormal(0, 0.5, 2000)
     one, dearer = quantity(luck, 1.0), quantity(1.02 * luck, 1.02)
     assert cheapest([one, dearer]) == (1.0, 0.0)
@@ -73,7 +73,7 @@ def test_without_a_bound_to_a_cost_there_is_no_probability():
 
 @pytest.mark.parametrize("seed", range(20))
 def test_the_front_is_what_no_other_point_dominates(seed):
-    """By brute force, with many ties."""
+    """The test compares with brute force, with many ties."""
     rng = np.random.default_rng(seed)
     points = rng.integers(0, 4, (rng.integers(1, 25), 3)).astype(float)
 
@@ -199,7 +199,7 @@ def test_a_difference_below_the_noise_of_the_host_is_not_clear(tmp_path):
 
 
 def test_a_mix_counts_work_not_requests():
-    """With a setting that doubles one tenant alone, a mix has more of the cheap requests."""
+    """A setting doubles the rate of one tenant, so the mix contains more of the cheap requests."""
     slow = dict(zip(synthetic.TRUTH.capacities, (30.0, 90.0), strict=True))
     fast = dict(zip(synthetic.TRUTH.capacities, (30.0, 180.0), strict=True))
     made = []
@@ -210,7 +210,8 @@ def test_a_mix_counts_work_not_requests():
         made += [synthetic.on_server(record, name, runtime) for record in only]
     rows, _ = found(made, factors={"onnxruntime": 1.0, "openvino": 1.0})
     mix = rows[(rows["mix"] == MIX) & rows["rank"].notna()].set_index("runtime")
-    # Half of the slower tenant's work, and all of the faster's: 0.625 + 1.25 in place of 1.25.
+    # The slower tenant has half of the work, and the faster tenant all of it: 0.625 + 1.25 instead
+    # of 1.25.
     assert mix.loc["onnxruntime", "cost_ratio"] == pytest.approx(1.5, rel=0.02)
     plain = mix.loc["openvino", "estimate_rps"] / mix.loc["onnxruntime", "estimate_rps"]
     assert plain == pytest.approx(1.75, rel=0.02)
@@ -275,7 +276,7 @@ def test_energy_is_bounded_where_it_was_measured():
     assert list(of_one["rank"].dropna().index) == ["openvino", "onnxruntime"]
 
 
-# What did not succeed
+# Unsuccessful cells
 
 
 @pytest.mark.parametrize("outcome", ["uncertified", "infeasible", "failed", "client_limited"])

@@ -1,4 +1,4 @@
-"""The lists of what was measured, on which all rests that is made of many cells."""
+"""Tests of the lists of measured cells, from which the tables are made."""
 
 import json
 
@@ -6,7 +6,7 @@ import pytest
 
 from perseus.results.measured import folders, write
 
-CELLS = ("cpu1.b.peak.r10", "cpu1.b.peak.r2", "cpu1.a.peak.r1")  # as the study has them
+CELLS = ("cpu1.b.peak.r10", "cpu1.b.peak.r2", "cpu1.a.peak.r1")  # in the order of the study
 
 
 @pytest.fixture
@@ -31,7 +31,7 @@ def test_the_folders_of_all_lists_come_in_the_order_of_the_study(cells):
 
 
 def test_a_cell_that_was_measured_again_makes_another_list(cells):
-    """Snakemake compares what stands in so small a file, not its time alone."""
+    """For a file this small, Snakemake compares the content, not only the time."""
     path = listed(cells, "peak")
     before = path.read_bytes()
     assert listed(cells, "peak").read_bytes() == before

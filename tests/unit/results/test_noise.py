@@ -1,4 +1,4 @@
-"""The noise floor keeps its word: 5 % of pairs of equal cells differ by more."""
+"""Tests of the noise floor: 5 % of the pairs of equal cells differ by more."""
 
 import numpy as np
 import pytest
@@ -9,7 +9,7 @@ WITHIN, BETWEEN, WINDOWS = 0.02, 0.03, 4
 
 
 def cells(rng, *shape):
-    """Capacities of servers, shape (..., windows), around 100 requests/s."""
+    """Return throughputs of servers, shape (..., windows), around 100 requests/s."""
     server = rng.normal(0, BETWEEN, shape)[..., None]
     return 100 * np.exp(server + rng.normal(0, WITHIN, (*shape, WINDOWS)))
 
@@ -37,6 +37,6 @@ def test_deviations_are_told_apart_and_their_intervals_cover_them():
 
 
 def test_the_interval_of_a_deviation_is_that_of_tables():
-    """Of ten values: 0.688 and 1.826 times the deviation."""
+    """For ten values, the interval is 0.688 to 1.826 times the deviation."""
     ends = deviation(1.0, 9)
     assert (round(ends.low, 3), round(ends.high, 3)) == (0.688, 1.826)

@@ -1,4 +1,4 @@
-"""Sharing ratios of a known truth, by searches that scatter and rounds that hardly do."""
+"""Tests of sharing ratios with a known truth, from inexact searches and exact rounds."""
 
 import numpy as np
 import pytest
@@ -16,8 +16,11 @@ MIXES = ((2, 1), (1, 1), (1, 2))
 
 
 def study(seed, gain=0.92, model_gain=None, searched=0.08, rounds=8, noise=0.05, mixes=MIXES):
-    """Records in which searches scatter by `searched`; the model of each cell has the ratio
-    `model_gain`, by default the true one, and rounds of it scatter by `noise`."""
+    """Return records of searches with the error `searched`.
+
+    The model of each cell has the ratio `model_gain` (by default the true ratio) and rounds with
+    the error `noise`.
+    """
     model_gain = gain if model_gain is None else model_gain
     truth = synthetic.Truth(CAPACITIES, gain, 0.0, searched, repeats=1)
     rng = np.random.default_rng([seed, 1])
@@ -31,7 +34,7 @@ def _with_rounds(record, gain, rounds, noise, rng):
     model = {"alone_rps": capacity.tolist(), "scale_error": 0.0, "utilisation": 1 / SPARE}
     if len(names) == 1:
         return record | {"model": model | {"scale": float(capacity[0])}}
-    start = np.exp(rng.normal(0, 0.01))  # of this server: what it does at saturation
+    start = np.exp(rng.normal(0, 0.01))  # error of the saturation throughput on this server start
     seen = [np.exp(rng.normal(0, noise)) * start for _ in range(rounds)]
     alone = (SPARE * capacity).tolist()
     together = [(SPARE * capacity * gain / 2 * each).tolist() for each in seen]
@@ -69,8 +72,10 @@ def test_their_intervals_cover_the_truth():
 
 
 def test_searches_of_all_mixes_of_a_server_tell_together_whether_the_model_fits():
-    """A model that is wrong for one mix is wrong for its server, so its tails are no reason to
-    widen the interval of each mix by itself."""
+    """A model that is wrong for one mix is wrong for its server.
+
+    So the intervals of all mixes share one judgement of the model.
+    """
 
     def half_width(ratio, tail):
         interval = ratio.interval(tail)
@@ -85,7 +90,7 @@ def test_searches_of_all_mixes_of_a_server_tell_together_whether_the_model_fits(
 
 
 def test_where_the_model_is_wrong_the_searches_decide_and_the_interval_is_wide():
-    """It says 1.5 where 0.92 is true: far beyond what searches leave open."""
+    """The model says 1.5, but the truth is 0.92, far outside the errors of the searches."""
     (ratio,) = ratios(study(1, model_gain=1.5, searched=0.03, mixes=((1, 1),)))
     interval = ratio.interval()
     assert interval.low < 0.92 < interval.high < 1.15
@@ -94,7 +99,7 @@ def test_where_the_model_is_wrong_the_searches_decide_and_the_interval_is_wide()
 
 
 def test_a_dedicated_peak_far_from_its_model_makes_the_ratio_less_sure():
-    """As of a server that joins requests, which carries more than its answers one by one tell."""
+    """For example, a server with batching carries more than its sequential responses suggest."""
     made = [study(seed, searched=0.04) for seed in range(6)]
     batching = [
         [
@@ -114,7 +119,7 @@ def mean_width(studies):
 
 
 def test_the_peak_of_the_mix_follows_from_its_ratio():
-    """Draw by draw: fleets, costs and comparisons have the ratio that the report states."""
+    """This holds for each draw, so fleets, costs and comparisons use the ratio of the report."""
     records = study(5)
     peaks = paired_peaks(group(synthetic.loaded(records), seed=1), seed=1)
     mix = next(peak for peak in peaks.values() if not peak.is_dedicated)

@@ -1,4 +1,4 @@
-"""Predicted sharing beside what was measured, in tables of a known truth."""
+"""Tests of predicted sharing ratios beside measured ratios, in tables of a known truth."""
 
 from dataclasses import replace
 
@@ -55,7 +55,7 @@ def test_the_error_of_each_step_is_that_of_mixes_left_out(tables):
     errors = tables["prediction_errors"].set_index(["step", "left_out"])
     assert errors.loc[("B1", "mix"), "median_error"] < 0.05
     assert errors.loc[("B1", "mix"), "predictions"] == 5
-    # One for each model of a mix: four pairs, and all six.
+    # Each model of a mix gives one prediction: four pairs, and the mix of all six.
     assert errors.loc[("B1", "model"), "predictions"] == 4 * 2 + 6
     assert not any(out == "server" for step, out in errors.index if step == "B1")
 
@@ -63,7 +63,7 @@ def test_the_error_of_each_step_is_that_of_mixes_left_out(tables):
 def test_few_mixes_are_told_without_an_error():
     made = tables_of(synthetic.records())["predictions"].to_pandas()
     assert set(made["reason"]) == {
-        "2 other mixes were measured (copies of one model do not count); 4 are needed"
+        "2 other mixes were measured (not counting mixes of copies of one model); 4 are needed"
     }
     assert made["predicted_ratio"].isna().all() and made["b0_ratio"].notna().all()
 
@@ -74,12 +74,12 @@ def test_copies_of_a_model_are_not_counted_among_the_mixes_that_are_needed():
         for tenant in record["cell"]["tenants"]:
             tenant["model"] = "a" if tenant["name"] == "f" else tenant["model"]
     rows = tables_of(made)["predictions"].to_pandas()
-    few = "3 other mixes were measured (copies of one model do not count); 4 are needed"
+    few = "3 other mixes were measured (not counting mixes of copies of one model); 4 are needed"
     assert set(rows["reason"][rows["measured_ratio"].notna()]) == {few}
 
 
 def test_of_mixes_of_the_same_models_the_most_even_one_counts(tmp_path):
-    """With other settings, too, which make tenants of other names of them."""
+    """This includes tenants of the same models with other names and settings."""
     made = synthetic.records(SIX, mixes=((3, 1, 0, 0, 0, 0), *MIXES), holds=())
     for record in made:
         for tenant in record["cell"]["tenants"]:
@@ -87,12 +87,12 @@ def test_of_mixes_of_the_same_models_the_most_even_one_counts(tmp_path):
     results = results_of(tmp_path, made)
     peaks = list(results.peaks.values())
     (server,) = shared_servers(peaks, dedicated_peaks(peaks), {})
-    assert len(server.measured) == 6  # of a and b: 3 to 1, equally, and again as e and f
+    assert len(server.measured) == 6  # a and b: 3 to 1, equal, and again as e and f
     assert [set(each.shared.shares) for each in server.one_of_each] == [{1 / 6}, {1 / 2}, {1 / 2}]
 
 
 def test_many_mixes_of_one_pair_tell_no_more_of_others_than_one_does():
-    """They are off together: how far others are off does not show in them."""
+    """The errors of these mixes are correlated, so they do not show the error of other mixes."""
     first = ((1, 1, 0, 0, 0, 0), (2, 1, 0, 0, 0, 0), (1, 2, 0, 0, 0, 0), (3, 1, 0, 0, 0, 0))
     mixes = (*first, (1, 3, 0, 0, 0, 0), pair(2, 3))
     made = tables_of(synthetic.records(SIX, mixes=mixes, holds=()))["predictions"].to_pandas()
@@ -100,13 +100,16 @@ def test_many_mixes_of_one_pair_tell_no_more_of_others_than_one_does():
     assert (measured.sum(), (~measured).sum()) == (6, 13)
     others = made[~measured]
     assert others["predicted_ratio"].isna().all() and set(others["mixes_known"]) == {2}
-    told = "2 other groups of models were measured (copies of one model do not count); 4 are needed"
+    told = (
+        "2 other groups of models were measured (not counting mixes of copies of one model);"
+        " 4 are needed"
+    )
     assert set(others["reason"]) == {told}
     assert made["predicted_ratio"][measured].notna().all()
 
 
 def test_a_mix_that_two_lines_measured_has_one_row_and_does_not_predict_itself():
-    """As where a frontier chooses a mix that was asked for."""
+    """For example, a frontier chooses a mix that the study already contains."""
     once = tables_of(synthetic.records(SIX, mixes=MIXES, holds=()))["predictions"].to_pandas()
     twice = tuple(2 * weight for weight in MIXES[0])
     made = tables_of(synthetic.records(SIX, mixes=[*MIXES, twice], holds=()))["predictions"]
@@ -145,7 +148,7 @@ def test_a_predicted_mix_is_used_as_an_estimate_told_as_such_and_predicts_no_oth
 
 @pytest.fixture(scope="module")
 def with_infeasible():
-    """Of six measured pairs one carried nothing within its SLAs."""
+    """Return six measured pairs, one of which misses its SLA at every rate."""
     mixes = [pair(0, 1), pair(2, 3), pair(4, 5), pair(0, 5), pair(1, 2), pair(0, 4)]
     return [
         synthetic.with_outcome(each, "infeasible", "the SLA fails at every rate tested")
@@ -162,9 +165,9 @@ def test_a_mix_that_carried_nothing_was_measured_and_no_step_is_said_to_foretell
     assert not problems(made, {})
     mixes = made["predictions"].to_pandas().set_index("mix")
     assert "a 1 : e 1" not in mixes.index and len(mixes) == 14
-    # Of six mixes one is more than one in ten.
+    # One mix of six is more than one in ten.
     assert mixes["predicted_ratio"].isna().all()
-    told = "kept no SLA at any load, which no prediction model covers"
+    told = "missed an SLA at every load, and no prediction model can predict such a result"
     assert set(mixes["reason"][mixes["mixes_known"] >= 4]) == {
         f"1 of the other mixes {told}",
         f"1 of the other groups of models {told}",
@@ -173,7 +176,7 @@ def test_a_mix_that_carried_nothing_was_measured_and_no_step_is_said_to_foretell
 
 
 def test_a_mix_of_which_another_line_found_the_limit_did_not_carry_nothing(with_infeasible):
-    """As where a frontier chose one that was also asked for."""
+    """For example, a frontier chooses a mix that the study already contains."""
     again = [
         each
         for each in synthetic.records(SIX, mixes=[tuple(2 * w for w in pair(0, 4))], holds=())
@@ -204,7 +207,7 @@ def test_a_pair_that_another_preset_measured_is_not_said_to_lack_a_measurement(t
 
 
 def test_a_measured_pair_is_one_however_many_were(monkeypatch):
-    """Of very many only some are predicted from; none of them is said not to be measured."""
+    """Predictions use only some of many mixes, but no measured mix counts as missing."""
     monkeypatch.setattr(predictions, "MAX_MIXES", 4)
     made = tables_of(synthetic.records(SIX, mixes=MIXES, holds=()))["predictions"].to_pandas()
     assert made["measured_ratio"].notna().sum() == 4
@@ -222,13 +225,13 @@ def test_intervals_without_an_end_state_no_error_and_it_is_said_why():
     mixes = tables_of(made)["predictions"].to_pandas()
     assert mixes["predicted_ratio"].isna().all() and mixes["within"].isna().all()
     assert set(mixes["reason"]) == {
-        "none of the other mixes has a bounded interval",
-        "none of the other groups of models has a bounded interval",
+        "none of the other mixes has a bounded interval of its sharing ratio",
+        "none of the other groups of models has a bounded interval of its sharing ratio",
     }
 
 
 def test_a_prediction_says_whether_measuring_tells_more():
-    """The mixes that were measured differ by less than each is uncertain, or by much more."""
+    """The measured mixes differ by less or by much more than their uncertainty."""
     alike = (0.9, 0.9, 0.9, 0.9, 0.9)
     for gains, is_enough in ((alike, True), ((0.6, 0.8, 1.0, 1.2, 1.4), False)):
         made = synthetic.records(SIX, mixes=MIXES, holds=())

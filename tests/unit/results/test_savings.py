@@ -1,4 +1,4 @@
-"""Savings of a known truth: intervals cover it, and chance finds nothing."""
+"""Tests of savings: intervals cover the known truth, and chance alone gives no saving."""
 
 from dataclasses import replace
 
@@ -21,7 +21,7 @@ STUDIES = 100
 
 
 def study(seed, gain, repeats=10, between=0.02, within=0.02):
-    """The savings of all lines of a synthetic study."""
+    """Return the savings of all load lines of a synthetic study."""
     truth = synthetic.Truth(synthetic.TRUTH.capacities, gain, between, within, repeats)
     records = synthetic.loaded(synthetic.records(truth, seed))
     found = list(group(records, seed=seed, draws=1000).values())
@@ -37,7 +37,7 @@ def gaining():
 
 @pytest.fixture(scope="module")
 def equal():
-    """A/A: sharing changes nothing."""
+    """Return studies in which sharing changes nothing."""
     return [study(seed, gain=1.0) for seed in range(STUDIES, 2 * STUDIES)]
 
 
@@ -61,7 +61,7 @@ def test_a_real_saving_is_seen(gaining):
 
 
 def test_without_a_saving_most_studies_say_so(equal):
-    """Of 95 % intervals about 2.5 % lie above 0 by chance, and P(S > 0) is spread evenly."""
+    """By chance, about 2.5 % of 95 % intervals are above 0, and P(S > 0) is uniform."""
     above = [s.fractional.low > 0 for made in equal for s in made]
     assert np.mean(above) <= 0.06
     sure = [s.probability > 0.975 for made in equal for s in made]
@@ -104,7 +104,7 @@ def test_a_missing_dedicated_peak_leaves_nothing_to_compare():
 
 
 def ratios(host, seed, blind=False):
-    """The sharing ratio of each line of a study whose host changes its speed from cell to cell."""
+    """Return the sharing ratio of each load line on a host whose speed changes between cells."""
     truth = synthetic.Truth(synthetic.TRUTH.capacities, 1.25, 0.0, 0.02, repeats=1, host=host)
     made = synthetic.records(truth, seed, holds=())
     found = list(group(synthetic.loaded(without_speeds(made) if blind else made), seed=1).values())
@@ -142,7 +142,7 @@ def test_how_the_speed_changed_is_told_of_each_tenant():
 
 
 def test_dedicated_peaks_are_brought_to_the_speed_as_the_limits_of_queues_are():
-    """By the power of what the busy server answered alone, over the limit."""
+    """The exponent is the saturation throughput alone divided by the limit."""
     found = group(synthetic.loaded(synthetic.records(ONE_REPEAT, mixes=((1, 1),), holds=())), 1)
     shared = next(peak for peak in found.values() if not peak.is_dedicated)
     alone = each_alone(shared, dedicated_peaks(list(found.values())))
@@ -171,7 +171,7 @@ def test_one_look_at_the_speed_that_met_a_burst_does_not_decide():
 
 
 def test_a_tenant_without_load_in_a_mix_needs_no_peak_of_its_own():
-    """Of a pair among three tenants the third says nothing, whether it has a peak or not."""
+    """The third tenant of a pair has no load, so its dedicated peak does not matter."""
     three = synthetic.Truth({"a": 30.0, "b": 90.0, "c": 50.0}, gain=0.8, repeats=1)
     made = synthetic.records(three, mixes=((1, 1, 0),), holds=())
     peaks = list(group(synthetic.loaded(made), 1).values())

@@ -1,4 +1,4 @@
-"""Closed queues whose knee is known by exact mean-value analysis, and laws that are told apart."""
+"""Tests of closed queues: knees from exact mean-value analysis, and the choice between laws."""
 
 from __future__ import annotations
 
@@ -15,14 +15,17 @@ from perseus.results.scalability import (
     universal,
 )
 
-DEMAND_S, DELAY_S = 0.010, 0.050  # 100 requests/s at most, of which one in flight gets a sixth
+DEMAND_S, DELAY_S = 0.010, 0.050  # at most 100 requests/s; one request in flight gives a sixth
 KNEE = (DEMAND_S + DELAY_S) / DEMAND_S
 LEVELS = (1, 2, 4, 8, 16, 32, 64)
 
 
 def mean_value_analysis(levels, demand_s: float, delay_s: float) -> list[float]:
-    """Exact throughput of a closed network of one queueing station and a delay (Lazowska et al.,
-    chapter 6): whoever arrives finds the queue of the network with one request less."""
+    """Return the exact throughput of a closed network of one queueing station and a delay.
+
+    Lazowska et al., chapter 6: an arriving request sees the queue of the network with one request
+    less.
+    """
     queue, found = 0.0, {}
     for n in range(1, max(levels) + 1):
         residence_s = demand_s * (1 + queue)
@@ -95,7 +98,10 @@ def test_a_server_that_gets_slower_with_more_in_flight_has_the_universal_law():
 
 
 def test_of_two_laws_that_suit_alike_the_simpler_is_named():
-    """A server that one request in flight keeps busy: both say that more change nothing."""
+    """One request in flight keeps the server busy.
+
+    Both laws say that more concurrency changes nothing.
+    """
     laws = [fit(LEVELS, noisy([100.0] * len(LEVELS), seed, 0.03)).law for seed in range(50)]
     assert laws.count(QUEUEING) >= 45
 

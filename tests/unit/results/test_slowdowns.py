@@ -1,4 +1,4 @@
-"""Slowdowns of servers whose truth is known, in virtual time: intervals hold what they say."""
+"""Tests of slowdowns with a known truth, in virtual time: intervals have nominal coverage."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ TRUTH = (1 - SHARE) / (1 - 2 * SHARE)
 
 
 def study(seed, **server):
-    """The rows of two equal tenants, each at SHARE of what a worker that they share can do."""
+    """Return the rows of two equal tenants, each at SHARE of one shared worker's throughput."""
     rng = np.random.default_rng(seed)
     rate = SHARE / WORK_S
     run = Run(name="slowdown", percent_of_peak=None, rate_rps=rate, rounds=3)
@@ -75,7 +75,7 @@ def test_of_a_tenant_alone_both_times_the_slowdown_is_1():
 
 
 def test_intervals_are_of_use():
-    """Narrow enough to tell this slowdown from none."""
+    """The intervals are narrow enough to distinguish this slowdown from none."""
     rows = [row for found in studies() for row in map(found.get, PAIRS)]
     assert np.mean([row["beyond_noise"] for row in rows]) > 0.9
     for name, most in (("slowdown", 0.3), ("p95_slowdown", 0.4)):
@@ -84,7 +84,7 @@ def test_intervals_are_of_use():
 
 
 def test_noise_is_seldom_taken_for_a_slowdown():
-    """Where rounds differ by what their windows know of themselves, and nothing else."""
+    """Here, rounds differ only by the known errors of their windows."""
     rng, beyond = np.random.default_rng(0), []
     for _ in range(300):
         pair, noise = (
@@ -98,17 +98,21 @@ def test_noise_is_seldom_taken_for_a_slowdown():
 
 
 def test_a_host_that_slows_down_all_the_time_hardly_changes_a_ratio():
-    """By 0.3 % a second, by a third over all: what is compared is one window apart."""
+    """The host slows down by 0.3 % per second, one third in total.
+
+    Compared windows are one window apart.
+    """
     slowed, quiet = (
         [row for found in of for row in map(found.get, PAIRS)]
         for of in (studies(slowness=SLOWER), studies())
     )
     alone = [np.mean([row["alone_mean_ms"] for row in rows]) for rows in (slowed, quiet)]
     assert alone[0] > 1.1 * alone[1]
-    # More work is more load, which is felt by what waits: 0.345 for 0.3 at the middle of it.
+    # A longer service time is also a higher utilisation, so the queue time grows: 0.345 instead of
+    # 0.3 in the middle.
     assert np.median([row["slowdown"] for row in slowed]) == pytest.approx(2.1, rel=0.1)
     rows = [row for found in studies(slowness=SLOWER) for row in map(found.get, ALONE)]
-    assert 1 < np.median([row["slowdown"] for row in rows]) < 1.07  # one window of the drift
+    assert 1 < np.median([row["slowdown"] for row in rows]) < 1.07  # the drift of one window
 
 
 def test_errors_of_a_ratio_add_up_as_squares_of_logarithms():

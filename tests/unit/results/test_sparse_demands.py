@@ -1,4 +1,4 @@
-"""Fleets for models with requests in few intervals, against plans computed by hand."""
+"""Tests of fleets for models with sparse requests, against plans computed by hand."""
 
 from pathlib import Path
 
@@ -35,7 +35,10 @@ LAST_SECONDS = [[0], burst(DAY_S + 10, 5, 240)]
 
 
 def planned(folder: Path, times_s: list, **settings) -> dict[str, dict[str, int]]:
-    """By level, how many dedicated servers have each model; the steady one takes one at 20/s."""
+    """Return the number of dedicated servers with each model, by level.
+
+    The steady model needs one server at 20/s.
+    """
     (folder / "trace.txt").write_text("\n".join(f"{time:.4f}" for time in np.concatenate(times_s)))
     models = [{"name": SPARSE, "trace": "trace.txt"}, {"name": STEADY, "rps": 20}]
     raw = DEFAULT | {"demand": {"models": models, **settings}}

@@ -1,4 +1,4 @@
-"""From raw files to tables: what was put in comes out, and what is missing is said."""
+"""Tests of tables made from raw files: the values are correct, and missing values are reported."""
 
 import json
 import subprocess
@@ -33,7 +33,7 @@ ROOT = Path(__file__).parents[3]
 
 @pytest.fixture(scope="module")
 def results(tmp_path_factory):
-    """A study on disk with two dedicated lines, three mixes, two hold lines and every verdict."""
+    """Return a study with two dedicated lines, three mixes, two hold lines and every verdict."""
     folder = tmp_path_factory.mktemp("synthetic")
     made = synthetic.with_failures(synthetic.records())
     cells = synthetic_files.write(folder, made)
@@ -57,7 +57,7 @@ def two_presets():
 
 
 def test_a_line_is_compared_with_dedicated_peaks_of_its_own_preset(two_presets):
-    """Against the others, which were measured on a slower server, it would be twice as good."""
+    """The dedicated peaks of the other preset are from a slower server and double the ratio."""
     savings = two_presets["savings"]
     assert set(zip(savings["scenario"], savings["preset"], strict=True)) == {
         ("cpu1.shared", "quick"),
@@ -82,7 +82,7 @@ def test_dedicated_peaks_of_two_presets_are_told_apart(two_presets):
 
 
 def served(record, **more):
-    """A cell whose server had the model of its first tenant already."""
+    """Return a cell whose server already had the model of its first tenant."""
     tenant = record["cell"]["tenants"][0]["name"]
     model = {"name": "mine", "version": "3", "backend": "onnxruntime", "max_batch_size": 8}
     model |= {"config_sha256": "ab" * 32}
@@ -156,7 +156,7 @@ def test_the_load_of_the_client_is_the_share_of_its_ceiling(results, peaks):
 
 
 def ceilings_of(folder, **changes):
-    """The tables of peaks and ceilings of a small study, its ceiling found otherwise."""
+    """Return the tables of peaks and ceilings of a small study with a changed ceiling."""
     truth = synthetic.Truth(synthetic.TRUTH.capacities, repeats=1)
     cells = synthetic_files.write(folder, synthetic.records(truth, mixes=[(1, 1)], holds=()))
     found = synthetic.ceiling()
@@ -168,8 +168,9 @@ def ceilings_of(folder, **changes):
 
 
 def test_a_ceiling_that_a_peak_exceeds_is_refused(tmp_path):
-    """As when something else used the host while it was found."""
-    tried = synthetic.ceiling()["shapes"][0]["open"][-1] | {"rate_rps": 50.0}  # above one of both
+    """For example, another process used the host during the measurement of the ceiling."""
+    # above one of the two peaks
+    tried = synthetic.ceiling()["shapes"][0]["open"][-1] | {"rate_rps": 50.0}
     peaks, (ceiling,) = ceilings_of(tmp_path, open=[tried])
     assert "% of this client ceiling in valid windows of " in ceiling["problem"]
     assert ceiling["problem"].endswith(", so the ceiling is too low")
@@ -178,7 +179,7 @@ def test_a_ceiling_that_a_peak_exceeds_is_refused(tmp_path):
 
 @pytest.mark.parametrize("capacities", [(800.0, 850.0), (800.0, 950.0)])
 def test_what_no_window_offered_speaks_against_no_ceiling(capacities):
-    """A predicted mix above it, and an estimate above it, of certified rates below."""
+    """A predicted mix and an estimate exceed the ceiling, but certified rates do not."""
     truth = synthetic.Truth(dict(zip((SLOW, QUICK), capacities, strict=True)), repeats=1, gain=1.3)
     made = [
         synthetic.predicted(record) if record["cell"]["run"]["line"] == "mix" else record
@@ -190,7 +191,7 @@ def test_what_no_window_offered_speaks_against_no_ceiling(capacities):
 
 
 def test_a_repeat_that_certified_more_than_a_ceiling_refuses_it(tmp_path):
-    """Although another certified nothing."""
+    """This holds although another repeat certified nothing."""
     truth = synthetic.Truth({SLOW: 1100.0, QUICK: 90.0})
     made = synthetic.records(truth, mixes=(), holds=())
     first = next(record for record in made if record["cell"]["repeat"] == 1)
@@ -229,7 +230,7 @@ def test_what_a_request_costs_stands_side_by_side(tmp_path):
 
 
 def test_the_ceiling_of_tensors_says_nothing_of_pictures(tmp_path):
-    """Nor are they evidence against it."""
+    """The rates of pictures are also no evidence against the ceiling."""
     truth = synthetic.Truth({"resnet18": 2000.0, "mobilenet_v3_large": 90.0}, repeats=1)
     fast, slow = synthetic.records(truth, mixes=(), holds=())
     made = synthetic_files.tables_of([synthetic.by_server(fast), slow])
@@ -303,7 +304,7 @@ def test_of_several_cells_the_highest_noise_floor_is_that_of_the_server(tmp_path
         write_json(folder / "record.json", synthetic.aa_record() | {"capacities_rps": rates})
     read = StudyResults.read(synthetic.TASK, folders, [])
     (floor,) = tables.module_of("aa").noise_floors(read).values()
-    assert floor == pytest.approx(4.302653 * 2**0.5 * 0.02)  # Student's factor of three servers
+    assert floor == pytest.approx(4.302653 * 2**0.5 * 0.02)  # Student's factor for three servers
 
 
 def test_a_replay_has_a_row_per_phase_and_tenant_with_its_worst_minute(results):
@@ -366,7 +367,7 @@ def test_what_leaks_in_a_soak_grows_and_what_scatters_is_steady(results):
     assert memory["level"] == pytest.approx(500, rel=0.01) and memory["windows"] == 60
     latency = found[found["unit"] == "ms"]
     assert set(latency["drift"]) == {"steady"}
-    # the first window, which was invalid, is a thousand times as slow
+    # the first window is invalid and a thousand times as slow
     assert set(latency["windows"]) == {59} and set(latency["rate_rps"]) == {12.0, 36.0}
     assert (latency["level"] < 1000).all()
 
@@ -396,7 +397,7 @@ def test_a_soak_says_how_many_requests_missed_the_sla_in_windows_that_count(tmp_
 
 
 def failed_requests_of(folder):
-    """The rows of the table by quantity, and those of failed requests."""
+    """Return the rows of the table by quantity, and the rows of failed requests."""
     made = table_of("soak", folder).set_index("quantity")
     return made, made.loc["failed requests"]
 
@@ -427,8 +428,8 @@ def test_a_growing_share_of_failed_requests_grows(tmp_path):
 
 
 def test_a_constant_small_share_of_failed_requests_is_counted_and_steady(tmp_path):
-    """One in a thousand, as errors come: independently of each other."""
-    folder, requests = synthetic_files.write_soak(tmp_path), 338  # of each window
+    """The errors are independent, one request in a thousand."""
+    folder, requests = synthetic_files.write_soak(tmp_path), 338  # in each window
     for window, failed in enumerate(np.random.default_rng(0).binomial(requests, 0.001, 60)):
         synthetic_files.fail_requests(folder, failed / requests, window, window + 1)
     _, failed_rows = failed_requests_of(folder)
@@ -450,9 +451,9 @@ def test_a_percentile_that_was_infinite_in_each_window_of_a_soak_has_windows(tmp
 @pytest.mark.parametrize(
     ("lost", "first"),
     [
-        ([0, 0, 0, 0, 0, 200], 5),  # however late it begins
-        ([200, 0, 0, 0, 20, 20], 0),  # 1.2 % of all
-        ([50, 0, 0, 0, 20, 0], None),  # that was it
+        ([0, 0, 0, 0, 0, 200], 5),  # at any time, also late
+        ([200, 0, 0, 0, 20, 20], 0),  # 1.2 % of all requests
+        ([50, 0, 0, 0, 20, 0], None),  # the failures end
         ([50, 0, 0, 0, 0, 60], 5),
         ([20, 20, 20, 20, 20, 20], None),  # 0.6 %
         ([60, 60, 60, 60, 60, 60], 0),
@@ -470,7 +471,7 @@ def test_one_failed_request_of_few_is_no_failing_soak():
 
 def test_invalid_windows_say_nothing_of_failed_requests(tmp_path):
     folder = synthetic_files.write_soak(tmp_path)
-    synthetic_files.fail_requests(folder, 0.5, last=1)  # that window is invalid
+    synthetic_files.fail_requests(folder, 0.5, last=1)  # this window is invalid
     _, failed_rows = failed_requests_of(folder)
     assert (failed_rows["failed_requests"] == 0).all() and (failed_rows["requests"] > 0).all()
 
@@ -522,8 +523,8 @@ def test_the_knee_of_closed_loops_is_that_of_all_tenants_together(tmp_path):
     [
         ({1: 20.0, 2: 40.0, 4: 80.0}, "above the highest concurrency (8 requests in flight)"),
         ({2: 40.0, 4: 41.0, 8: 40.0}, "below the lowest concurrency (4 requests in flight)"),
-        ({1: 20.0, 2: 38.0}, "the server was the limit at 2 concurrencies; a fit needs 3"),
-        ({1: 20.0, 2: 38.0, 4: 0.0}, "the server was the limit at 2 concurrencies; a fit needs 3"),
+        ({1: 20.0, 2: 38.0}, "server limited the throughput at 2 concurrencies; a fit needs 3"),
+        ({1: 20.0, 2: 38.0, 4: 0.0}, "limited the throughput at 2 concurrencies; a fit needs 3"),
     ],
 )
 def test_a_knee_that_no_levels_bracket_says_so(tmp_path, answered_rps, reason):
@@ -609,7 +610,7 @@ def test_windows_of_many_cells_are_those_of_each(tmp_path):
     assert list(together) == cells
     for record, rows in zip(records, together.values(), strict=True):
         alone = windows.certified([record])[record.folder]
-        assert f"{rows}" == f"{alone}"  # NaN is not even itself
+        assert f"{rows}" == f"{alone}"  # NaN is not equal to NaN
         with_one = record.task.tenants if record.certified_window >= 0 else ()
         first = rows[: len(record.task.tenants)]
         assert [row["tenant"] for row in first] == [tenant.name for tenant in with_one]
@@ -660,7 +661,7 @@ def test_a_repeat_that_was_lost_for_no_reason_of_the_server_leaves_both_ends_ope
 
 
 def test_a_lost_repeat_of_a_dedicated_peak_leaves_the_ratio_open_above():
-    """With less on dedicated servers, sharing would have saved more."""
+    """A lower dedicated peak would mean a larger saving."""
     made = synthetic.records(repeated(3), mixes=[(1, 1)], holds=())
     for record in made:
         if record["cell"]["cell"] == "cpu1.resnet18.peak.r2":
@@ -674,7 +675,7 @@ def repeated(repeats):
 
 
 def row_of(found, table):
-    """That of the mix at the first price."""
+    """Return the row of the mix at the first price."""
     return next(row for row in found[table].to_pylist() if row["load_line"] == "mix-1-1")
 
 
@@ -743,15 +744,15 @@ def test_tables_need_no_torch_and_no_triton():
 
 
 def test_tables_are_made_where_nothing_can_check_them():
-    """As on a machine that a study is carried to, which has what it has."""
+    """For example, a machine to which a study is carried may lack the packages for the checks."""
     modules = ", ".join(f"perseus.results.tables.{name}" for name in tables.TABLES)
     loaded = loaded_by(modules)
-    assert "pyarrow" in loaded  # and what takes long to import, is not
+    assert "pyarrow" in loaded  # and slow imports are left out
     assert not {"pandera", "pandas", "scipy.stats", "pyarrow.dataset"} & loaded
 
 
 def loaded_by(modules):
-    """All modules that importing these loads."""
+    """Return all modules that these imports load."""
     code = f"import {modules}, sys; print(*sys.modules)"
     return set(
         subprocess.run(
@@ -765,7 +766,7 @@ def loaded_by(modules):
 
 
 def slowdowns(folder, change=lambda record: None):
-    """The rows of the table of pairs, by the pair; `change` edits the record."""
+    """Return the rows of the table of pairs by pair. `change` edits the record."""
     record = synthetic.slowdown_record()
     change(record)
     write_json(folder / "record.json", record)
@@ -793,7 +794,7 @@ def test_every_tenant_has_a_row_beside_every_other_and_beside_itself(tmp_path):
 
 
 def steps_of(record, tenants):
-    """Those with that many tenants."""
+    """Return the steps with this number of tenants."""
     return [step for step in record["steps"] if len(step["tenants"]) == tenants]
 
 
@@ -822,7 +823,7 @@ def test_a_pair_that_was_always_invalid_is_a_row_that_says_so(tmp_path):
 
 
 def test_a_pair_that_the_server_does_not_keep_up_with_has_no_slowdown(tmp_path):
-    """In one round out of three: its latency would be higher the longer the window."""
+    """This happens in one of three rounds. The latency would grow with the length of the window."""
 
     def change(record):
         steps_of(record, 2)[1]["seen"][SLOW]["completed_ratio"] = 0.8
@@ -835,7 +836,7 @@ def test_a_pair_that_the_server_does_not_keep_up_with_has_no_slowdown(tmp_path):
 
 
 def test_a_window_alone_that_was_not_fully_answered_is_left_out_of_its_comparisons(tmp_path):
-    """That the server does not keep up with a pair, only windows of the pair tell."""
+    """Only windows of the pair show that the server cannot keep up with the pair."""
 
     def change(record):
         first = next(step for step in record["steps"] if step["tenants"] == [SLOW])
@@ -913,7 +914,7 @@ def test_a_cell_that_measured_no_pair_has_rows_that_say_why(tmp_path, outcome):
 
 @pytest.fixture(scope="module")
 def beside():
-    """Every tenant searched beside the other, at shares and at a rate, and the mixes."""
+    """Return a study with each tenant searched beside the other, and with mixes."""
     made = synthetic.records(holds=()) + synthetic.background_records(rates_rps=[(6.0,)])
     return {name: table.to_pandas() for name, table in synthetic_files.tables_of(made).items()}
 
@@ -956,7 +957,7 @@ def test_a_search_beside_others_that_stay_is_a_peak_like_any_other(beside):
 
 
 def test_shares_are_of_dedicated_peaks_at_the_speed_of_the_cell():
-    """So that they add up to the sharing ratio, and its distance from 1 is what is drawn."""
+    """The shares then add up to the sharing ratio, and the figure shows the distance from 1."""
     truth = synthetic.Truth(synthetic.TRUTH.capacities, repeats=1, host=0.2)
     made = synthetic.records(truth, mixes=(), holds=()) + synthetic.background_records(truth)
     rows = synthetic_files.tables_of(made)["background"].to_pylist()

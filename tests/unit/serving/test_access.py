@@ -1,4 +1,4 @@
-"""Headers and TLS: secrets go where they must and nowhere else; certificates are checked."""
+"""Tests of headers and TLS: secrets go only to their server, and certificates are checked."""
 
 import http.server
 import pickle
@@ -29,7 +29,7 @@ def remote(*headers):
 def test_a_token_is_read_from_its_variable():
     found = read_access(remote(TOKEN), {"TRITON_TOKEN": SECRET})
     assert found.values() == {"authorization": f"Bearer {SECRET}"}
-    assert pickle.loads(pickle.dumps(found)) == found  # it travels to client processes
+    assert pickle.loads(pickle.dumps(found)) == found  # client processes receive a pickled copy
 
 
 def test_no_repr_and_no_message_shows_a_token():
@@ -57,7 +57,7 @@ def test_a_server_with_tls_never_gets_a_token_without_it():
     assert access.values("http") == {} and access.values("https") == access.values() != {}
 
 
-# Over a wire
+# Over a real connection
 
 
 @pytest.fixture(scope="module")
@@ -90,7 +90,7 @@ def test_a_system_without_certificates_is_told_so(tmp_path, monkeypatch):
 
 @pytest.fixture(scope="module")
 def stranger(tmp_path_factory):
-    """An authority that has not signed `certificate`, in PEM format."""
+    """Return an authority, in PEM format, that has not signed `certificate`."""
     return make_certificate(tmp_path_factory.mktemp("theirs"))[1].read_text()
 
 
@@ -119,7 +119,7 @@ class Page(http.server.BaseHTTPRequestHandler):
             self.send_error(401, f"no such token: {self.headers['authorization']}")
 
     def log_message(self, *args):
-        """Say nothing."""
+        """Suppress the log of the server."""
 
 
 @pytest.fixture
@@ -182,7 +182,7 @@ class Triton(service_pb2_grpc.GRPCInferenceServiceServicer):
 
 @pytest.fixture
 def triton(certificate):
-    """The address of a gRPC server with TLS that wants the token."""
+    """Return the address of a gRPC server that requires TLS and the token."""
     server = grpc.server(futures.ThreadPoolExecutor(2))
     service_pb2_grpc.add_GRPCInferenceServiceServicer_to_server(Triton(), server)
     key, pem = (path.read_bytes() for path in certificate)

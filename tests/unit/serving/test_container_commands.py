@@ -1,4 +1,4 @@
-"""What a container engine is told, argument by argument; nothing in it comes from a shell."""
+"""Tests of the arguments of container engines, one by one. No argument goes through a shell."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def test_gpus_are_named_as_each_engine_wants_them():
     gpu = with_inside(gpus=[0, 2])
     asked = run(docker.ENGINE, "docker", gpu)
     (devices,) = [each for each in asked if each.startswith("--gpus=")]
-    # docker reads the value as a line of CSV, and the device must be one field of it
+    # docker reads the value as a line of CSV, so the device must be one field
     assert next(csv.reader([devices.removeprefix("--gpus=")])) == ["device=0,2"]
     assert [each for each in run(podman.ENGINE, "podman", gpu) if "nvidia.com" in each] == [
         "--device=nvidia.com/gpu=0",
@@ -160,6 +160,6 @@ def test_an_engine_kills_after_triton_has_given_up():
 def test_only_the_containers_of_dead_owners_are_swept():
     mine = unique_name()
     tag, pid, ticks, word = mine.removeprefix("perseus-triton-").split("-")
-    dead = f"perseus-triton-{tag}-{pid}-{int(ticks) - 1}-{word}"  # an earlier process of this id
+    dead = f"perseus-triton-{tag}-{pid}-{int(ticks) - 1}-{word}"  # an earlier process with this id
     elsewhere = dead.replace(tag, "0" * 8)
     assert names_of_dead_owners([mine, dead, elsewhere, "theirs", f"{dead}-input"]) == [dead]

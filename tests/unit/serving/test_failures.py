@@ -1,4 +1,4 @@
-"""Hints for servers that end before they are ready, by the words in their log."""
+"""Tests of hints for servers that end before they are ready, from the words in their logs."""
 
 import pytest
 
@@ -6,7 +6,10 @@ from perseus.serving.failures import early_exit, never_ready
 
 SHM = "Hint: /dev/shm is too small for the model instances; enlarge /dev/shm."
 DISK = "Hint: a disk is full; free some space, or set TMPDIR to another folder."
-STUB = "Hint: the stub could not run; is the temporary folder mounted noexec? Set TMPDIR."
+STUB = (
+    "Hint: the stub could not run, probably because the temporary folder is mounted noexec. Set"
+    " TMPDIR to another folder."
+)
 NOEXEC = "Hint: the temporary folder is probably mounted noexec. Set TMPDIR to another folder."
 
 

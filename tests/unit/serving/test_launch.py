@@ -1,4 +1,4 @@
-"""A launcher is found by its name, and a new one needs no change elsewhere."""
+"""Tests that launchers are found by name, and that a new launcher needs no change elsewhere."""
 
 from __future__ import annotations
 

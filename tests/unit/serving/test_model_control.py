@@ -1,4 +1,4 @@
-"""Models of a server elsewhere are unloaded, as far as it lets us."""
+"""Tests that Perseus unloads the models of a remote server as far as the server allows."""
 
 from types import SimpleNamespace
 
@@ -12,7 +12,7 @@ from perseus.serving.running_server import RunningServer
 
 
 class Elsewhere(Control):
-    """Answers as a server that has models and refuses to unload some of them."""
+    """A server with loaded models that refuses to unload some of them."""
 
     def __init__(self, loaded, refuses):
         super().__init__(RunningServer("far:1", "far:2", "http://far:3/metrics", None, PLAIN))
@@ -50,10 +50,10 @@ def test_a_model_that_has_gone_is_not_said_to_be_there():
 
 
 class Namespaced(Control):
-    """A server with model namespaces, which tells statistics of one model only."""
+    """A server with model namespaces, whose statistics contain one model only."""
 
     def __init__(self):
-        """It needs no connection."""
+        """Open no connection."""
 
     def _call(self, method, *arguments, **more):
         if method == "get_model_repository_index":

@@ -1,4 +1,4 @@
-"""A model that a server has: what it is asked with, and why it cannot be measured, in words."""
+"""Tests of a model that a server already has: inputs of requests, and reasons of refusals."""
 
 import pytest
 from google.protobuf import text_format
@@ -27,7 +27,10 @@ SERVER = RunningServer("far:8001", "far:8000", "", None)
 
 @pytest.fixture
 def ask(monkeypatch):
-    """A function that asks a server with one model, and others that are not ready, for a model."""
+    """Return a function that asks a server for a model.
+
+    The server has one ready model, and others that are not ready.
+    """
 
     def asking(config=ENCODER, shape=SHAPE, name="encoder", request_batch_size=1, versions=("1",)):
         class Control:
@@ -38,7 +41,7 @@ def ask(monkeypatch):
                 return self
 
             def __exit__(self, *exc):
-                """Nothing is open."""
+                """Close nothing."""
 
             def states(self, name):
                 return {"encoder": "READY", "broken": "UNAVAILABLE: no such file"}
@@ -97,13 +100,13 @@ def test_another_configuration_is_another_model_however_it_is_written(ask):
             r" Its models: broken, encoder$",
         ),
         ({"name": "broken"}, r"has 'broken', but it is not ready \(UNAVAILABLE: no such file\)"),
-        ({"shape": {}}, r"'tokens' has the shape \[-1\], and -1 is a variable size \(set shape:"
-                        r" \{tokens: \["),
+        ({"shape": {}}, r"'tokens' has the shape \[-1\], in which -1 is a variable size \(set this"
+                        r" size with shape: \{tokens: \["),
         ({"shape": SHAPE | {"mask": (4, 4)}}, r"shape: 'mask' is \[4, 4\], but .* is \[-1\]"),
         ({"shape": SHAPE | {"scale": (2,)}}, r"shape: 'scale' is \[2\], but the .* is \[1\]"),
         ({"shape": SHAPE | {"token": (4,)}}, r"'token' is not an input of the model \(did you m"),
         ({"shape": SHAPE | {"xyz": (4,)}}, r"of the model \(the inputs are tokens, mask, scale\)"),
-        ({"request_batch_size": 9}, r"accepts batches of at most 8 \(lower request_batch_size"),
+        ({"request_batch_size": 9}, r"accepts batches of at most 8, but request_batch_size is 9"),
         (
             {"request_batch_size": 2, "config": ENCODER.replace("max_batch_size: 8", "")},
             r"the model accepts no batches",
@@ -128,7 +131,8 @@ def test_another_configuration_is_another_model_however_it_is_written(ask):
         (
             {"config": ENCODER + "response_cache { enable: true }"},
             r"'encoder' has a response_cache, which answers instead of the model: set"
-            r" response_cache \{ enable: false \} in its config\.pbtxt, and load it again$",
+            r" response_cache \{ enable: false \} in the config\.pbtxt of the model, and load the"
+            r" model again$",
         ),
         ({"config": 'name: "encoder"', "shape": {}}, r"names no inputs; .* names no outputs$"),
     ],

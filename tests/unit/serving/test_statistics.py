@@ -1,4 +1,4 @@
-"""The times of a tenant, whichever Triton models its requests pass."""
+"""Tests of the times of a tenant whose requests pass one or several Triton models."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ TIMES = {
 
 
 def test_requests_queue_for_the_steps_of_an_ensemble_and_its_last_gives_the_output(monkeypatch):
-    """What Triton 2.51 tells of an ensemble has no queue, and the outputs of all steps."""
+    """Triton 2.51 reports no queue time for an ensemble, and the outputs of all steps."""
     monkeypatch.setattr(statistics, "server_times", lambda server, model, timeout_s: TIMES[model])
     found = tenant_times(SERVER, "a", ("a.preprocess", "a.network"))
     assert found == ServerTimes(10, 120, 20, 300, 1000, cache_hits=4)

@@ -1,4 +1,4 @@
-"""The files of a configuration: what stands there twice, and one over another."""
+"""Tests of configuration files: duplicate keys, and one file over another."""
 
 import json
 
@@ -18,7 +18,7 @@ DEFAULT = {"study": "a", "models": [{"name": "m"}], "costs": {"pricing": ["spot"
         ({"costs": {"prices": "q"}}, DEFAULT | {"costs": {"pricing": ["spot"], "prices": "q"}}),
         ({"costs": {}}, DEFAULT),
         ({"costs": None, "models": []}, DEFAULT | {"costs": None, "models": []}),
-        ({"models": {}}, DEFAULT | {"models": {}}),  # which is no list, and refused as such
+        ({"models": {}}, DEFAULT | {"models": {}}),  # refused, since it is no list
     ],
 )
 def test_mappings_merge_and_all_else_replaces_what_was_there(given, expected):
@@ -27,7 +27,7 @@ def test_mappings_merge_and_all_else_replaces_what_was_there(given, expected):
 
 @pytest.fixture
 def problems(tmp_path):
-    """A function that has the problems of a file with that text, without its name."""
+    """Return a function that returns the problems of a file with this text."""
 
     def of(text):
         path = tmp_path / "config.yaml"
@@ -90,7 +90,10 @@ def test_keys_are_of_a_profile_unless_the_command_line_sets_them(arguments, expe
 
 
 def test_a_problem_of_a_key_that_a_profile_sets_names_the_profile():
-    text = "a Snakemake profile, such as SNAKEMAKE_PROFILE or profiles/default, sets this key"
+    text = (
+        "a Snakemake profile, such as profiles/default or the profile in the variable"
+        " SNAKEMAKE_PROFILE, sets this key"
+    )
     assert naming_profile("email: unknown key", {"email"}) == (
         f"email: unknown key ({text} in its section `config:`; remove the key there, or run with"
         " --profile none)"

@@ -1,4 +1,4 @@
-"""The demand of a study: what is asked, what is refused, and what reaches the planning."""
+"""Tests of the demand of a study: accepted and refused values, and the input of the planning."""
 
 from pathlib import Path
 
@@ -45,7 +45,7 @@ def test_no_demand_is_none():
 
 
 def test_the_rates_of_a_trace(tmp_path):
-    """A minute at 1, one at 10 and one at 4 requests/s: a third of the 900 requests up to 4."""
+    """One minute each at 1, 10 and 4 requests/s: a third of the 900 requests are at most at 4."""
     times = np.concatenate([start + np.arange(0, 60, 1 / rate) for start, rate in STEPS])
     (tmp_path / "day.txt").write_text("\n".join(f"{time:.3f}" for time in [*times, 180.0]))
     levels = planned(
@@ -83,7 +83,7 @@ STEPS = ((0, 1), (60, 10), (120, 4))
 
 
 def test_a_trace_that_is_shorter_than_an_interval_has_its_own_rate():
-    """Its 101 arrivals stand for 10.1 s: the last has a gap after it, too."""
+    """The 101 arrivals cover 10.1 s, since a gap also follows the last arrival."""
     assert interval_rates_rps(of_times(np.linspace(0, 10, 101)), 60.0)[0] == pytest.approx([10.0])
 
 
@@ -91,7 +91,8 @@ def test_a_trace_that_is_shorter_than_an_interval_has_its_own_rate():
     ("times_s", "interval_s", "expected_rps"),
     [
         (np.repeat(np.arange(61.0), 100), 1.0, [100.0] * 61),
-        (np.repeat(np.arange(61.0), 100), 1.5, [100.0] * 31),  # of whole seconds: two of them
+        # intervals of whole seconds: two of them
+        (np.repeat(np.arange(61.0), 100), 1.5, [100.0] * 31),
         (np.arange(120.0), 60.0, [1.0, 1.0]),
         (np.arange(120.0), 50.0, [1.0, 1.0, 1.0]),
         (0.3 + np.arange(10), 1.0, [1.0] * 10),  # 2.3 - 0.3 < 2
@@ -103,7 +104,7 @@ def test_what_comes_at_the_end_of_an_interval_is_of_the_next(times_s, interval_s
 
 
 def test_requests_after_the_last_whole_interval_count():
-    """The trace ends with 1200 requests in a second, which the last minute has."""
+    """The trace ends with 1200 requests in one second, which belong to the last minute."""
     times_s = np.concatenate([np.arange(120.0), np.linspace(130, 131, 1200)])
     rates_rps, requests = interval_rates_rps(of_times(times_s), 60.0)
     assert rates_rps == pytest.approx([1.0, 1.0, (1200 + 48) / 60], rel=0.01)
@@ -131,7 +132,7 @@ BATCHES = {"model": B, "name": "batches", "request_batch_size": 4}
 
 
 def frontier(*models, tenants=({"model": A}, {"model": B}, BATCHES), folder=ROOT):
-    """A study that searches three mixes of tenants, with a demand for these models."""
+    """Return a study that searches three mixes of tenants, with a demand for these models."""
     item = {"name": "three", "servers": ["cpu1"], "tenants": list(tenants)}
     item["experiments"] = [{"kind": "frontier", "points": 3}]
     raw = DEFAULT | {"scenarios": [item]}
@@ -144,7 +145,7 @@ def mixes(study):
 
 
 def shares(*models, **more):
-    """Of all requests, what the mix of a demand asks each tenant for."""
+    """Return the share of each tenant in the requests of the demand's mix."""
     first, *others = mixes(frontier(*models, **more))
     assert [cell.run.name for cell in others] == ["frontier-1", "frontier-2"]
     assert first.id == "cpu1.three.mix-demand.r1"
@@ -152,7 +153,10 @@ def shares(*models, **more):
 
 
 def test_a_frontier_of_three_tenants_has_the_mix_of_the_demand():
-    """Two tenants of one model share its 40 images, 20 of them in requests of four."""
+    """Two tenants of one model share its 40 images/s.
+
+    One of the tenants sends 20 of them in requests of four.
+    """
     assert shares({"name": A, "rps": 25}, {"name": B, "rps": 40}) == (0.5, 0.4, 0.1)
 
 

@@ -1,4 +1,4 @@
-"""A GPU server in the configuration: what it needs and what it may run."""
+"""Tests of GPU servers in the configuration: required keys and allowed runtimes."""
 
 from __future__ import annotations
 
@@ -82,8 +82,7 @@ def test_fp16_needs_a_gpu_and_bf16_a_cpu():
 
 
 def test_the_numbers_of_the_gpus_measure_again_and_build_nothing_again():
-    """A server numbers the GPUs that it gets from 0 on; only how many there are is in its
-    repository."""
+    """A server numbers its GPUs from 0. The repository contains only the number of GPUs."""
 
     def tasks(gpus):
         price = {**PRICE, "accelerator": f"T4:{len(gpus)}"}

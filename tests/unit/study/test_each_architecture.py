@@ -1,4 +1,4 @@
-"""One model of the configuration stands for many architectures."""
+"""Tests of one configured model that stands for many architectures."""
 
 from pathlib import Path
 
@@ -36,7 +36,7 @@ def test_the_catalogue_measures_every_network_the_lightest_first(no_bf16):
     first, *_, last = found.models
     assert (first, last) == ("shufflenet_v2_x0_5", "vit_h_14")
     assert found.urgency(first) == 80 and found.urgency(last) == 1
-    # ONNX Runtime, OpenVINO in fp32 and int8, and PyTorch, with one image and with eight.
+    # ONNX Runtime, OpenVINO in fp32 and int8, and PyTorch, each with one and with eight images.
     assert len(found.cells) == 80 * 4 * 2
     assert {cell.run.kind for cell in found.cells.values()} == {"catalogue"}
 

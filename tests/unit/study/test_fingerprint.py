@@ -1,4 +1,4 @@
-"""Fingerprints change with what runs, wherever it is imported from, and with nothing else."""
+"""Tests that fingerprints change with the executed code, from any import, and with nothing else."""
 
 import textwrap
 
@@ -54,7 +54,7 @@ def folder(tmp_path):
 
 @pytest.fixture
 def changes(folder):
-    """A function that edits a file, and says whether the fingerprint of the job changes."""
+    """Return a function that edits a file and returns whether the job's fingerprint changes."""
 
     def edit(name, old, new, paths=("job.py",), modules=()):
         before = Sources(folder).fingerprint(paths, modules)

@@ -1,4 +1,4 @@
-"""A grid makes ordinary scenarios of its settings that can be measured, under names that last."""
+"""Tests that a grid makes ordinary scenarios from its valid settings, with stable names."""
 
 import itertools
 import re
@@ -21,7 +21,7 @@ REMOTE = {**BASE["servers"][0], "launcher": "remote", "remote": {"host": "127.0.
 
 
 def alone(vary, tenant=None, servers=("cpu1",), **more):
-    """A study of one tenant with a grid."""
+    """Return a study of one tenant with a grid."""
     item = scenario({"model": ONE, **(tenant or {})}, name=ONE, servers=servers)
     return {"models": [model()], "scenarios": [item | {"grid": {"vary": vary, **more}}]}
 
@@ -41,7 +41,7 @@ def tenant_of(study, scenario_id):
 
 @pytest.fixture(autouse=True)
 def counters_of_energy(monkeypatch):
-    """Those of this host are not to be read, wherever the tests run."""
+    """Tests do not read the energy counters of this host."""
     monkeypatch.setattr(powercap, "is_readable", lambda: False)
 
 
@@ -129,7 +129,7 @@ def test_all_keys_reach_what_is_served():
 
 
 def test_names_do_not_depend_on_what_else_is_varied_nor_on_the_order():
-    """So that a value or a key more measures what is new, and a grid less nothing."""
+    """A larger grid measures only new cells, and a smaller grid measures no cell again."""
     without = load(shared({"instances": [1]}))
     assert names(without) == names(load({"scenarios": [scenario(*PAIR)]}))
     small = names(load(shared({"instances": [2, 1]})))
@@ -210,7 +210,7 @@ def test_kinds_that_go_by_the_order_of_the_tenants_know_no_names(experiment):
 
 
 def test_mixes_that_results_choose_are_not_compared():
-    """They are others with another setting. The first is the same with all."""
+    """These mixes differ between settings. Only the first mix is the same in all settings."""
     study = load(shared({"instances": [1, 2]}, experiments=[{"kind": "frontier", "points": 3}]))
     asked = [q.load_line for q in planning.tables_task(study).grids if len(q.tenants) == 2]
     assert asked == ["frontier-1"]
@@ -222,7 +222,7 @@ def test_mixes_that_results_choose_are_not_compared():
 
 
 def test_the_mix_of_the_demand_is_compared():
-    """It is the same with all settings, in requests per second."""
+    """The mix of the demand has the same requests per second in all settings."""
     three = [*PAIR, {"model": ONE, "name": "another"}]
     item = scenario(*three, experiments=[{"kind": "frontier", "points": 2}])
     demand = {"models": [{"name": ONE, "rps": 20}, {"name": PAIR[1], "rps": 30}]}
@@ -279,7 +279,7 @@ def test_several_servers_are_settings_too():
 
 
 def test_servers_are_compared_where_there_are_several_and_not_for_their_settings():
-    """A grid has a figure of its own."""
+    """A grid has its own figure."""
     servers = [{**BASE["servers"][0], "name": name} for name in ("a", "b")]
     two = load({"servers": servers, "scenarios": [scenario(*PAIR, servers=["a", "b"])]})
     one = load({"servers": servers, "scenarios": [scenario(*PAIR, servers=["a"])]})
@@ -294,7 +294,7 @@ def test_cores_cost_in_proportion():
     assert two.on_demand_usd_per_hour == 2 * one.on_demand_usd_per_hour
     assert two.spot_usd_per_hour == 2 * one.spot_usd_per_hour
     assert (one.share, two.share) == (1, 2)
-    assert two.source == f"{one.source}, in proportion for 2 cores in place of 1"
+    assert two.source == f"{one.source}, scaled in proportion from 1 to 2 cores"
 
 
 def test_the_ceiling_of_the_client_is_looked_for_once_for_all_runtimes():
@@ -348,7 +348,7 @@ def test_the_questions_survive_the_way_through_a_rule():
             assert bool(setting.why_not) != (setting.scenario in study.scenarios)
 
 
-# What is impossible is left out, and said
+# Impossible settings are left out with a message
 
 
 @pytest.mark.parametrize(
@@ -404,7 +404,8 @@ def test_threads_of_a_tenant_with_a_priority_are_no_more_than_the_cores():
 
 
 def test_an_onnx_file_is_not_served_by_torch():
-    own = {"name": "own", "onnx": "README.md", "sla": {"latency_ms": 100}}  # a file, for its form
+    # for the form, the file may be any file
+    own = {"name": "own", "onnx": "README.md", "sla": {"latency_ms": 100}}
     item = scenario("own", name="own")
     grid = {"vary": {"runtime": ["onnxruntime", "pytorch"]}}
     study = load({"models": [own], "scenarios": [item | {"grid": grid}]})
@@ -484,7 +485,8 @@ def test_energy_of_a_cpu_is_bounded_where_its_host_tells_it(monkeypatch):
     monkeypatch.setattr(powercap, "is_readable", lambda: True)
     (question,) = planning.tables_task(load(bounded)).grids
     assert question.at_most == {"joules_per_inference": 1.0}
-    (problem,) = problems({"servers": [REMOTE], **bounded})  # this host's, not the server's
+    # the message is about this host, not about the server
+    (problem,) = problems({"servers": [REMOTE], **bounded})
     assert "this host reports the energy of GPUs only" in problem
 
 

@@ -1,4 +1,4 @@
-"""The tasks that repeats share parts of are those that are made for one cell at a time."""
+"""Tests that tasks that share parts between repeats equal tasks that are made for each cell."""
 
 from itertools import islice
 from pathlib import Path
@@ -25,7 +25,7 @@ def study_of(path, **measurement):
 
 @pytest.mark.parametrize("path", STUDIES, ids=lambda path: path.stem)
 def test_a_cell_has_the_task_the_code_and_the_versions_that_it_has_alone(path):
-    """To the order of keys: Snakemake compares how a value is written."""
+    """Even the order of keys is equal, since Snakemake compares the text of a value."""
     study = study_of(path, repeats=3)
     tasks = MeasureTasks(study, SOURCES)
     for name, cell in islice(study.cells.items(), 300):
@@ -38,7 +38,7 @@ def test_a_cell_has_the_task_the_code_and_the_versions_that_it_has_alone(path):
 
 
 def test_repeats_have_tasks_of_their_own():
-    """In any order; what was given to one job stays as it was."""
+    """This holds in any order, and the tasks of earlier jobs do not change."""
     study = study_of(ROOT / "config" / "studies" / "paper.yaml", repeats=3)
     tasks = MeasureTasks(study, SOURCES)
     cells = list(study.cells)

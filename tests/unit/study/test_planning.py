@@ -1,4 +1,4 @@
-"""The plan of a large study: each job's files and task are found without searching all cells."""
+"""Tests that the plan of a large study finds each job's files and task without a full search."""
 
 import re
 import time
@@ -77,7 +77,10 @@ def test_every_cell_has_a_folder_of_its_own_which_is_its_output():
 
 
 def test_every_cell_stands_in_one_list_of_what_was_measured():
-    """In that of its kind; a frontier is a search, too, whose tables and figures are of both."""
+    """The list is the list of the cell's kind.
+
+    A frontier is also a search, so tables and figures of searches contain it.
+    """
     study = small_study()
     kinds = {cell.run.kind for cell in study.cells.values()}
     lists = files.measured(study)
@@ -117,7 +120,7 @@ def small_study(**measurement):
 
 
 def measured_anew(one, other):
-    """The kinds whose cells have another task or other files."""
+    """Return the kinds whose cells have another task or other files."""
 
     def asked(study, cell):
         return planning.measure_task(study, cell).plain(), files.cell_inputs(study, cell)
@@ -142,7 +145,7 @@ STUDIES = sorted((ROOT / "config" / "studies").glob("*.yaml"))
 
 
 def tasks_of(study):
-    """Of all jobs; of cells, a hundred."""
+    """Yield the tasks of all jobs, and the tasks of at most a hundred cells."""
     for model in study.models.values():
         if model.architecture:
             yield planning.export_task(study, model.name)
@@ -155,7 +158,7 @@ def tasks_of(study):
 
 @pytest.mark.parametrize("path", STUDIES, ids=lambda path: path.stem)
 def test_what_a_job_is_told_comes_back_from_its_plain_form(path):
-    """As the job reads it; a name of a grid's variant is one that no configuration may have."""
+    """The job reads the plain form. The name of a grid variant is not valid in a configuration."""
     default = yaml.safe_load((ROOT / "config" / "config.yaml").read_text())
     study = read_study(
         default | yaml.safe_load(path.read_text()),
@@ -179,7 +182,7 @@ def test_the_page_of_questions_lists_every_study():
 
 
 def test_mixes_are_predicted_where_a_server_has_enough_of_them():
-    """One of two scenarios is on another server, too."""
+    """One of the two scenarios is also on another server."""
     few = {"kind": "peak", "mixes": [[1, 1], [2, 1], [3, 1]]}
     found = {}
     for servers in (["cpu1", "cpu2"], ["cpu1"]):
@@ -204,14 +207,16 @@ def test_mixes_are_predicted_where_a_server_has_enough_of_them():
 
 
 def shared(name, models, experiment, servers):
-    """A scenario of the configuration."""
+    """Return a scenario of the configuration."""
     tenants = [{"model": model} for model in models]
     return {"name": name, "servers": servers, "tenants": tenants, "experiments": [experiment]}
 
 
 def test_what_a_prediction_rests_on_of_copies_are_inputs_of_its_cell():
-    """Those of its models, on its server and with its preset; a mix that may be predicted is not
-    among them, so that no cell waits for itself."""
+    """The inputs are the copies of the cell's models, on its server and with its preset.
+
+    A mix that may be predicted itself is no input, so that no cell waits for itself.
+    """
     predicted_record = {"kind": "frontier", "points": 2, "predict": True}
     even = {"kind": "peak", "mixes": [[1, 1]]}
     sure = copies("sure", NAMES[1], ["cpu1"], even) | {"preset": "standard"}
@@ -250,7 +255,7 @@ def test_what_a_prediction_rests_on_of_copies_are_inputs_of_its_cell():
 
 
 def copies(name, model, servers, *experiments):
-    """A scenario of a model and a copy of it."""
+    """Return a scenario of a model and a copy of the model."""
     tenants = [{"model": model}, {"model": model, "name": f"{model}_b"}]
     return {
         "name": name,

@@ -1,5 +1,7 @@
-"""What a server costs: by any cloud's catalogue as it is, or at rates of one's own, and nothing
-wrong, missing or doubtful about it passes in silence."""
+"""Tests of server prices from any cloud's catalogue or from configured rates.
+
+Perseus reports wrong, missing and doubtful prices.
+"""
 
 from __future__ import annotations
 
@@ -59,7 +61,7 @@ NO_DAY = "the day on which the price was valid is unknown (set `costs.priced_on`
 
 @pytest.fixture
 def study(tmp_path):
-    """A function that reads a study whose one server is priced by a catalogue's text."""
+    """Return a function that reads a study whose only server has a price from this catalogue."""
 
     def read(catalogue, price, *, costs=None, **server):
         (tmp_path / "list.csv").write_text(catalogue)
@@ -80,7 +82,7 @@ def price(study):
 
 @pytest.fixture
 def refused(study):
-    """All problems of such a study."""
+    """Return a function that returns all problems of such a study."""
 
     def problems(*arguments, **more):
         with pytest.raises(ConfigError) as caught:
@@ -95,12 +97,12 @@ def at(instance, region, **more):
 
 
 def own(**rates):
-    """Rates of a machine of one vCPU, in USD per hour."""
+    """Return rates of a machine with one vCPU, in USD per hour."""
     each = {"on_demand": 0.1, **rates}
     return {"vcpus": 1, **{key: {"usd_per_vcpu_hour": usd} for key, usd in each.items()}}
 
 
-# Catalogues as they are
+# Catalogues in their original form
 
 
 @pytest.mark.parametrize(
@@ -138,7 +140,8 @@ def test_accelerators_that_are_priced_apart_are_added(price):
     one = price(GCP, {**row, "accelerator": "T4"}, **GPU)
     assert one.on_demand_usd_per_hour == pytest.approx(0.19 + 0.35)
     assert one.spot_usd_per_hour == pytest.approx(0.05223 + 0.175)
-    assert (one.zone, one.accelerator) == ("us-central1-b", "T4")  # where both are
+    # the zone with both machine and accelerator
+    assert (one.zone, one.accelerator) == ("us-central1-b", "T4")
     two = price(GCP, {**row, "accelerator": "T4:2"}, **(GPU | {"gpus": [0, 1]}))
     assert two.on_demand_usd_per_hour == pytest.approx(0.19 + 2 * 0.35)
     assert two.source == "list.csv; 2 times the price of one accelerator in list.csv"
@@ -165,7 +168,7 @@ def test_accelerators_in_the_row_of_the_instance_are_in_its_price(price, refused
     row = at("g4dn.xlarge", "us-east-1")
     assert price(AWS, row, **GPU).on_demand_usd_per_hour == 0.526
     part = price(AWS, at("g6f.large", "us-east-1"), **(GPU | {"cores": 2}))
-    assert part.on_demand_usd_per_hour == 0.2  # an eighth of a GPU is one for a server
+    assert part.on_demand_usd_per_hour == 0.2  # a server sees an eighth of a GPU as one GPU
     catalogue = AWS + ",T4,1,,,,0.35,0.1,us-east-1,use1-az1,\n"
     assert refused(catalogue, {**row, "accelerator": "T4"}, **GPU) == [
         "servers[0].price.accelerator: the price of 'g4dn.xlarge' already includes"
@@ -192,7 +195,7 @@ def test_own_rates_of_vcpus_and_memory(price):
     row = at("custom-6-12", "us-central1", custom=custom)
     cpu = price(GCP, row, cores=6)
     assert cpu.on_demand_usd_per_hour == pytest.approx(0.252396)
-    assert cpu.source == "own rates for 6 vCPUs and 12 GiB (cloud.google.com, April 2019)"
+    assert cpu.source == "configured rates for 6 vCPUs and 12 GiB (cloud.google.com, April 2019)"
     assert cpu.doubts == ("no spot price is known",)
     gpu = price(GCP, {**row, "accelerator": "P4:2"}, **(GPU | {"gpus": [0, 1], "cores": 6}))
     assert gpu.on_demand_usd_per_hour == pytest.approx(0.252396 + 2 * 0.6)
@@ -202,7 +205,7 @@ def test_own_rates_of_vcpus_and_memory(price):
 
 
 def test_what_one_of_two_parts_does_not_say_nobody_knows(price):
-    """A spot price without that of the accelerator, a day without that of the machine."""
+    """If only one part has a spot price or a date, the total has none."""
     listed = (
         "InstanceType,AcceleratorName,AcceleratorCount,Region,vCPUs,Price,SpotPrice,Date\n"
         "big,,,here,4,1,0.4,{machine}\n,T4,1,here,,2,{spot},{accelerator}\n"
@@ -235,8 +238,9 @@ def test_the_share_of_an_instance_is_stated(price, refused):
     assert quarter.spot_usd_per_hour == pytest.approx(0.05223 / 4)
     assert (quarter.share, quarter.vcpus) == (0.25, 4)
     assert price(GCP, {**row, "share": 1}).on_demand_usd_per_hour == 0.19
-    third = {**row, "share": 0.333}  # as one writes it
-    assert "share: is too small: 'n1-standard-4' has 4" in refused(GCP, third, cores=2)[0]
+    third = {**row, "share": 0.333}  # a rounded third, as people write it
+    text = "share: is smaller than the part that the server uses: 'n1-standard-4' has 4"
+    assert text in refused(GCP, third, cores=2)[0]
 
 
 def test_more_cores_than_an_instance_has_are_refused(refused):
@@ -309,12 +313,12 @@ def test_the_day_is_that_of_the_row_or_of_the_list(price, study):
 
 
 def test_a_day_without_quotes_is_a_day(price):
-    """YAML makes a date of it."""
+    """YAML reads such a value as a date."""
     costs = {"priced_on": datetime.date(2026, 9, 1)}
     assert price(LAMBDA, at("cpu_4x_general", "us-east-1"), cores=4, costs=costs).date == DAY
 
 
-# What is missing, twice or doubtful
+# Missing, duplicate and doubtful rows
 
 
 WRONG = (
@@ -443,11 +447,11 @@ def test_rows_that_contradict_each_other_are_refused_and_the_same_twice_is_said(
          "list.csv line 10: the on-demand price is 33.6061 per hour, but the median of other"
          " regions is 78.3724"),
         (GCP, at("mine", "here", custom=own(spot=0.2)), {},
-         "own rates: the spot price is not below the on-demand price"),
+         "configured rates: the spot price is not below the on-demand price"),
         (GCP, at("mine", "here", custom=own(spot=0.01)), {},
-         "own rates: the spot price is only 10% of the on-demand price"),
+         "configured rates: the spot price is only 10% of the on-demand price"),
         (GCP, at("mine", "here", custom=own(committed=0.1)), {},
-         "own rates: the committed price is not below the on-demand price"),
+         "configured rates: the committed price is not below the on-demand price"),
         (GCP, at("n1-standard-4", "us-central1", accelerator="P100"), GPU,
          "list.csv lists P100 only in zones without the machine"),
     ],
@@ -468,7 +472,7 @@ def test_nothing_in_our_own_list_is_doubtful():
 
 
 def test_our_own_list_says_of_which_catalogue_it_is():
-    """Version and commit; no day is known."""
+    """Each row has the version and the commit of its catalogue. The day is unknown."""
     ours = read_price_list(ROOT / "config" / "prices.csv", "prices.csv")
     version = re.compile(r"skypilot-catalog catalogs/v\d+/[a-z]+/vms\.csv @ [0-9a-f]{40}")
     assert all(version.fullmatch(row.source) for row in ours.rows)
@@ -504,7 +508,7 @@ def test_the_usual_prices_of_clouds_are_not_doubted(price):
          "zone: 'n1-standard-4' has no price in 'z' (known zones: us-central1-a,"
          " us-central1-b)"),
         (at("n1-standard-4", "us-central1", accelerator="T40"),
-         "accelerator: 'T40' has no row without an instance in list.csv (did you mean 'T4'?)"),
+         "accelerator: 'T40' has no row without an InstanceType in list.csv (did you mean 'T4'?)"),
         (at("n1-standard-4", "us-central1", accelerator="H100:4"),
          "accelerator: list.csv has no 'H100:4' (known: H100:8)"),
         (at("n1-standard-4", "asia-east1", accelerator="T4"),
@@ -546,7 +550,7 @@ def test_what_cannot_be_of_costs_is_refused(refused, costs, message):
     assert any(line.startswith(f"costs.{message}") for line in found), found
 
 
-# Other prices, and what they reach
+# Other prices and their effect
 
 
 def test_other_prices_of_a_server_are_checked_and_reach_the_tables_only(study, refused):

@@ -1,4 +1,4 @@
-"""What the jobs of each rule depend on, seen on the code as it is."""
+"""Tests of the dependencies of each rule's jobs on the code."""
 
 import fnmatch
 import re
@@ -21,14 +21,14 @@ SCRIPTS = Path(__file__).parents[3] / "scripts"
 
 
 class Named(Sources):
-    """Tells what a fingerprint is taken of instead."""
+    """Sources whose fingerprint is the set of its files and modules."""
 
     def fingerprint(self, paths, modules=()):
         return {*paths, *self.modules(paths, modules)}
 
 
 def task(launcher="embedded", runtime="onnxruntime", protocol="grpc", kind="peak"):
-    """Of one cell; its image, if any, is not looked at."""
+    """Return the task of one cell. The fingerprint ignores its image."""
     runs = {
         "peak": {"kind": "peak", "line": "dedicated", "name": "peak"},
         "concurrency": {"kind": "concurrency", "concurrencies": (1,)},
@@ -110,7 +110,7 @@ def test_what_is_found_by_name_is_there(package, names):
 
 
 def test_what_is_left_out_is_there():
-    """Where it is renamed or moved, it must be renamed there, too."""
+    """If a name in LEFT_OUT no longer exists, its new name must be added."""
     names = set()
     for path in (SCRIPTS / "perseus").rglob("*.py"):
         module = ".".join(path.relative_to(SCRIPTS).with_suffix("").parts)

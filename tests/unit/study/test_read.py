@@ -1,4 +1,4 @@
-"""A configuration is read as it is meant, or every mistake in it is named with its place."""
+"""Tests that a configuration is read correctly, or that every mistake has a message."""
 
 import copy
 import json
@@ -38,7 +38,7 @@ STUDIES = sorted((ROOT / "config" / "studies").glob("*.yaml"))
 
 
 def merged(base, change):
-    """What Snakemake makes of --configfile: mappings merge, everything else replaces."""
+    """Merge as Snakemake does for --configfile: mappings merge, other values replace."""
     if not (isinstance(base, dict) and isinstance(change, dict)):
         return copy.deepcopy(change)
     return {
@@ -58,7 +58,7 @@ def load(change=None):
 
 
 def parts(study):
-    """All tasks but those of measurements."""
+    """Return all tasks except measurements."""
     return [
         *(planning.export_task(study, name) for name in study.models),
         *(planning.repository_task(study, scenario_id) for scenario_id in study.scenarios),
@@ -82,7 +82,7 @@ def model(name="squeezenet1_1", **more):
 
 
 def scenario(*tenants, name="shared", servers=("cpu1",), **more):
-    """A scenario of the given tenants (model names or mappings), by default their equal mix."""
+    """Return a scenario of tenants (names or mappings), by default with the equal mix."""
     mappings = [tenant if isinstance(tenant, dict) else {"model": tenant} for tenant in tenants]
     if len(tenants) > 1:
         more.setdefault("experiments", [{"kind": "peak", "mixes": [[1] * len(tenants)]}])
@@ -90,12 +90,12 @@ def scenario(*tenants, name="shared", servers=("cpu1",), **more):
 
 
 def tasks(study):
-    """All that jobs depend on, as Snakemake compares it."""
+    """Return all tasks of jobs, in the form that Snakemake compares."""
     measured = [planning.measure_task(study, cell) for cell in cells(study)]
     return repr([task.plain() for task in (*measured, *parts(study))])
 
 
-# What is accepted
+# Accepted configurations
 
 
 def test_a_shared_scenario_brings_the_dedicated_peaks_of_its_tenants():
@@ -326,7 +326,7 @@ def test_a_shared_cell_depends_on_the_dedicated_peaks_of_its_tenants_on_its_serv
     ]
 
 
-# What is refused, and how it is said
+# Refused configurations and their messages
 
 
 @pytest.mark.parametrize(
@@ -521,7 +521,10 @@ def background(**keys):
         (shared(kind="background", rates_rps=[5]), r"search: is missing \(The tenant whose peak"),
         (background(percents_of_peak=[100]), r"percents_of_peak\[0\]: must be <= 99, not 100"),
         (background(percents_of_peak=[5, 5]), r"'background-squeezenet1_1-5' is listed twice"),
-        (background(rates_rps=[5, [5, 5]]), r"rates_rps\[1\]: has 2 rates for 1 other tenants"),
+        (
+            background(rates_rps=[5, [5, 5]]),
+            r"rates_rps\[1\]: has 2 rates, but the number of other tenants is 1",
+        ),
         (background(rates_rps=[-5]), r"rates_rps\[0\]: -5 does not fit \(requests/s of the"),
         (background(rates_rps=["5"]), r"rates_rps\[0\]: '5' does not fit \(requests/s"),
         (background(rates_rps=5), r"rates_rps: must be a list, not 5"),
@@ -599,7 +602,7 @@ def background(**keys):
         ),
         (
             scenario({"model": "squeezenet1_1", "preprocessing": "server", "priority": 1}, PAIR[1]),
-            r"tenants\[0\]\.preprocessing: preprocessing on the server ignores the `priority:`",
+            r"tenants\[0\]\.preprocessing: the `priority:` of the tenant would not apply to the",
         ),
         (
             scenario({"model": "squeezenet1_1", "priority": 1, "intra_op_threads": 4}, PAIR[1]),
@@ -617,7 +620,7 @@ def test_a_scenario_that_cannot_be_measured_is_refused(item, expected):
 
 
 def many(tenants, **experiment):
-    """A scenario of so many tenants of one model."""
+    """Return a scenario of `tenants` tenants of one model."""
     each = [{"model": "squeezenet1_1", "name": f"t{i}"} for i in range(tenants)]
     return {"models": [model()], "scenarios": [scenario(*each, experiments=[experiment])]}
 
@@ -708,7 +711,7 @@ def test_all_mistakes_are_reported_at_once():
 
 NO_STORE = "is neither http://HOST:PORT nor sqlite:///FILE"
 PASSWORD = (
-    "has a user or password (set MLFLOW_TRACKING_USERNAME and MLFLOW_TRACKING_PASSWORD in the"
+    "has a user name or password (set MLFLOW_TRACKING_USERNAME and MLFLOW_TRACKING_PASSWORD in the"
     " environment)"
 )
 
@@ -739,14 +742,14 @@ def test_what_stands_in_for_a_wrong_item_of_a_list_is_not_listed_twice(listed, m
 
 
 def test_no_value_is_taken_for_one_of_another_type():
-    """Such as "no" for false: a definition has the strict types of study.base."""
+    """For example, "no" is not false. A definition has the strict types of study.base."""
     found = list(scalars(Definition.__pydantic_core_schema__))
     assert {each["type"] for each in found} == {"bool", "int", "float", "str"}
     assert all(each.get("strict") for each in found)
 
 
 def scalars(schema):
-    """Of pydantic's schema of a model, the parts that read one value."""
+    """Yield the parts of pydantic's schema that read one value."""
     if isinstance(schema, dict):
         if schema.get("type") in ("bool", "int", "float", "str"):
             yield schema
@@ -782,7 +785,7 @@ MALFORMED = [
 
 
 def places(value, path=()):
-    """All places of a configuration, from the outside in."""
+    """Yield all places of a configuration, from the outside in."""
     yield path
     items = (
         value.items()
@@ -964,7 +967,7 @@ def test_the_reference_is_made_from_the_definition(name, made):
 
 
 def test_the_schema_asks_a_file_over_the_default_for_nothing():
-    """As `configfile`s are, also those that are shipped: each leaves out what the default has."""
+    """Configuration files, also the shipped ones, leave out the values of the default."""
     made = json.loads(schema_json())
     assert "required" not in made and "required" in made["$defs"]["Model"]
 
@@ -1043,7 +1046,7 @@ def test_a_closed_loop_opens_no_more_connections_than_a_client_process_can(loop)
 
 
 def test_a_scenario_of_one_tenant_may_have_any_name():
-    """Its cells are those of the tenant's dedicated scenario, which others need too."""
+    """Its cells are those of the tenant's dedicated scenario, which other scenarios need too."""
     named = load({"scenarios": [scenario(PAIR[0], name="solo"), scenario(*PAIR)]})
     usual = load({"scenarios": [scenario(PAIR[0], name=PAIR[0]), scenario(*PAIR)]})
     assert list(named.cells) == list(usual.cells)

@@ -1,4 +1,7 @@
-"""Recorded arrivals are read from the files that people have, or refused with what is in them."""
+"""Tests of recorded arrivals in common file formats.
+
+Perseus reads a file or reports its contents.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +39,7 @@ def azure(*rows, minutes=3):
 TWO_FUNCTIONS = azure(
     "o1,a1,f1,http,1,0,3",
     "o1,a1,f2,queue,10,20,30",
-    "o2,a2,f1,timer,100,0,0",  # a function has a row for each of its triggers
+    "o2,a2,f1,timer,100,0,0",  # a function has one row per trigger
 )
 INVOCATIONS = """\
 app,func,end_timestamp,duration
@@ -98,7 +101,8 @@ LOG = r"""
 def test_times_are_read_in_their_unit_from_the_first_on(content, tmp_path):
     found = recorded(tmp_path, content)
     assert found.starts_s.tolist() == [0, 1, 3] and found.counts.tolist() == [1, 1, 1]
-    assert (found.interval_s, found.length_s) == (0.0, 4.5)  # a mean gap after the last
+    # plus a mean gap after the last arrival
+    assert (found.interval_s, found.length_s) == (0.0, 4.5)
     assert found.gaps_s() == (1.0, 2.0)
 
 
@@ -118,7 +122,8 @@ def test_a_stated_column_and_unit_win(unit, size_s, tmp_path):
         (BAILIAN, [0, 3.5], "a Bailian trace"),
         (LOG, [0, 0, 4], "an access log"),
         (BURSTGPT, [0, 40, 40, 100], "a BurstGPT trace"),
-        (INVOCATIONS, [0, 1, 39.5], "an Azure Functions trace of 2021"),  # when each began
+        # the start of each invocation
+        (INVOCATIONS, [0, 1, 39.5], "an Azure Functions trace of 2021"),
         (TWO_FUNCTIONS, [0, 60, 120], "an Azure Functions trace of 2019"),
     ],
 )
@@ -157,7 +162,7 @@ def test_a_file_may_be_compressed(tmp_path):
 
 
 def test_whole_seconds_that_coincide_were_rounded(tmp_path):
-    """Requests of one second are not sent at once: each may have come at any time of it."""
+    """Requests with the same second may have come at any time in the second."""
     found = recorded(tmp_path, LOG)
     assert (found.interval_s, found.length_s) == (1.0, 5.0)
     times_s = found.times_s(np.random.default_rng(1))
@@ -213,10 +218,10 @@ AUTUMN = [
 def test_the_hour_that_comes_twice_is_two(tmp_path):
     found = read(tmp_path, "\n".join(AUTUMN))
     assert np.diff(found.recorded.starts_s).tolist() == [60.0] * 239
-    note = "without a time zone: two equal hours in autumn count as two hours"
+    note = "without a time zone: the hour that clocks show twice in autumn is read as two hours"
     assert note in found.message("x")
     sorted_since = read(tmp_path, "\n".join(sorted(AUTUMN)))
-    assert "two equal hours in autumn count as one hour" in sorted_since.message("x")
+    assert "clocks show twice in autumn is read as one hour" in sorted_since.message("x")
     with_zone = read(tmp_path, "\n".join(f"{text}+01:00" for text in AUTUMN))
     assert with_zone.recorded.length_s == pytest.approx(3 * 3600, rel=0.01)
 
@@ -241,9 +246,9 @@ def test_an_hour_with_twice_the_requests_is_refused_if_clocks_show_it_twice(
     with pytest.raises(TraceError) as error:
         read_named(tmp_path, source, needs_unit=True)
     assert str(error.value).startswith(
-        f"{path} has 120 requests from {repeated}:00 to {after[-2:]}:00, but 60 per hour before and"
-        f" after. Clocks show this hour twice ({zone}), and the file does not distinguish both"
-        " hours. Write times with their offset, such as "
+        f"{path} has 120 requests from {repeated}:00 to {after[-2:]}:00, but a mean of 60 in the"
+        f" hours before and after. Clocks show this hour twice ({zone}), and the file does not"
+        " state which of the two hours its times mean. Write times with their offset, such as "
     )
     written(tmp_path, "\n".join(f"{time}Z" for time in times))
     in_utc = read_named(tmp_path, source, needs_unit=True)
@@ -252,7 +257,7 @@ def test_an_hour_with_twice_the_requests_is_refused_if_clocks_show_it_twice(
 
 @pytest.mark.parametrize("day", ["2025-10-25", "2025-03-30", "2025-10-26"])
 def test_other_nights_and_even_hours_are_not_doubted(day, tmp_path):
-    """Of these, clocks are put back on the last only, where all hours have as many requests."""
+    """Clocks are set back only on the last day, on which all hours have as many requests."""
     often = 1 if day == "2025-10-26" else 2
     hours = ["01", *["02"] * often, "03"]
     times = sorted(f"{day} {hour}:{minute:02}:30" for hour in hours for minute in range(60))
@@ -280,7 +285,7 @@ def test_times_without_a_unit_are_in_doubt_if_they_may_be_milliseconds(rate_rps,
     )
     stated = read_named(tmp_path, TraceSource(file="trace.csv", unit="ms"), needs_unit=True)
     assert stated.recorded.length_s == pytest.approx(200 / rate_rps)
-    # Where only the ratios of the gaps matter, so does no unit.
+    # If only the ratios of the gaps matter, the unit does not matter.
     read_named(tmp_path, TraceSource(file="trace.csv"), needs_unit=False)
 
 
@@ -291,7 +296,8 @@ def test_what_was_understood_is_said(tmp_path):
     }
     assert text == {
         "a": "a was read as a CSV file: 3 requests in 2.25 s, 1.33/s; times of column 'TIMESTAMP'"
-        " in dates (without a time zone: two equal hours in autumn count as one hour)",
+        " in dates (without a time zone: the hour that clocks show twice in autumn is read as one"
+        " hour)",
         "b": "b was read as a BurstGPT trace: 4 requests in 101 s, 0.0396/s; times of column"
         " 'Timestamp' in s (random times within intervals of 1 s)",
         "c": "c was read as a text file without column names: 3 requests in 1.5 s, 2/s; times in s",

@@ -1,4 +1,4 @@
-"""A remote server of the configuration: its addresses, and every mistake with its place."""
+"""Tests of a remote server in the configuration: addresses, and mistakes with their place."""
 
 import pytest
 from unit.study.test_read import cells, load, model, problems, scenario

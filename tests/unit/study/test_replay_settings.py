@@ -1,4 +1,4 @@
-"""Settings of replays: what they ask of a cell, and what is refused before any job."""
+"""Tests of replay settings: their effect on a cell, and refusals before any job."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A model that a remote server has already: what follows from it, and where it cannot be."""
+"""Tests of a model that a remote server already has: valid settings and refused settings."""
 
 import pytest
 from unit.study.test_read import MALFORMED, cells, load, model, problems, scenario
@@ -14,7 +14,7 @@ def served(name="mine", **more):
 
 
 def study_of(*models, **more):
-    """Each model alone on the remote server."""
+    """Return a study with each model alone on the remote server."""
     names = [each["name"] for each in models]
     return {
         "models": list(models),
@@ -102,13 +102,13 @@ def test_beside_models_that_are_brought_only_these_have_files():
     assert files.ceilings(study) == ["results/base/ceilings/far.json"]
     assert problems(mixed) == (
         "servers[0].remote.other_models: must be `allow`, since Perseus loads 'squeezenet1_1'"
-        " beside 'mine', which the server already has (or use another server for one of both"
-        " models)",
+        " beside 'mine', which the server already has (or use another server for one of the"
+        " two models)",
     )
 
 
 def tenant(**more):
-    """A study with one scenario of a served model, whose tenant says more."""
+    """Return a study with one scenario of a served model. `more` are keys of its tenant."""
     item = scenario({"model": "mine"} | more, name="mine", servers=["far"])
     return study_of(served(), scenarios=[item])
 

@@ -1,4 +1,4 @@
-"""What is wrong in a configuration is told, and not what others say for want of it."""
+"""Tests that one mistake in a configuration gives one message, without consequential messages."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def test_the_name_of_a_model_that_is_none_is_the_one_problem_of_those_who_refer_
 
 
 def test_what_is_wrong_besides_is_told_at_once():
-    """Also in a scenario beside that whose tenants are wrong."""
+    """This includes another scenario beside the scenario with wrong tenants."""
     models = copy.deepcopy(BASE["models"])
     models[1]["sla"] = {"latency_ms": 0}
     alone = scenario(PAIR[0], name="alone", servers=["none"])

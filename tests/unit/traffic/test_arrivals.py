@@ -1,4 +1,4 @@
-"""Arrivals are what they say: absolute, independent, at the asked rate, and reproducible."""
+"""Tests of arrivals: absolute, independent, at the requested rate, and reproducible."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ def rng(seed: int = 1) -> np.random.Generator:
     return np.random.default_rng(seed)
 
 
-# Bursts of twenty, 10 ms apart, with half a second between them.
+# Bursts of twenty arrivals, 10 ms apart, with half a second between bursts.
 BURSTS = Arrivals("trace", gaps_s=(*[0.01] * 19, 0.5) * 30)
 
 
@@ -44,7 +44,10 @@ def test_a_gamma_process_has_the_asked_variation():
 
 @pytest.mark.parametrize("cv", [0.3, 4.0])
 def test_short_windows_of_a_gamma_process_have_the_asked_rate(cv):
-    """They begin at a random moment: at an arrival, more would come soon, or for a while none."""
+    """The windows begin at a random moment.
+
+    After an arrival, the rate would first be too high or too low.
+    """
     draws = rng()
     windows = [Arrivals("gamma", cv=cv).times_s(20, 1.0, draws) for _ in range(4000)]
     assert np.mean([len(times) for times in windows]) == pytest.approx(20, rel=0.04)
@@ -64,7 +67,7 @@ def test_constant_arrivals_are_paced_from_a_random_phase():
 
 @pytest.mark.parametrize("rate_rps", [5, 200, 3000])
 def test_a_trace_keeps_its_variation_and_its_order_at_every_rate(rate_rps):
-    """Also when a window holds it many times over, or only a part of it."""
+    """This also holds if a window contains the trace many times, or only a part of it."""
     gaps = np.array(BURSTS.gaps_s)
     found = np.diff(BURSTS.times_s(rate_rps, 3000 / rate_rps, rng())) * rate_rps
     assert len(found) == pytest.approx(3000, rel=0.02)
@@ -72,9 +75,9 @@ def test_a_trace_keeps_its_variation_and_its_order_at_every_rate(rate_rps):
     short, long = 0.01 / gaps.mean(), 0.5 / gaps.mean()
     joins = [gap for gap in found if min(abs(gap - short), abs(gap - long)) > 1e-9]
     assert len(joins) <= 3000 // len(gaps) + 1
-    assert np.allclose(joins, 1)  # where the end of the trace meets its beginning
+    assert np.allclose(joins, 1)  # the end of the trace meets its beginning
     bursts = np.split(found, np.flatnonzero(found > 2) + 1)[1:-1]
-    assert {len(burst) for burst in bursts} <= {20, 1, 21}  # a join is a gap more
+    assert {len(burst) for burst in bursts} <= {20, 1, 21}  # each join adds a gap
 
 
 def test_a_mean_gap_joins_the_end_of_a_trace_to_its_beginning():
@@ -84,7 +87,7 @@ def test_a_mean_gap_joins_the_end_of_a_trace_to_its_beginning():
 
 
 def test_a_trace_begins_at_a_random_time_of_it():
-    """Uniform over the circle: the mean over many windows is the asked rate, and each differs."""
+    """Starts are uniform over the circular trace: the mean rate is right, all windows differ."""
     windows = [BURSTS.times_s(100, 0.5, rng(seed)) for seed in range(2000)]
     assert np.mean([len(times) for times in windows]) == pytest.approx(50, rel=0.03)
     firsts = [times[0] for times in windows if len(times)]
@@ -93,7 +96,10 @@ def test_a_trace_begins_at_a_random_time_of_it():
 
 
 def test_tenants_that_replay_one_trace_are_independent():
-    """Counts in short bins correlate no more than chance has it; in lockstep they would fully."""
+    """The counts in short bins correlate only by chance.
+
+    If both tenants began at the same place, they would correlate fully.
+    """
     trace = Arrivals("trace", gaps_s=tuple(rng(3).gamma(0.2, 5, 20_000)))
     found = []
     for repeat in range(40):

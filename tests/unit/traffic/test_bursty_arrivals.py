@@ -1,4 +1,4 @@
-"""Bursty and recorded arrivals: known rates, dispersion and times."""
+"""Tests of bursty and recorded arrivals: known rates, dispersion and times."""
 
 from __future__ import annotations
 
@@ -42,10 +42,12 @@ def test_the_rates_of_the_states_make_the_mean():
 
 
 def dispersion_of_counts(process: Mmpp, rate_rps: float, seconds: float) -> float:
-    """Index of dispersion for counts of an MMPP of two states (Heffes and Lucantoni, IEEE JSAC 4,
-    1986): 1 + 2 p q d² / (m r) (1 - (1 - exp(-r t)) / (r t)), with p and q the shares of the
-    states, d the difference of their rates, m the mean rate and r the sum of the rates at which
-    states are left."""
+    """Return the index of dispersion for counts of a two-state MMPP.
+
+    Heffes and Lucantoni, IEEE JSAC 4, 1986: 1 + 2 p q d² / (m r) (1 - (1 - exp(-r t)) / (r t)). p
+    and q are the shares of the states, d is the difference of their rates, m the mean rate, and r
+    the sum of the rates at which the process leaves the states.
+    """
     share = process.burst_share
     left = 1 / process.burst_s / (1 - share)
     apart = np.subtract(*process.rates_rps(rate_rps)) ** 2
@@ -96,8 +98,8 @@ def test_a_recording_at_its_own_rate_has_its_own_times():
 def test_a_recording_is_scaled_in_time_from_where_it_begins():
     replayed = Replayed(exactly(0, 1, 2.5, 6, 9, length_s=10), begin_s=2.0, time_scale=0.5)
     times = replayed.times_s(replayed.rate_rps(4), 4, rng())
-    assert times.tolist() == [0.25, 2.0, 3.5]  # of the recording's seconds 2 to 10
-    assert replayed.rate_rps(2) == 0.5  # of those up to 6, which is not one of them
+    assert times.tolist() == [0.25, 2.0, 3.5]  # from seconds 2 to 10 of the recording
+    assert replayed.rate_rps(2) == 0.5  # from seconds before 6, without second 6
 
 
 RECORDING = exactly(*np.cumsum(rng(3).gamma(0.5, 0.4, 20_000)), length_s=4000)
@@ -110,8 +112,8 @@ def test_thinning_keeps_each_arrival_with_the_probability_of_the_rates():
     kept = replayed.times_s(0.3 * own_rps, 3000, rng())
     assert len(kept) == pytest.approx(0.3 * len(whole), rel=0.03)
     chosen = np.isin(whole, kept)
-    assert chosen.sum() == len(kept)  # none is moved
-    assert abs(np.corrcoef(chosen[1:], chosen[:-1])[0, 1]) < 0.03  # one by one
+    assert chosen.sum() == len(kept)  # no arrival is moved
+    assert abs(np.corrcoef(chosen[1:], chosen[:-1])[0, 1]) < 0.03  # the choices are independent
     draws = rng()
     rates = [len(replayed.times_s(0.3 * own_rps, 3000, draws)) / 3000 for _ in range(50)]
     assert np.mean(rates) == pytest.approx(0.3 * own_rps, rel=0.005)
@@ -127,7 +129,7 @@ def test_superposition_lays_turned_copies_over_the_recording():
     assert more[0] >= 0 and more[-1] < 3000
     others = more[~np.isin(more, whole)]
     counts = [np.histogram(each, 300, (0, 3000))[0] for each in (whole, others)]
-    assert abs(np.corrcoef(counts)[0, 1]) < 0.2  # their bursts do not meet
+    assert abs(np.corrcoef(counts)[0, 1]) < 0.2  # the bursts of both tenants do not coincide
     of_whole, of_more = (np.histogram(each, 300, (0, 3000))[0] for each in (whole, more))
     assert of_more.var() / of_more.mean() < 1.3 * of_whole.var() / of_whole.mean()
 
@@ -146,7 +148,8 @@ def test_counts_of_a_minute_come_at_any_time_in_it():
 
 def test_a_part_of_a_minute_has_a_part_of_its_arrivals():
     replayed = Replayed(PER_MINUTE, begin_s=90.0, time_scale=0.1)
-    assert replayed.rate_rps(6.0) == 500.0  # half of the third minute's, in 60 recorded seconds
+    # half of the third minute's arrivals, in 60 recorded seconds
+    assert replayed.rate_rps(6.0) == 500.0
     times = replayed.times_s(500.0, 6.0, rng())
     assert len(times) == pytest.approx(3000, rel=0.05)
     assert times[0] >= 3.0 and times[-1] < 6.0
@@ -164,7 +167,7 @@ def test_whole_copies_of_counts_have_times_of_their_own():
 
 
 def test_many_copies_of_a_few_arrivals_are_laid_out_at_once():
-    """One by one, 180,000 copies took six seconds a draw, of which there may be two hundred."""
+    """One by one, 180,000 arrivals took six seconds per draw, and there may be 200 draws."""
     replayed = Replayed(exactly(5.0, length_s=3600))
     began_s = time.process_time()
     times = replayed.times_s(50.0, 3600, rng())

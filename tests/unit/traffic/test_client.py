@@ -1,4 +1,4 @@
-"""The client against a small server with a known service time, in this process."""
+"""Tests of the client against a small server with a known service time, in this process."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def started(request) -> Iterator[FakeServer]:
 
 @pytest.fixture
 def server(started: FakeServer) -> FakeServer:
-    """One for all tests, which forgets what came before."""
+    """Return the server of all tests after a reset."""
     started.reset()
     return started
 
@@ -64,19 +64,19 @@ def connected(started: FakeServer) -> Iterator[Client]:
 
 @pytest.fixture
 def client(connected: Client, server: FakeServer) -> Client:
-    """One for all tests, as for all windows of a search."""
+    """Return one client for all tests, as for all windows of a search."""
     return connected
 
 
 @pytest.fixture(scope="module")
 def clients(started: FakeServer) -> Iterator[Client]:
-    """A client of three processes."""
+    """Yield a client of three processes."""
     with Client("tenant", route(started.address, started.protocol), [0], processes=3) as client:
         yield client
 
 
 def run(client: Client, offsets_s: np.ndarray, seconds: float, patience_s: float = 1.0):
-    """One window; returns what was seen at its end, and its result."""
+    """Run one window. Return its start, the observation at its end, and its result."""
     start_ns = time.monotonic_ns() + 50_000_000
     client.start(start_ns, offsets_s)
     return start_ns, *finish(client, start_ns + round(seconds * 1e9), patience_s)
@@ -107,7 +107,10 @@ def test_requests_are_sent_at_their_absolute_times(client):
 
 
 def test_a_slow_answer_does_not_delay_the_next_send(server, client):
-    """Open loop: at 100/s into a server that manages 20/s, all are sent, and latencies grow."""
+    """In this open loop, the client sends 100/s to a server that can serve 20/s.
+
+    It sends every request, and the latency grows.
+    """
     server.service_s = 0.05
     _, seen, result = run(client, np.arange(0, 0.5, 0.01), 0.5, patience_s=0.1)
     assert np.all(seen.requests.sent_ns > 0)
@@ -125,7 +128,7 @@ def test_stopping_waits_until_the_server_is_idle(server, client):
 
 
 def test_it_waits_for_what_timed_out_too(server, client):
-    """Nobody waits for these any more, but they stand before whatever comes next."""
+    """Requests that timed out still delay the next requests on the server."""
     server.service_s = 0.25
     _, _, result = run(client, np.zeros(16), 2.5, patience_s=0.1)
     assert result.requests.count(Status.TIMEOUT) >= 8 and result.idle
@@ -137,7 +140,7 @@ def test_it_waits_for_what_timed_out_too(server, client):
 def test_a_full_queue_that_refuses_the_question_is_asked_again(server, client):
     server.service_s = 5.0
     client.start(time.monotonic_ns(), np.zeros(1))
-    time.sleep(2.5)  # it has timed out
+    time.sleep(2.5)  # until the request has timed out
     server.service_s, server.fail = 0.005, "refused"
     threading.Timer(0.5, setattr, (server, "fail", "")).start()
     client.stop(0.1, idle_s=20.0)
@@ -151,7 +154,7 @@ def test_a_server_that_is_not_idle_in_time_is_not_called_so(server, client):
     time.sleep(2.5)
     client.stop(0.1, idle_s=0.3)
     assert not client.result().idle
-    while server.at_once:  # the next test has a server that is
+    while server.at_once:  # so that the next test has an idle server
         time.sleep(0.05)
 
 
@@ -212,11 +215,11 @@ def test_closed_loop_keeps_as_many_requests_in_flight_as_asked(server, request, 
     part = result.requests
     assert server.most_at_once == 4
     assert np.all(part.answered)
-    assert 40 < len(part) <= 104  # 5 ms each, one at a time
+    assert 40 < len(part) <= 104  # one request of 5 ms at a time
     assert np.array_equal(part.intended_ns, part.sent_ns)
     assert np.all(np.diff(part.intended_ns) >= 0)
     assert start_ns <= part.intended_ns[0] and part.intended_ns[-1] < start_ns + 0.5e9
-    # of the requests of one sender, each but the first four follows an answer
+    # with one sender, each request except the first four follows a response
     if which == "client":
         assert np.all(part.intended_ns[4:] >= np.sort(part.done_ns)[: len(part) - 4])
     assert 0 <= len(part) - len(seen.requests) <= 4
@@ -260,7 +263,7 @@ def test_several_processes_send_exactly_what_one_would(server, clients):
 
 
 def requests(*rows: tuple[float, float, Status]) -> Requests:
-    """Rows of sent, done (seconds) and status."""
+    """Return requests from rows of sent, done (seconds) and status."""
     sent, done, status = (np.array(column) for column in zip(*rows, strict=True))
     sent_ns, done_ns = ((times * 1e9).astype(np.int64) for times in (sent, done))
     return Requests(sent_ns, sent_ns, done_ns, status.astype(np.uint8))
@@ -271,14 +274,14 @@ def test_a_server_is_silent_while_it_owes_answers():
     pending, late = (1.5, 0, Status.PENDING), (1.5, 6.5, Status.TIMEOUT)
     later = (6.0, 0, Status.PENDING)
     cases = {
-        (answered,): 0,  # it owes nothing
-        (pending,): 8.5,  # since the request was sent
-        (answered, pending): 8,  # since the last answer
-        (refused, pending): 7,  # which an error is, too
-        (answered, later): 4,  # nothing was owed before that was sent
-        (answered, late, later): 8,  # a time-out is no answer
+        (answered,): 0,  # no response is due
+        (pending,): 8.5,  # since the send time of the request
+        (answered, pending): 8,  # since the last response
+        (refused, pending): 7,  # an error is also a response
+        (answered, later): 4,  # no response was due before this request
+        (answered, late, later): 8,  # a time-out is no response
         (late,): 8.5,
-        (answered, (1.5, 1.8, Status.TIMEOUT)): 0,  # it has answered after that
+        (answered, (1.5, 1.8, Status.TIMEOUT)): 0,  # the server has responded since
         (answered, (0, 0, Status.UNSENT)): 0,
     }
     for rows, expected in cases.items():

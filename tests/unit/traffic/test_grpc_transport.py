@@ -1,4 +1,4 @@
-"""Requests over gRPC against servers of grpcio that are small, busy, old, or gone."""
+"""Tests of requests over gRPC against grpcio servers that are small, busy, old or gone."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ from perseus.traffic.route import Route, inline
 from perseus.traffic.transport import RequestFailedError
 
 LARGE = np.arange(3 * 1000 * 1000, dtype=np.float32).reshape(1, 3, 1000, 1000)  # 12 MB
-HUGE = np.zeros((1, 3, 2000, 2000), np.float32)  # 48 MB, more than buffers of the system hold
+HUGE = np.zeros((1, 3, 2000, 2000), np.float32)  # 48 MB, more than the system's buffers
 SMALL = np.zeros((1, 3, 2, 2), np.float32)
 
 
 def echo(request: bytes, context: grpc.ServicerContext) -> bytes:
-    """The input as the output."""
+    """Return the input as the output."""
     asked = service_pb2.ModelInferRequest.FromString(request)
     answer = service_pb2.ModelInferResponse(model_name="tenant")
     answer.outputs.add(name="output", datatype="FP32", shape=asked.inputs[0].shape)
@@ -41,8 +41,10 @@ def echo(request: bytes, context: grpc.ServicerContext) -> bytes:
 
 @contextmanager
 def serving(answers=echo, port: int = 0, tls=None, **options: int) -> Iterator[str]:
-    """The address of a server with these options of gRPC; `tls` has the files of its key and its
-    certificate."""
+    """Yield the address of a server with these gRPC options.
+
+    `tls` contains the files of its key and its certificate.
+    """
     _, service, method = METHOD.split("/")
     handler = grpc.unary_unary_rpc_method_handler(answers)
     unlimited = {"max_receive_message_length": -1, "max_send_message_length": -1, "so_reuseport": 1}
@@ -74,7 +76,7 @@ def transport(
 
 
 class Answers:
-    """What became of requests, by their numbers; a fault where one was told of twice."""
+    """The results of requests by number. A second result of the same request is an error."""
 
     def __init__(self) -> None:
         self.told: list[tuple[int, Status]] = []
@@ -169,7 +171,7 @@ def test_a_server_that_takes_two_at_a_time_gets_the_others_later():
 
 
 def test_a_server_that_ends_connections_by_and_by_gets_new_ones():
-    """As those behind a proxy do: no request is lost."""
+    """A server behind a proxy ends connections like this. No request is lost."""
     asked, peers = Answers(), set()
 
     def seen(request, context):
@@ -202,7 +204,7 @@ def test_what_a_server_had_when_it_went_is_refused_and_the_next_server_is_asked(
     held.set()
     wait_for(lambda: not over.in_flight)
     assert asked.statuses == dict.fromkeys(range(5), Status.REFUSED)
-    for number in range(5, 15):  # at once, and not when somebody has tried to connect again
+    for number in range(5, 15):  # at once, without waiting for another attempt to connect
         start_s = time.monotonic()
         asked.send(over, number)
         wait_for(lambda: not over.in_flight)
@@ -224,7 +226,7 @@ def _answers(over: GrpcTransport) -> bool:
 
 
 def test_a_port_that_nobody_serves_any_more_refuses_at_once():
-    """As that of a server that was killed, while a child of it has its socket still."""
+    """For example, a server was killed, but its child still has the socket."""
     asked = Answers()
     with serving() as address:
         over = transport(address)
@@ -232,7 +234,7 @@ def test_a_port_that_nobody_serves_any_more_refuses_at_once():
         over.infer(0, 5.0)
     with socket.create_server(("127.0.0.1", int(address.rpartition(":")[2]))):
         wait_for(lambda: over._client._lost)
-        time.sleep(2 * http2_client.AGAIN_S)  # it is trying by now
+        time.sleep(2 * http2_client.AGAIN_S)  # now it is trying to connect
         for number in range(5):
             asked.send(over, number)
             wait_for(lambda: not over.in_flight, http2_client.CONNECT_S / 2)
@@ -241,7 +243,7 @@ def test_a_port_that_nobody_serves_any_more_refuses_at_once():
 
 
 def test_a_closed_loop_goes_on_when_its_server_is_lost_and_comes_again():
-    """What is sent by whoever is told of the loss goes whole to the next server."""
+    """A request that is sent from the callback of a lost request goes whole to the next server."""
     image = np.zeros((1, 3, 100, 100), np.float32)
     statuses: list[Status] = []
 
@@ -320,7 +322,7 @@ def test_answers_of_a_server_are_told_with_their_code_and_their_words():
 
 def test_a_server_of_something_else_is_said(monkeypatch):
     monkeypatch.setattr("perseus.traffic.grpc_transport.CONNECT_S", 0.1)
-    text = "the server sent a frame of 4740180 bytes"  # its first three bytes, as a length
+    text = "the server sent a frame of 4740180 bytes"  # the first three bytes, read as a length
     with socket.create_server(("127.0.0.1", 0)) as listening:
         address = f"127.0.0.1:{listening.getsockname()[1]}"
 
@@ -337,7 +339,7 @@ def test_a_server_of_something_else_is_said(monkeypatch):
 
 
 def test_a_buffer_of_the_system_that_is_full_is_written_on_later(monkeypatch):
-    """Whatever part of a request the system takes at a time, and however often it takes none."""
+    """The system may take any part of a request, or nothing, at each call."""
     sendmsg, turns = socket.socket.sendmsg, itertools.count()
 
     def little(self, buffers, *rest):
@@ -346,7 +348,7 @@ def test_a_buffer_of_the_system_that_is_full_is_written_on_later(monkeypatch):
         return sendmsg(self, [b"".join(buffers)[:1000]], *rest)
 
     monkeypatch.setattr(http2_client.socket.socket, "sendmsg", little, raising=False)
-    monkeypatch.setattr(http2_client, "LOOK_S", 60.0)  # nothing is written by chance
+    monkeypatch.setattr(http2_client, "LOOK_S", 60.0)  # no periodic check writes the rest
     monkeypatch.setattr(http2_client, "IDLE_S", 60.0)
     image, asked = np.arange(3 * 64 * 64, dtype=np.float32).reshape(1, 3, 64, 64), Answers()
     with serving() as address, transport(address, image) as over:
@@ -358,8 +360,10 @@ def test_a_buffer_of_the_system_that_is_full_is_written_on_later(monkeypatch):
 
 @contextmanager
 def greeting(then, port: int = 0) -> Iterator[str]:
-    """The address of a server whose windows are wide, and of which nothing else is known: `then`
-    does with a connection what it likes, before that is closed."""
+    """Yield the address of a server with large windows.
+
+    `then` uses the connection before it is closed.
+    """
     settings = bytes([0, 0, 6, 4, 0, 0, 0, 0, 0, 0, 4]) + (2**31 - 1).to_bytes(4, "big")
     window = bytes([0, 0, 4, 8, 0, 0, 0, 0, 0]) + (2**30).to_bytes(4, "big")
     with socket.create_server(("127.0.0.1", port)) as listening:
@@ -377,7 +381,7 @@ def greeting(then, port: int = 0) -> Iterator[str]:
 
 
 def test_what_the_system_does_not_take_at_once_goes_out_when_it_has_room(monkeypatch):
-    monkeypatch.setattr(http2_client, "LOOK_S", 60.0)  # nothing is written by chance
+    monkeypatch.setattr(http2_client, "LOOK_S", 60.0)  # no periodic check writes the rest
     monkeypatch.setattr(http2_client, "IDLE_S", 60.0)
     received: list[int] = []
 
@@ -391,7 +395,7 @@ def test_what_the_system_does_not_take_at_once_goes_out_when_it_has_room(monkeyp
     with greeting(read_later) as address:
         over = transport(address, HUGE)
         over.__enter__()
-        time.sleep(0.1)  # its thread waits by now
+        time.sleep(0.1)  # now its thread waits
         over.send(0, lambda *answer: None)
     wait_for(lambda: not over.in_flight)
     over.__exit__()
@@ -418,7 +422,7 @@ def test_what_was_on_its_way_to_a_server_that_is_lost_reaches_no_other():
     with greeting(read, port=int(address.rpartition(":")[2])):
         pass
     over.__exit__()
-    assert 0 < sum(received) < 1000  # the beginning of a connection alone
+    assert 0 < sum(received) < 1000  # only the beginning of a connection
 
 
 @pytest.mark.parametrize(

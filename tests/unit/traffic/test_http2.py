@@ -1,4 +1,4 @@
-"""HTTP/2 against a server that is played by hand: frames that it would send go in."""
+"""Tests of HTTP/2 with a simulated server: the test passes the server's frames to the client."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def answer(number: int, body: bytes = b"yes") -> bytes:
 
 
 def frames(sent: list) -> list[Frame]:
-    """What was handed out to be sent, after the preface."""
+    """Return the frames that the client sent after the preface."""
     data, found = b"".join(sent).removeprefix(http2.PREFACE), []
     while data:
         length = int.from_bytes(data[:3], "big")
@@ -81,7 +81,7 @@ def with_requests(connection: Http2, *bodies: bytes) -> list[Stream]:
     return streams
 
 
-# What is sent
+# Sent frames
 
 
 def test_a_connection_begins_with_the_preface_settings_and_the_largest_window():
@@ -113,7 +113,7 @@ def test_a_request_is_its_header_fields_and_its_body():
 
 
 def test_no_table_remembers_header_fields():
-    """Else a secret would be in the server's table, and blocks could not be sent again."""
+    """Otherwise, the server's table would contain a secret, and blocks could not be sent again."""
     block = header_block([("authorization", "secret")])
     assert block == header_block([("authorization", "secret")])
     decoder = Decoder()
@@ -128,7 +128,8 @@ def test_a_body_goes_out_in_frames_as_the_windows_let_it():
     data = sent(connection, http2.DATA)
     assert [len(each.payload) for each in data] == [16_384] * 3 + [16_383]
     assert not any(each.flags for each in data)
-    connection.receive(window(20_000))  # of the connection; that of the stream is closed
+    # the window of the connection; the window of the stream stays closed
+    connection.receive(window(20_000))
     assert connection.to_send() == []
     connection.receive(window(10_000, number=1))
     connection.receive(window(90_000, number=1))
@@ -153,7 +154,7 @@ def test_settings_change_the_windows_of_streams_that_are_open():
     connection.receive(window(2**20))
     with_requests(connection, bytes(100))
     assert [len(each.payload) for each in sent(connection, http2.DATA)] == [10]
-    connection.receive(settings(INITIAL_WINDOW_SIZE=4))  # below what is used
+    connection.receive(settings(INITIAL_WINDOW_SIZE=4))  # less than the used part
     assert sent(connection, http2.DATA) == []
     connection.receive(window(6, number=1))
     assert sent(connection, http2.DATA) == []
@@ -177,7 +178,7 @@ def test_more_streams_than_the_server_takes_wait():
     assert [(each.number, each.payload) for each in sent(connection, http2.DATA)] == [(5, b"c")]
 
 
-# What is received
+# Received frames
 
 
 @pytest.mark.parametrize("cut", [1, 2, 7, 9, 10, 1000])
@@ -249,7 +250,7 @@ def test_the_server_s_window_is_opened_again(monkeypatch):
     ]
 
 
-# What ends before its end
+# Early ends
 
 
 def test_a_request_that_nobody_wants_any_more_is_reset():

@@ -1,4 +1,4 @@
-"""What a request over HTTP says, and what an answer makes of it."""
+"""Tests of the contents of a request over HTTP, and of the result of a response."""
 
 from __future__ import annotations
 
@@ -38,10 +38,10 @@ def test_what_a_server_does_not_take_is_refused(code, status):
     [
         ({HEADER_LENGTH: "3"}, b'{"}....', Status.OK),
         ({HEADER_LENGTH: "3"}, b'{"}', Status.OK),
-        ({HEADER_LENGTH: "3"}, b'{"', Status.ERROR),  # the connection ended before
+        ({HEADER_LENGTH: "3"}, b'{"', Status.ERROR),  # the connection ended early
         ({HEADER_LENGTH: "0"}, b"....", Status.ERROR),
         ({HEADER_LENGTH: "-1"}, b"{....", Status.ERROR),
-        ({}, b'{"outputs": []}', Status.OK),  # of no bytes in all
+        ({}, b'{"outputs": []}', Status.OK),  # with zero bytes of tensors
         ({}, b"", Status.ERROR),
         ({}, b"<html>We are back soon</html>", Status.ERROR),
     ],
@@ -61,7 +61,7 @@ def test_a_shape_that_cannot_be_is_refused(shape):
 
 
 def test_no_server_is_asked_to_compress_its_answers():
-    """Triton would do so on the cores that serve."""
+    """Triton would compress the responses on the cores of the server."""
     server = FakeHttpServer()
     try:
         with connect(route(server.address, "http")) as transport:

@@ -1,4 +1,7 @@
-"""A client or a server that is not there: nothing is timed, so that other tests may run beside."""
+"""Tests of missing clients and servers.
+
+The tests measure no times, so other tests may run beside them.
+"""
 
 from __future__ import annotations
 
@@ -47,7 +50,7 @@ def test_a_client_that_dies_is_noticed_at_once(server):
 
 
 def test_a_client_that_did_not_answer_in_time_is_lost_for_good(server, monkeypatch):
-    """Its late answer would be taken for that to the next question."""
+    """Otherwise, the late response would count as the response to the next question."""
     with client_of(server) as client:
         (process,) = client._processes
         monkeypatch.setattr("perseus.traffic.client.ANSWER_S", 0.2)
@@ -62,7 +65,7 @@ def test_a_client_that_did_not_answer_in_time_is_lost_for_good(server, monkeypat
 
 
 def test_a_signal_to_every_process_of_a_job_does_not_end_a_client(server):
-    """Its job gets it too, and decides."""
+    """The job of the client also gets the signal, and decides."""
     with client_of(server) as client:
         (process,) = client._processes
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
@@ -97,7 +100,7 @@ def test_a_server_that_cannot_be_reached_is_said(protocol):
 
 
 def test_senders_find_their_modules_where_this_process_was_told_to_look(monkeypatch):
-    """Ours come first, whatever else has their names."""
+    """The folders of Perseus come first, so that no other module of the same name is loaded."""
     monkeypatch.setenv("PYTHONPATH", "/a/site:/another")
     ours = str(Path(client_module.__file__).parents[2])
     assert client_module._module_folders() == [ours, "/a/site", "/another"]

@@ -1,4 +1,4 @@
-"""A closed loop backs off from a queue that refuses, and refusals alone do not fail a window."""
+"""Tests that a closed loop backs off from a full queue, and refusals alone fail no window."""
 
 from __future__ import annotations
 
@@ -15,7 +15,10 @@ from perseus.traffic.requests import Status
 
 
 class FullQueue:
-    """A transport whose server works on one request at a time and lets `most` wait or run."""
+    """A transport whose server serves one request at a time.
+
+    At most `most` requests wait or run.
+    """
 
     def __init__(self, most: int, service_s: float = 0.01) -> None:
         self._most, self._service_s = most, service_s
@@ -70,9 +73,9 @@ OK, REFUSED, ERROR, PENDING = Status.OK, Status.REFUSED, Status.ERROR, Status.PE
     ("status", "expected"),
     [
         ([OK] * 10, 0),
-        ([REFUSED] * 9 + [OK], 0),  # three times the load that a queue of 2 lets in
+        ([REFUSED] * 9 + [OK], 0),  # three times the load that a queue of 2 accepts
         ([OK] * 2 + [REFUSED] * 900, 0),  # Triton's queue stalls
-        ([PENDING] * 2 + [REFUSED] * 9, 9),  # nothing is answered
+        ([PENDING] * 2 + [REFUSED] * 9, 9),  # no request is answered
         ([REFUSED] * 10, 10),
         ([OK, ERROR, ERROR], 2),
         ([OK, ERROR, ERROR, OK], 0),

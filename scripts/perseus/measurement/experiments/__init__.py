@@ -28,10 +28,10 @@ class Experiment(Protocol):
         """
 
     def empty_record(self, cell: CellUnderTest) -> Mapping[str, Any]:
-        """Return the keys of record.json that the experiment writes for a cell without a server."""
+        """Return the keys that the experiment adds to record.json if no server ran for the cell."""
 
     def load_s(self, task: MeasureTask) -> tuple[float, float]:
-        """Return the usual and the longest time in seconds for which the cell offers load."""
+        """Return the usual and the longest time in seconds for which the client offers load."""
 
 
 def procedure(kind: str) -> Experiment:

@@ -1,8 +1,8 @@
 """Run the experiment `aa`: measure the same saturation throughput repeatedly on restarted servers
 (A/A test).
 
-A closed loop keeps the server busy, so the throughput does not depend on random arrivals. The host
-causes the differences between windows and between servers.
+A closed loop keeps the server busy, so the throughput does not depend on random arrivals. Therefore
+any difference between windows or between servers comes from the host.
 """
 
 from __future__ import annotations
@@ -56,14 +56,15 @@ def measure(cell: CellUnderTest) -> Findings:
 
 
 def empty_record(cell: CellUnderTest) -> Mapping[str, Any]:
-    """Return the experiment's part of record.json for a cell without a server: no throughputs."""
+    """For a cell for which no server ran, return the experiment's part of record.json, without
+    throughputs."""
     return {"capacities_rps": []}
 
 
 def load_s(task: MeasureTask) -> tuple[float, float]:
-    """Return the usual and the longest time in seconds for which the cell offers load.
+    """Return the usual and the longest time in seconds for which the client offers load.
 
-    All windows have equal length. The longest time assumes that each window needs all attempts.
+    All windows have equal length. In the longest time, each window needs all attempts.
     """
     run = cast(Run, task.run)
     windows = run.restarts * (run.windows + 1)
@@ -72,7 +73,8 @@ def load_s(task: MeasureTask) -> tuple[float, float]:
 
 
 def of_one_server(cell: CellUnderTest, system: LiveSystem, run: Run, servers_left: int) -> Rates:
-    """Return the responses per second of all tenants together in each window except the first.
+    """Return the responses per second of all tenants together, for each window on one server except
+    the first window.
 
     Raises InvalidWindowError. Raises ServerError if the server dies.
     """
@@ -98,4 +100,4 @@ def one_window(cell: CellUnderTest, system: LiveSystem, run: Run, windows_left: 
 
 
 def rates_text(rates_rps: Rates) -> str:
-    return ", ".join(f"{rate:.1f}" for rate in rates_rps) + " answers/s"
+    return ", ".join(f"{rate:.1f}" for rate in rates_rps) + " responses/s"

@@ -1,8 +1,8 @@
 """Run the experiment `catalogue`: measure a model in a short time (docs/explanation/catalogue.md).
 
-The experiment measures the service times on a saturated server. The simulation of a queue with
-these service times shows the largest rate within an SLA. Finally, the experiment certifies a lower
-rate in a window with the arrivals of the study.
+The experiment measures the service times on a saturated server. The simulation of a queue with the
+measured service times shows the largest rate within an SLA. Finally, the experiment certifies a
+lower rate in a window with the arrivals of the study.
 """
 
 from __future__ import annotations
@@ -42,15 +42,15 @@ from perseus.study.sla import Sla
 from perseus.study.tasks.measure import MeasureTask
 
 FULL, WITHIN = "full", "within"
-"""Phases of the windows: a saturated server, and a load within an SLA."""
+"""Phases of windows: a closed loop on a saturated server, and an open loop within an SLA."""
 
 CERTIFY_AT: Final = (0.8, 0.6)
 """Rates to certify, as shares of a limit. The experiment tries the rates in this order until a
 window passes."""
 
 REQUESTS: Final = 300
-"""Number of requests that a window should count. Requests count for at least SHORTEST_S and at most
-LONGEST_S seconds, even if this changes their number."""
+"""Number of requests that should count in a window. The counted part of a window takes at least
+SHORTEST_S and at most LONGEST_S seconds, even if more or fewer requests then count."""
 SHORTEST_S, LONGEST_S = 3.0, 8.0
 MAX_COUNTED_S: Final = 20.0
 """Longest time in seconds in which the requests of a certification window count. Without this
@@ -119,17 +119,17 @@ def measure(cell: CellUnderTest) -> Findings:
 
 
 def empty_record(cell: CellUnderTest) -> Mapping[str, Any]:
-    """Return the experiment's part of record.json for a cell without a server: no rates or
-    limits."""
+    """For a cell for which no server ran, return the experiment's part of record.json, without
+    rates and limits."""
     full = dict.fromkeys(("full_rps", "full_low_rps", "full_high_rps"))
     return {"in_process_ms": None, "in_process_error": "", **full, "limits": []}
 
 
 def load_s(task: MeasureTask) -> tuple[float, float]:
-    """Return the usual and the longest time in seconds for which the cell offers load.
+    """Return the usual and the longest time in seconds for which the client offers load.
 
-    The usual time follows from the number of operations of the model. The longest time assumes that
-    all windows have their maximum length.
+    The usual time follows from the number of operations of the model. In the longest time, all
+    windows have their maximum length.
     """
     run, (tenant, *_) = cast(Run, task.run), task.tenants
     known = default_weights().get(tenant.model)
@@ -144,7 +144,7 @@ def load_s(task: MeasureTask) -> tuple[float, float]:
 
 
 def _counted_s(rate_rps: float) -> float:
-    """Return the time in seconds during which a window at this rate counts requests."""
+    """Return the time in seconds during which a window at the rate `rate_rps` counts requests."""
     return float(np.clip(REQUESTS / rate_rps, SHORTEST_S, LONGEST_S))
 
 
@@ -153,16 +153,17 @@ def _settle_s(sla: Sla) -> float:
 
 
 def _certifying_s(sla: Sla, rate_rps: float) -> float:
-    """Return the time in seconds during which a window must count requests to certify this rate.
+    """Return the time in seconds during which a window must count requests to certify the rate
+    `rate_rps`.
 
-    If this time exceeds MAX_COUNTED_S, the experiment does not certify the rate.
+    If the returned time exceeds MAX_COUNTED_S, the experiment does not certify the rate.
     """
     return max(_counted_s(rate_rps), 1.2 * fewest_requests(sla.allowed) / rate_rps)
 
 
 def _usual_s(sla: Sla, unloaded_s: float) -> float:
-    """Return the usual time in seconds for which a model with this inference time gets load to
-    certify a rate for one SLA."""
+    """Return how long the client usually offers load to certify a rate for one SLA, in seconds.
+    `unloaded_s` is the inference time of the model."""
     counted_s = _certifying_s(sla, 0.6 / unloaded_s)
     if 1000 * unloaded_s > sla.latency_ms or counted_s > MAX_COUNTED_S:
         return 0.0
@@ -191,7 +192,8 @@ def slas(task: MeasureTask, unloaded_ms: float) -> Iterator[tuple[str, Sla]]:
 def full_server(
     cell: CellUnderTest, system: LiveSystem, unloaded_ms: float
 ) -> tuple[Floats, tuple[float, float, float]]:
-    """Return the service times of a saturated server in seconds, shape (n,), and its throughput
+    """Return the service times and the throughput of a saturated server. The service times are the
+    times between consecutive responses in seconds, shape (n,). The throughput is in requests/s,
     with a 95 % interval: (value, low, high).
 
     Raises InvalidWindowError and ServerError.

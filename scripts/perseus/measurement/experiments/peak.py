@@ -13,8 +13,8 @@ from perseus.study.experiments.peak import Run
 from perseus.study.tasks.measure import MeasureTask
 
 SLOW_RPS = 50
-"""Rate in requests/s from which the function `load_s` computes the time of load. At this rate, no
-window ends early, and windows for an SLA at p95 have their usual length."""
+"""The function `load_s` assumes that each tenant has this rate in requests/s. At this rate, no
+window ends early, and the windows for an SLA at p95 have their usual length."""
 
 
 def measure(cell: CellUnderTest) -> Findings:
@@ -23,13 +23,14 @@ def measure(cell: CellUnderTest) -> Findings:
 
 
 def empty_record(cell: CellUnderTest) -> dict[str, Any]:
-    """Return the experiment's part of record.json for a cell without a server: no peak."""
+    """For a cell for which no server ran, return the experiment's part of record.json, without a
+    peak."""
     return without_peak(wanted_peak(cell, cast(Run, cell.task.run)), cell.task.tenant_names)
 
 
 def load_s(task: MeasureTask) -> tuple[float, float]:
-    """Return the usual and the longest time in seconds for which a slow model gets load. With fast
-    models, the windows are shorter."""
+    """Return the usual and the longest time in seconds for which the client offers load to a slow
+    model. The windows of a faster model are shorter."""
     slow_rps = [SLOW_RPS] * len(task.tenants)
     sizes = task.search, task.slas, slow_rps
     return expected_s(*sizes), longest_s(*sizes)

@@ -1,8 +1,8 @@
-"""Run the experiment `replay`: offer bursty or recorded arrivals for minutes at fixed rates.
+"""Run the experiment `replay`: offer bursty or recorded arrivals for minutes at fixed mean rates.
 
 The experiment sends the same arrivals to the same server twice: to all tenants together, and to
-each tenant alone. Therefore any difference between the latencies of a tenant is an effect of the
-other tenants (docs/explanation/replay.md).
+each tenant alone. If the latency of a tenant differs between the two cases, the other tenants are
+the cause (docs/explanation/replay.md).
 """
 
 from __future__ import annotations
@@ -107,13 +107,14 @@ def measure(cell: CellUnderTest) -> Findings:
 
 
 def empty_record(cell: CellUnderTest) -> Mapping[str, Any]:
-    """Return the experiment's part of record.json for a cell without a server: no windows."""
+    """For a cell for which no server ran, return the experiment's part of record.json, without
+    windows."""
     return {"offered": []}
 
 
 def load_s(task: MeasureTask) -> tuple[float, float]:
-    """Return the usual and the longest time in seconds that the warm-up and all phases take. The
-    longest time assumes that each phase needs all attempts."""
+    """Return the usual and the longest time in seconds that the warm-up and all phases take. In the
+    longest time, each phase needs all attempts."""
     run = cast(Run, task.run)
     warm_s, window_s = loop_s(task.search, task.slas), run.duration_s + grace_s(task.slas)
     windows = len(run.phases(len(task.tenants)))
@@ -124,8 +125,7 @@ def load_s(task: MeasureTask) -> tuple[float, float]:
 def each_phase(
     cell: CellUnderTest, system: LiveSystem, run: Run, drawn: Sequence[Schedule]
 ) -> Iterator[list[Offered]]:
-    """Warm the server up, and then yield the results of each phase, with one result for each tenant
-    with load.
+    """Warm the server up. Then, for each phase, yield the results of all tenants with load.
 
     The phases are in random order, so that a slow change of the server's speed does not look like a
     difference between phases. Raises ServerError if the server dies.
@@ -222,7 +222,7 @@ def tenant_result(
 
 
 def offered_outcome(offered: Sequence[Offered]) -> tuple[Outcome, str]:
-    """Return the outcome of the cell. With an invalid window, the cell fails. A missed SLA is a
-    valid result."""
+    """Return the outcome of the cell, and the reason. If a window is invalid, the cell fails. A
+    missed SLA is a valid result."""
     ends = ((each.verdict.outcome, each.reason) for each in offered)
     return next((end for end in ends if end[0] is not Outcome.OK), (Outcome.OK, ""))

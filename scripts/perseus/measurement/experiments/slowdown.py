@@ -35,7 +35,7 @@ from perseus.study.tasks.measure import MeasureTask
 
 PHASE: Final = "slowdown"
 SLOW_RPS: Final = 50.0
-"""Rate in requests/s from which the function `load_s` computes the time of load. At this rate, no
+"""The function `load_s` assumes that each tenant has this rate in requests/s. At this rate, no
 window ends early, and no window is longer than usual."""
 
 OnWindow = Callable[[Window, float], None]
@@ -74,7 +74,7 @@ class Step:
 
 
 def measure(cell: CellUnderTest) -> Findings:
-    """Measure all pairs of tenants, round after round."""
+    """In each round, measure each tenant alone and all pairs of tenants."""
     task = cell.task
     dedicated = DedicatedPeaks.read(cell.inputs.dedicated_records)
     if blocked := dedicated.why_blocked(task.tenant_names):
@@ -110,15 +110,15 @@ def measure(cell: CellUnderTest) -> Findings:
 
 
 def empty_record(cell: CellUnderTest) -> Mapping[str, Any]:
-    """Return the experiment's part of record.json for a cell without a server: no rates or
-    steps."""
+    """For a cell for which no server ran, return the experiment's part of record.json, without
+    rates and steps."""
     names = cell.task.tenant_names
     return {"rates_rps": dict.fromkeys(names, np.nan), "dedicated_rps": {}, "steps": []}
 
 
 def load_s(task: MeasureTask) -> tuple[float, float]:
-    """Return the usual and the longest time in seconds that the windows of all rounds take. The
-    longest time assumes that each window needs all attempts."""
+    """Return the usual and the longest time in seconds that the windows of all rounds take. In the
+    longest time, each window needs all attempts."""
     run = cast(Run, task.run)
     rates_rps = [SLOW_RPS if run.rate_rps is None else run.rate_rps] * len(task.tenants)
     steps = run.rounds * len(all_pairs(len(task.tenants), np.random.default_rng(0)))
@@ -168,7 +168,8 @@ def one_step(
 ) -> Step:
     """Run one window of a round. The function repeats an invalid window.
 
-    Length and verdict of the window follow the rules for phase `alone` at the end of a search.
+    The length and the verdict of the window follow the rules for windows of the phase `alone` in a
+    search.
     """
     loaded = {name: i for i, name in enumerate(task.tenant_names) if rates_rps[i] > 0}
     elapsed_s = window_s(Phase.ALONE, task.search, task.slas, rates_rps)

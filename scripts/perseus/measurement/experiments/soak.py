@@ -63,14 +63,14 @@ def measure(cell: CellUnderTest) -> Findings:
 
 
 def empty_record(cell: CellUnderTest) -> Mapping[str, Any]:
-    """Return the experiment's part of record.json for a cell without a server: no rates or
-    readings."""
+    """For a cell for which no server ran, return the experiment's part of record.json, without
+    rates and readings."""
     return {"rates_rps": dict.fromkeys(cell.task.tenant_names, math.nan), "readings": []}
 
 
 def load_s(task: MeasureTask) -> tuple[float, float]:
-    """Return the usual and the longest time in seconds for which the cell offers load. The two
-    times are equal, because the experiment repeats no window."""
+    """Return the usual and the longest time in seconds for which the client offers load. The usual
+    and the longest time are equal, because the experiment repeats no window."""
     seconds = windows_of(task) * open_loop_s(task, cast(Run, task.run).window_s)
     return seconds, seconds
 
@@ -113,7 +113,7 @@ def soak(cell: CellUnderTest, server: ServerUnderTest, rates_rps: Sequence[float
 def reading(server: RunningServer) -> dict[str, Any]:
     """Return the memory and the number of open files of the server's processes.
 
-    Both values are None if the server is on another host or has ended.
+    If the server is on another host or has ended, memory and number of open files are None.
     """
     table = process_table()
     pids = tree(table, server.pid) if server.pid is not None else set()
@@ -130,9 +130,9 @@ def invalid_causes(window: Window) -> list[Invalid]:
 
 
 def outcome_of_death(error: ServerError, lived_s: float) -> tuple[Outcome, str]:
-    """Return the outcome of a soak test in which the server ended. After at least one complete
-    window, the end of the server is a result of the test. Before the end of the first window, the
-    test has failed."""
+    """Return the outcome of a soak test in which the server ended. If the server ended during the
+    first window, the test has failed. If the server ended later, the outcome `infeasible` is a
+    result of the test."""
     if lived_s == 0:
         return Outcome.FAILED, str(error)
     return Outcome.INFEASIBLE, f"{error}, after {lived_s / 3600:.2g} h of load"

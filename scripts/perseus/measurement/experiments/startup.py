@@ -51,10 +51,10 @@ class Start:
     """One start of a server. Each dictionary contains one value per tenant.
 
     `page_cache` is the requested state of the page cache. `resident_share` is the share (0..1) of
-    the model files that the page cache holds. `ready_s` is the time until the server is ready.
-    `load_s` contains the times to load the models, for tenants whose load time is in the server's
-    log. `first_inference_ms` is the latency of the first request, and `steady_inference_ms` the
-    median latency of later single requests.
+    the model files that the page cache holds. `ready_s` is the time in seconds from the start of
+    the server until the server is ready. `load_s` contains the times to load the models, for
+    tenants whose load time is in the server's log. `first_inference_ms` is the latency of the first
+    request, and `steady_inference_ms` the median latency of later single requests.
     """
 
     page_cache: str
@@ -83,7 +83,8 @@ def measure(cell: CellUnderTest) -> Findings:
 
 
 def empty_record(cell: CellUnderTest) -> Mapping[str, Any]:
-    """Return the experiment's part of record.json for a cell without a server: no starts."""
+    """For a cell for which no server ran, return the experiment's part of record.json, without
+    starts."""
     return {"starts": []}
 
 
@@ -115,9 +116,9 @@ def one_start(cell: CellUnderTest, page_cache: str) -> Start:
 
 
 def loads_s(server_log: Path) -> dict[str, float]:
-    """Return the time in seconds to load the models of each tenant, from Triton's log.
+    """Read from Triton's log how long it took to load the models of each tenant, in seconds.
 
-    The result is empty if the log is on another host.
+    Return an empty dictionary if the log is on another host.
     """
     begun, loaded = dict[str, timedelta](), dict[str, float]()
     for line in server_log.read_text(errors="replace").splitlines():

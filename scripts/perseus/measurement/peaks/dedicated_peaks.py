@@ -43,7 +43,7 @@ def read_records(kind: type[R], paths: Iterable[Path]) -> Iterator[R]:
 
 
 class DedicatedRecord(SearchRecord):
-    """The record of a cell with one tenant. Its load factors are rates of the tenant in
+    """The record of a cell with one tenant. Load factors in this record are rates of the tenant in
     requests/s."""
 
     @property

@@ -42,7 +42,7 @@ def peak_record(
 
 
 def without_peak(wanted: WantedPeak, names: Sequence[str]) -> dict[str, Any]:
-    """Return the keys of record.json that describe a peak, for a cell without a server."""
+    """Return the keys of record.json that state a peak, for a cell for which no server ran."""
     unknown_ms = dict.fromkeys(names, np.nan)
     line, _ = load_line(wanted.run, names, wanted.dedicated_rps, unknown_ms)
     return peak_record(wanted, names, no_peak(Outcome.FAILED, ""), line)

@@ -37,8 +37,8 @@ from perseus.traffic.arrivals import Arrivals
 def predicted_peak(
     cell: CellUnderTest, weights: tuple[int, ...], within_percent: float | None
 ) -> Peak | None:
-    """Return the predicted limit of the mix with these weights (relative rates); None if Perseus
-    must measure the mix.
+    """Return the predicted limit of the mix with the weights `weights` (relative rates); None if
+    Perseus must measure the mix.
 
     Perseus must measure the mix in three cases: a dedicated peak is unknown, earlier cells measured
     too few mixes, or the best prediction model is not accurate enough. The error of an accurate
@@ -86,12 +86,10 @@ def _is_enough(found: Accuracy, within_percent: float | None) -> bool:
 
 
 def _how_far_off(found: Accuracy, within_percent: float | None) -> str:
-    asked = (
-        "as exactly as a measurement" if within_percent is None else f"within {within_percent:g}%"
-    )
+    asked = "that of a measurement" if within_percent is None else f"{within_percent:g}%"
     return (
-        f"prediction model {found.step} predicts the peak within {found.half_width:.0%}, not"
-        f" {asked}"
+        f"the error of prediction model {found.step} is up to {found.half_width:.0%}, and"
+        f" Perseus accepts at most {asked}"
     )
 
 
@@ -140,7 +138,8 @@ class EarlierMix:
 def _mixes(
     cell: CellUnderTest, solos: Mapping[str, Solo], process: Arrivals
 ) -> Iterator[EarlierMix]:
-    """Yield the earlier mixes of the scenario, and the mixes of copies of one model.
+    """Yield the mixes of the scenario that earlier cells have measured, and the measured mixes of
+    copies of one model.
 
     The function leaves out mixes with an unknown dedicated peak.
     """

@@ -20,7 +20,8 @@ from perseus.serving.failures import ServerError
 
 
 def searched_peak(cell: CellUnderTest, wanted: WantedPeak) -> Findings:
-    """Search for the limit of the load line on a fresh server, and return the findings of the cell.
+    """Search along the load line for the limit of a fresh server, and return the findings of the
+    cell.
 
     Raises BlockedError before the start of a server if a needed dedicated peak is unknown. Raises
     ServerError if the server does not start, and VerificationError if the server sends wrong

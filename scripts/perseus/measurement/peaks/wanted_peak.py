@@ -13,7 +13,7 @@ from perseus.study.experiments.peak import Run
 
 @dataclass(frozen=True)
 class WantedPeak:
-    """The load line on which a cell searches for the limit.
+    """The load line along which Perseus searches for the limit of the server.
 
     If the load line belongs to a mix, `run` contains the weights of the mix. `dedicated_rps`
     contains the dedicated peaks on which the load line depends, by tenant in requests/s, NaN if

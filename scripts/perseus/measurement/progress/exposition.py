@@ -26,7 +26,7 @@ def metrics(cells: Sequence[Progress]) -> Iterator[Metric]:
 
 
 def targets(cells: Sequence[Progress]) -> list[dict[str, Any]]:
-    """Return the servers of these cells in the format of Prometheus's HTTP discovery."""
+    """Return the servers of the cells `cells` in the format of Prometheus's HTTP discovery."""
     return [
         {
             "targets": [parts.netloc],

@@ -187,5 +187,4 @@ def _number(value: float | None) -> str:
 
 
 def _numbers(values: Sequence[float]) -> str:
-    """Return the dedicated peaks of all repeats as one text."""
     return ", ".join(f"{value:.1f}" for value in values) or UNKNOWN

@@ -118,7 +118,6 @@ def _of_tenant(
 def _offered_rps(
     tenant: MeasuredTenant, rows: Sequence[Mapping[str, Any]], verdict: Verdict
 ) -> list[float]:
-    """Return the offered rates of a tenant's windows with this verdict."""
     return [
         float(row["offered_rps"])
         for row in rows

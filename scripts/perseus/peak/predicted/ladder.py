@@ -24,16 +24,17 @@ from perseus.peak.virtual_queue import VirtualQueue
 from perseus.traffic.arrivals import Arrivals
 
 REQUESTS = 20_000
-"""Number of requests in a long run of the virtual queue. With this number, the limit of the queue
-varies by about 1 %, less than the error of a measurement."""
+"""Number of requests in a long run of the virtual queue. With this number, the sampling error of
+the simulated limit is about 1 %, less than the error of a measurement."""
 
 
 COARSE = Precision(requests=10_000, of_each=1_000, most=40_000, halvings=8)
-"""Precision of the simulation of processor sharing, which finds the limit to 1 %."""
+"""Precision of the simulation of processor sharing. With this precision, the error of the simulated
+limit is at most 1 %."""
 
 OF_EACH = 50
-"""Least number of requests of each tenant in a run. With fewer requests, the share of late requests
-is too uncertain."""
+"""A simulation needs at least this number of requests of each tenant. With fewer requests, the
+share of late requests is too uncertain."""
 
 
 class LadderStep(StrEnum):
@@ -88,7 +89,8 @@ class Shared:
 
     @property
     def rates_rps(self) -> tuple[float, ...]:
-        """Return the rates at load factor 1, where the sharing ratio is 1."""
+        """Return the rate of each tenant in requests/s at load factor 1, where the sharing ratio is
+        1."""
         pairs = zip(self.shares, self.solos, strict=True)
         return tuple(share * solo.peak_rps for share, solo in pairs)
 
@@ -99,15 +101,16 @@ class Shared:
 
     @cached_property
     def of_queue(self) -> float:
-        """Return the sharing ratio at which a first-come first-served queue first misses an SLA."""
+        """Return the sharing ratio above which a first-come first-served queue misses an SLA."""
         return self.of_slowed_queue(np.ones(len(self.solos)))
 
     def of_slowed_queue(self, slowdowns: Floats) -> float:
-        """Return the sharing ratio at which a first-come first-served queue with longer service
-        times first misses an SLA.
+        """Return the sharing ratio above which a first-come first-served queue with longer service
+        times misses an SLA.
 
         The factors in `slowdowns`, shape (tenants,), multiply the service times. The result is NaN
-        if a factor or a service time is unknown, or if a tenant has too few requests.
+        if a factor or a service time is unknown, or if a tenant's share of the requests is too
+        small (OF_EACH).
         """
         if not (self._can_be_simulated and np.all(np.isfinite(slowdowns))):
             return np.nan
@@ -118,8 +121,7 @@ class Shared:
 
     @cached_property
     def _slowed(self) -> dict[tuple[float, ...], float]:
-        """Return a cache of simulated limits, because several prediction models need the same
-        limits."""
+        """Cache of the simulated limits, since several prediction models need the same limits."""
         return {}
 
     @property
@@ -141,7 +143,7 @@ class Shared:
 
     @cached_property
     def of_processor(self) -> float:
-        """Return the sharing ratio at which a server with processor sharing first misses an SLA."""
+        """Return the sharing ratio above which a server with processor sharing misses an SLA."""
         if self.arrivals is None or not self._can_be_simulated:
             return np.nan
         return limit_scale(
@@ -155,12 +157,11 @@ class Shared:
 
     @property
     def after_others(self) -> Floats:
-        """Return, for each tenant, the share of its data that other tenants evict from the caches
-        between two of its requests; shape (tenants,).
+        """Return, for each tenant, the share of its data that other tenants evict from the
+        processor's caches between two requests of this tenant; shape (tenants,).
 
         The share is the mean over the requests of the tenant, and at most 1. The share is 1 if each
-        request follows a request of another tenant, and the other tenant uses at least as much
-        memory.
+        request of the tenant follows a request of another tenant that uses at least as much memory.
         """
         rates = np.array(self.rates_rps)
         memory = np.array([solo.memory_bytes for solo in self.solos])
@@ -175,8 +176,8 @@ class Shared:
 class Known:
     """A mix with a measured sharing ratio.
 
-    `noise` is the standard deviation of log(ratio), which follows from the interval of the ratio,
-    and is 0 for an exact ratio.
+    `noise` is the standard deviation of log(ratio), computed from the interval of the ratio; 0 for
+    an exact ratio.
     """
 
     shared: Shared
@@ -206,17 +207,19 @@ def _of_queue(shared: Shared, known: Sequence[Known]) -> float:
 
 
 def _of_memory(shared: Shared, known: Sequence[Known]) -> float:
-    """Return the limit of a queue in which a tenant has longer service times after another tenant
-    has evicted its data from the caches.
+    """Return the limit of a queue in which a request takes longer if other tenants have evicted its
+    tenant's data from the caches.
 
-    Measured mixes of copies of one model show how much longer the service times become.
+    Measured mixes whose tenants are copies of one model show by what factor such evictions increase
+    the service times.
     """
     return shared.of_slowed_queue(1 + _beside_copies(shared, known) * shared.after_others)
 
 
 def _of_processor(shared: Shared, known: Sequence[Known]) -> float:
-    """Return the simulated limit under processor sharing, multiplied by the median of measured /
-    simulated limit over other mixes."""
+    """Return the simulated limit of the mix under processor sharing, multiplied by a correction.
+    The correction is the median of (measured limit / simulated limit) over the other measured mixes
+    of different models."""
     parts = [
         each.ratio / each.shared.of_processor for each in known if not each.shared.is_of_copies
     ]
@@ -225,12 +228,13 @@ def _of_processor(shared: Shared, known: Sequence[Known]) -> float:
 
 
 def _beside_copies(shared: Shared, known: Sequence[Known]) -> Floats:
-    """Return the relative increase of the service times of each tenant after a request of another
-    copy of its model; shape (tenants,).
+    """Assume that another copy of a tenant's model has sent the previous request. Return, for each
+    tenant, the relative increase of its service times in this case; shape (tenants,).
 
-    The increase is computed from a measured mix of copies. The increase is 0 if the copies share
-    the server better than the simulated queue predicts. For a model without a measured mix of
-    copies, the function uses the mean increase of the other models; NaN without any mix of copies.
+    The increase is computed from measured mixes whose tenants are copies of the same model. The
+    increase is 0 if the measured sharing ratio of the copies is larger than the sharing ratio of
+    the simulated queue. If no mix of copies of a model was measured, the function uses the mean
+    increase of the other models. If no mix of copies of any model was measured, the result is NaN.
     """
     excess: dict[str, list[float]] = {}
     for each in known:

@@ -60,8 +60,10 @@ def errors(
 def _left(
     out: Out, server: str, of: Known, known: Mapping[str, Sequence[Known]]
 ) -> Iterator[list[Known]]:
-    """Yield the measurements without this mix, without all mixes that contain one of its models
-    (for each model in turn), or without all mixes on its server."""
+    """Yield the measurements that remain if the cross-validation leaves out `out`. With Out.MIX,
+    only the mix `of` is left out. With Out.MODEL, the function yields once for each model of the
+    mix, and leaves out all mixes that contain this model. With Out.SERVER, all mixes on the server
+    `server` are left out."""
     if out is Out.MIX:
         yield [each for each in known[server] if each is not of]
     elif out is Out.MODEL:
@@ -75,12 +77,13 @@ def _left(
 class Accuracy:
     """The error of a prediction model on a server, from a cross-validation over `n` measured mixes.
 
-    `bias` is the mean and `deviation` the standard deviation of log(measured / predicted). The bias
-    is used to correct later predictions. `noise` is the standard deviation of log(measured ratio).
-    If the mixes were measured within a quarter of an hour, the prediction errors may scatter less
-    than the noise. `missed` is the number of mixes that violate an SLA at every load. No prediction
-    model can predict these mixes, so each of these mixes is treated as a prediction outside its
-    interval.
+    `bias` is the mean and `deviation` the standard deviation of log(measured / predicted). Later
+    predictions are multiplied by exp(bias). `noise` is the uncertainty of a measured ratio, as the
+    standard deviation of log(measured ratio). If all mixes were measured within a quarter of an
+    hour, the speed of the host hardly changed in this time. Then the prediction errors may scatter
+    less than this noise. `missed` is the number of mixes that violate an SLA at every load. No
+    prediction model can predict that a mix violates an SLA at every load. Therefore such a mix
+    counts as a mix whose measured ratio lies outside the interval of its prediction.
     """
 
     step: LadderStep
@@ -92,8 +95,8 @@ class Accuracy:
 
     @property
     def is_as_good_as_measuring(self) -> bool:
-        """Return whether 90 % of the predictions are as close to a measurement as a repeated
-        measurement."""
+        """Return whether the 90 % interval of the prediction errors is at most as wide as the 90 %
+        interval of the differences between two measurements of the same mix."""
         scatter, noise = self._off(self._upper, UPPER)
         return bool(scatter <= np.sqrt(2) * noise)
 
@@ -107,28 +110,28 @@ class Accuracy:
     def _upper(self) -> float:
         """Return the cumulative probability at the upper end of the interval of a prediction.
 
-        With this probability, the interval contains a share CONFIDENCE of all mixes, including
-        mixes that violate an SLA at every load.
+        The more mixes violate an SLA at every load, the larger is this probability. Therefore the
+        interval contains a share CONFIDENCE of all mixes, although it contains none of these mixes.
         """
         return (1 + CONFIDENCE * (1 + self.missed / self.n)) / 2
 
     def _off(self, scattered: float | Floats, noisy: float | Floats) -> tuple[Floats, Floats]:
-        """Return quantiles of log(measured / predicted) - bias.
-
-        The first result follows from the scatter of the n errors, and the second result follows
-        from the noise of the measured ratios.
-        """
+        """Return two sets of quantiles of log(measured / predicted) - bias. The first set is
+        computed from the scatter of the n errors, at the probabilities `scattered`. The second set
+        is computed from the noise of the measured ratios, at the probabilities `noisy`."""
         wider = np.sqrt(1 + 1 / self.n)
         scatter = wider * self.deviation * special.stdtrit(self.n - 1, scattered)
         return scatter, wider * self.noise * special.ndtri(noisy)
 
     def interval(self, ratio: float) -> Interval:
-        """Return the prediction interval of the measured ratio, from the predicted ratio."""
+        """Return the interval in which a measured ratio will lie, computed from the predicted ratio
+        `ratio`."""
         middle = ratio * np.exp(self.bias)
         return Interval(middle, middle / (1 + self.half_width), middle * (1 + self.half_width))
 
     def draws(self, ratio: float, levels: Floats) -> Floats:
-        """Return quantiles of the measured ratio at the cumulative probabilities `levels` in (0,
+        """Return quantiles of the ratio that a measurement would give, computed from the predicted
+        ratio `ratio`. `levels` contains the cumulative probabilities of the quantiles, in (0,
         1)."""
         scatter, noise = self._off(UPPER, UPPER)
         off = self._off(levels, levels)[0 if scatter > noise else 1]
@@ -137,7 +140,7 @@ class Accuracy:
 
 
 def errors_by_step(known: Sequence[Known]) -> dict[LadderStep, Floats]:
-    """Return, for each prediction model, the prediction error for each mix of different models;
+    """Return, for each prediction model, its prediction error for each mix of different models;
     shape (mixes,).
 
     The prediction of a mix does not use the measurement of this mix. The error is NaN if the
@@ -162,12 +165,13 @@ def best(errors_of: Mapping[LadderStep, Floats], noise: float, missed: int = 0) 
     """Return the accuracy of the prediction model whose errors scatter least; None if the
     measurements do not suffice.
 
-    If the errors of several prediction models scatter equally, the function chooses the simplest.
-    If the result is None, `why_none` returns the reason. `noise` is the noise of the measured
-    ratios (`noise_of`), and `missed` is the number of mixes that violate an SLA at every load. The
-    function chooses the prediction model with small errors, so these errors underestimate later
-    errors. Therefore the accuracy comes from a second cross-validation: for each mix, all other
-    mixes determine the prediction model and its bias.
+    If the errors of several prediction models scatter equally, the function chooses the simplest of
+    these prediction models. `noise` is the uncertainty of the measured ratios (`noise_of`).
+    `missed` is the number of mixes that violate an SLA at every load. The function chooses a
+    prediction model whose errors for the measured mixes are small. The errors of this prediction
+    model for later mixes are probably larger. Therefore the function computes the accuracy in a
+    second cross-validation: for each mix, the function determines the best prediction model and its
+    bias from all other mixes.
     """
     with np.errstate(divide="ignore"):
         logs = -np.log1p(np.array(list(errors_of.values())))  # (models, mixes)
@@ -187,19 +191,24 @@ def best(errors_of: Mapping[LadderStep, Floats], noise: float, missed: int = 0) 
 
 
 def why_none(what: str, mixes: int, noise: float, missed: int) -> str:
-    """Return the reason why `best` returns None. `what` describes the measured mixes, for example
+    """If `best` returns None, return the reason. `what` describes the measured mixes, for example
     "other mixes"."""
     if mixes < FEWEST:
         return (
-            f"{mixes} {what} were measured (copies of one model do not count); {FEWEST} are needed"
+            f"{mixes} {what} were measured (not counting mixes of copies of one model);"
+            f" {FEWEST} are needed"
         )
     if np.isnan(noise):
-        return f"none of the {what} has a bounded interval"
-    return f"{missed} of the {what} kept no SLA at any load, which no prediction model covers"
+        return f"none of the {what} has a bounded interval of its sharing ratio"
+    return (
+        f"{missed} of the {what} missed an SLA at every load,"
+        " and no prediction model can predict such a result"
+    )
 
 
 def _scatter(logs: Floats) -> Floats:
-    """Return half the width of the interval of the next prediction error, on a logarithmic scale.
+    """For each prediction model, return half the width of the prediction interval of log(measured /
+    predicted) for a further mix.
 
     The last axis of `logs` contains at least two known errors.
     """
@@ -211,8 +220,8 @@ def _scatter(logs: Floats) -> Floats:
 
 
 def _off_without_each(logs: Floats) -> Floats:
-    """For each mix, choose the prediction model that is best for all other mixes, subtract its mean
-    error for the other mixes, and return its error for the mix left out.
+    """For each mix, return the error of the prediction model that is best for all other mixes,
+    minus the mean error of this prediction model for the other mixes.
 
     `logs` has one row per prediction model.
     """
@@ -224,8 +233,8 @@ def _off_without_each(logs: Floats) -> Floats:
 
 
 def noise_of(known: Sequence[Known]) -> float:
-    """Return the median noise of the measured ratios of mixes of different models; NaN without a
-    measured ratio.
+    """Return the median of the noise of all measured ratios, except the ratios of mixes of copies
+    of one model. Return NaN if no ratio remains.
 
     The function ignores ratios whose interval has an infinite end.
     """

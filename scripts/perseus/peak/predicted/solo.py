@@ -1,5 +1,5 @@
-"""Describe a tenant by the results of its dedicated cells, from which prediction models predict the
-sharing ratio."""
+"""Describe the properties of a tenant that prediction models use, measured on a dedicated
+server."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ MIN_UTILISATION = 0.25
 
 
 class FoundAlone(Protocol):
-    """The record of a dedicated cell that found a limit."""
+    """The record of a cell (one measurement) that found the limit of a dedicated server."""
 
     @property
     def task(self) -> MeasureTask: ...
@@ -35,10 +35,11 @@ class FoundAlone(Protocol):
 class Solo:
     """A tenant on a dedicated server: its dedicated peak and its service times.
 
-    `busy_rps` is the saturation throughput, NaN if unknown. `work_s`, shape (n,), contains the
-    service times, measured as the times between responses. If the service times are unknown,
-    `work_s` is empty. `away_s` is the latency minus waiting time and service time. `memory_bytes`
-    is the memory that an inference accesses, NaN if unknown.
+    `busy_rps` is the saturation throughput in requests/s, NaN if unknown. `work_s`, shape (n,),
+    contains the service times, measured as the times between responses. If the service times are
+    unknown, `work_s` is empty. `away_s` is the network time of a request: latency minus waiting
+    time minus service time. `memory_bytes` is the memory that an inference accesses, NaN if
+    unknown.
     """
 
     model: str
@@ -51,8 +52,8 @@ class Solo:
 
     @classmethod
     def of(cls, repeats: Sequence[FoundAlone], memory_bytes: float) -> Self:
-        """Compute the properties of a tenant from one or more records, the repeats of its dedicated
-        peak."""
+        """Compute the properties of a tenant from records that measured its dedicated peak: one
+        record for each repeat."""
         (tenant,) = repeats[0].task.tenants
         work_s = [np.array(each.work_ms.get(tenant.name, ())) / 1000 for each in repeats]
         unloaded_s = [_known(each.unloaded_p50_ms[tenant.name]) / 1000 for each in repeats]
@@ -85,10 +86,8 @@ class SawSpeeds(Protocol):
 
 
 def usual_speed_rps(records: Sequence[SawSpeeds], tenant: str) -> float:
-    """Return the usual saturation throughput of a tenant alone; NaN if no probe measured it.
-
-    The result is the median over all probes, so a disturbance of one probe has little influence.
-    """
+    """Return the median saturation throughput of a tenant alone over all probes; NaN if no probe
+    measured it."""
     seen = np.array([_known(s) for record in records for s in record.speeds_rps.get(tenant, ())])
     known = seen[np.isfinite(seen)]
     return float(np.median(known)) if len(known) else np.nan
@@ -105,14 +104,16 @@ def limit_change(speed_change: float, utilisation: float) -> float:
     """Return the factor by which a limit changes if the speed of the server changes by the factor
     `speed_change`.
 
-    `utilisation` is the limit divided by the saturation throughput. If the SLA stays the same, the
-    distance between the limit and the saturation throughput is nearly constant (in an M/M/1 queue
-    with an SLA on the p95, the distance is ln 20 / SLA). Therefore a factor f close to 1 changes
-    the limit by the factor f ^ (1 / utilisation). This power law also keeps the limit positive if f
-    is far below 1. If the utilisation is unknown, or at least 1 as with batches, the limit is
-    proportional to the speed. Below MIN_UTILISATION, the function uses MIN_UTILISATION: there, the
-    SLA is hardly two service times, limits follow no power law, and a larger power would amplify
-    errors of the measured speed.
+    `utilisation` is the limit divided by the saturation throughput. If the speed changes and the
+    SLA stays the same, the difference between the saturation throughput and the limit is nearly
+    constant. In an M/M/1 queue with an SLA on the p95, this difference is ln 20 / (latency limit of
+    the SLA). Therefore a factor f close to 1 changes the limit by the factor f ^ (1 / utilisation).
+    The power law f ^ (1 / utilisation) also keeps the limit positive if f is far below 1. If the
+    utilisation is unknown, the function assumes that the limit is proportional to the speed. The
+    function assumes the same if the utilisation is at least 1, which can occur on servers that form
+    batches. If the utilisation is below MIN_UTILISATION, the function uses MIN_UTILISATION instead.
+    Limits at such utilisations follow no power law, because the latency limit of the SLA is hardly
+    two service times. A larger power would also amplify errors of the measured speed.
     """
     if not utilisation < 1:
         return speed_change

@@ -84,7 +84,7 @@ def _networks(checks: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
 
 
 def _prices(costs: pd.DataFrame) -> dict[str, str]:
-    """Describe the price of each server, by server and pricing."""
+    """Return the price of each server as text, by server and pricing (on demand or spot)."""
     return {
         f"{PRICE}{row['server']}, {row['pricing'].replace('_', '-')}": (
             f"{row['usd_per_hour']:g} USD/h ({row['instance']} in {row['region']})"

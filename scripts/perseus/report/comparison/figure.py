@@ -42,7 +42,7 @@ LOOKS: dict[str, dict[str, Any]] = {
 """Style of a mark for each verdict. Shape and colour both identify the verdict."""
 
 WRAPPED = 42
-"""Largest number of characters of a label on one line."""
+"""A label has at most this many characters on one line."""
 
 APART = 0.17
 """Distance of the marks of base and new from the middle of their row, in row heights."""
@@ -129,7 +129,6 @@ def _wrapped(labels: list[str]) -> list[str]:
 
 
 def _rows_mm(labels: list[str], style: FigureTask) -> float:
-    """Return the height in mm of rows with these labels and two marks each."""
     return rows_mm(labels, style) + 0.3 * ROW_MM * len(labels)
 
 

@@ -115,7 +115,7 @@ def _values(compared: list[Judged]) -> ShownTable:
         )
     return ShownTable(
         title="Every value",
-        note="Change from base to new. The 95 % intervals hold for all rows at once.",
+        note="Change from base to new. The 95 % intervals are simultaneous for all rows.",
         columns=("verdict", "what", "base", "new", "change"),
         rows=rows,
         total=len(compared),

@@ -25,14 +25,17 @@ NAMES = {
     COST: "cost",
 }
 UNITS = {PEAK: "/s", RATIO: "", OVERALL: "", P95: " ms", COST: " USD per million"}
-COSTS = "Both studies have the same prices, so costs change with the peaks. The CSV has the costs."
+COSTS = (
+    "Both studies have the same prices, so a cost changes only if a peak changes. The CSV has the"
+    " costs."
+)
 CHANGE_BETWEEN = "a host that changes between the two studies"
 USUAL = "the usual changes in a host's speed"
 SEARCH = "the uncertainty of each search"
 FAR = 10
-"""An end of an interval becomes "no bound" if it lies beyond the value and beyond 1 by more than
-this factor. Without repeats, the noise of the host is unknown, and the simultaneous intervals of a
-thousand rows are very wide."""
+"""An end of an interval becomes "no bound" if the end differs both from the value and from 1 by
+more than this factor. Without repeats, the noise of the host is unknown, and the simultaneous
+intervals of a thousand rows are very wide."""
 
 
 NOTHING_ELSE = "No difference in the records: hosts, versions, settings and prices are the same."
@@ -103,8 +106,8 @@ def _deviations(found: Comparison) -> str:
 
 
 def _has_intervals_of_repeats(source: Source) -> bool:
-    """Return whether only the tables show the variation between repeats, because records are
-    missing."""
+    """Return whether the records of a study with repeats are missing, so that only its tables show
+    the variation between repeats."""
     return bool(source.without_records and (source.tables["peaks"]["repeats_used"] > 1).any())
 
 
@@ -134,16 +137,17 @@ def sentences(found: Comparison) -> Iterator[str]:
     compared = [each for each in of_all if each.verdict != NOT_COMPARABLE]
     if len(compared) > 1:
         yield (
-            f"The intervals hold for all {len(compared)} rows at once: if nothing differs, all of"
-            " them contain the ratio 1 in 95 % of comparisons (max-t;"
+            f"The intervals are simultaneous for all {len(compared)} rows: if nothing differs, all"
+            " intervals contain the ratio 1 in 95 % of comparisons (max-t;"
             " docs/explanation/comparison.md)."
         )
     if (least := hidden(compared)) is not None:
         known, by_floor = _known_peaks(compared)
-        of_floor = f" (the noise floor exceeds the interval of {by_floor} of {len(known)} peaks)"
+        of_floor = f" (for {by_floor} of {len(known)} peaks, the reason is the noise floor)"
         yield (
-            '"No difference" means that the data show none. Differences of a peak below about'
-            f" {percent(least)} are not detected here{of_floor if by_floor else ''}."
+            '"No difference" means that the data do not show a difference. Differences of'
+            f" a peak below about {percent(least)} are not detected"
+            f" here{of_floor if by_floor else ''}."
         )
     if len(of_all) < len(found.judged):
         yield COSTS
@@ -158,8 +162,8 @@ def hidden(compared: Sequence[Judged]) -> float | None:
 
 
 def _known_peaks(compared: Sequence[Judged]) -> tuple[list[Judged], int]:
-    """Return the peaks with an interval, and the number of peaks whose noise floor exceeds the
-    interval."""
+    """Return the peaks with a bounded interval. Also return for how many of these peaks the noise
+    floor is larger than the smallest difference that the interval detects."""
     peaks = [each for each in compared if each.pair.metric == PEAK]
     known = [each for each in peaks if np.isfinite(_reach(each.simultaneous))]
     return known, sum(each.pair.floor > _reach(each.simultaneous) for each in known)
@@ -176,7 +180,8 @@ def _study(source: Source) -> str:
 def shown(found: Comparison) -> list[Judged]:
     """Return the compared values that the page shows.
 
-    If no price differs, costs are left out, since they would repeat the peaks.
+    If both studies have the same prices, a cost changes only if a peak changes, so the page shows
+    no costs.
     """
     moved = any(what.startswith(PRICE) for what, *_ in changes(found.base, found.new))
     return [each for each in found.judged if moved or each.pair.metric != COST]
@@ -195,7 +200,8 @@ def signed(share: float) -> str:
 
 
 def _reach(ratio: Interval) -> float:
-    """Return the smallest difference that an interval of this width distinguishes from 0."""
+    """Return the smallest relative difference that an interval as wide as `ratio` distinguishes
+    from 0."""
     return float(np.sqrt(ratio.high / ratio.low)) - 1 if ratio.low > 0 else math.inf
 
 
@@ -216,13 +222,12 @@ def what(each: Judged) -> str:
 def not_compared(judged: Sequence[Judged]) -> Iterator[str]:
     """Yield the values that are not compared, each with the reason.
 
-    All latencies at different certified rates share one line, since these rates differ because the
-    peaks differ.
+    One line covers all latencies that the studies measured at different certified rates.
     """
     moved = sum(each.pair.why_not.startswith(OTHER_RATES) for each in judged)
     if moved:
         who = "1 tenant" if moved == 1 else f"{moved} tenants"
-        yield f"p95 of {who}: certified {OTHER_RATES} than in the base; see the CSV"
+        yield f"p95 of {who}: certified {OTHER_RATES} in the new study than in base; see the CSV"
     for each in judged:
         if not each.pair.why_not.startswith(OTHER_RATES):
             yield f"{what(each)}: {each.pair.why_not}"

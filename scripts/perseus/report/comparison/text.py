@@ -27,8 +27,8 @@ MAX_LINES = 5
 """Largest number of differences on the terminal."""
 
 MAX_ROWS = 100
-"""Largest length of a list in Markdown, since a comment on a pull request can have only a few
-hundred lines."""
+"""A list in Markdown has at most this many entries, since a comment on a pull request can have only
+a few hundred lines."""
 
 
 def markdown(found: Comparison) -> str:
@@ -77,7 +77,6 @@ def _item(text: str) -> str:
 
 
 def _left_out(rows: int) -> str:
-    """Return a note about the rows that the summary leaves out."""
     if rows <= MAX_ROWS:
         return ""
     return f"The first {MAX_ROWS} of {rows} lines. All lines are in comparison.csv."
@@ -104,7 +103,7 @@ def _change(of: Change) -> str:
 
 
 def _escaped(text: str) -> str:
-    """Return the text of a result on one line, without markup or cell separators."""
+    """Return a text on one line, with escaped Markdown marks."""
     plain = printable(" ".join(text.split()))
     for mark in "\\`*_[]<>|#~@":
         plain = plain.replace(mark, f"\\{mark}")

@@ -3,8 +3,8 @@ question.
 
 Every kind of experiment except `peak` has a module of the same name; the modules for `peak` come
 first. The function `conclusions` of a module yields the answers, and nothing if the study does not
-ask the question. If a question may have many conclusions, the module `summary` has labels with
-which the report counts them.
+ask the question. If a question has many conclusions, the report counts them by kind; the module
+`summary` has a label for each kind.
 """
 
 from __future__ import annotations
@@ -31,7 +31,8 @@ def module_of(question: str) -> Any:
 
 
 def conclusions(tables: Tables) -> Iterator[Conclusion]:
-    """Yield all conclusions of a study. Many conclusions on one question are merged into one.
+    """Yield all conclusions of a study. If there are too many conclusions on one question,
+    `summed_up` merges them into one.
 
     A study with only the preset smoke has one conclusion, from the module `sharing`, which says
     that the study is not a measurement.

@@ -12,7 +12,7 @@ from perseus.report.links import to_table
 from perseus.report.numbers import significant
 
 MAX_LINES = 6
-"""Largest number of load lines with a sentence of their own in the conclusion."""
+"""At most this many load lines have a sentence of their own in the conclusion."""
 
 
 def conclusions(tables: Tables) -> Iterator[Conclusion]:
@@ -26,7 +26,7 @@ def _conclusion(on: str, rows: pd.DataFrame) -> Conclusion:
     lines = rows.drop_duplicates("load_line")
     known = lines[lines["sharing_ratio"].notna()]
     if known.empty:
-        headline = f"The capacity of {on} with other tenants at fixed rates is not known"
+        headline = f"The capacity of {on} with all tenants but one at fixed rates is not known"
         return Conclusion("unknown", headline, reasons(rows), behind)
     missing = lines[lines["sharing_ratio"].isna()]
     without = (
@@ -48,12 +48,14 @@ def _headline(on: str, known: pd.DataFrame) -> tuple[str, str]:
     """Return the kind and the headline of the conclusion."""
     if (known["sharing_ratio_low"] > 1).all():
         return "yes", (
-            f"With other tenants at fixed rates, {on} carries more than dedicated servers"
+            f"With all tenants but one at fixed rates, {on} carries more than dedicated servers"
         )
     if (known["sharing_ratio_high"] < 1).all():
-        return "no", f"With other tenants at fixed rates, {on} carries less than dedicated servers"
+        return "no", (
+            f"With all tenants but one at fixed rates, {on} carries less than dedicated servers"
+        )
     return "unclear", (
-        "With other tenants at fixed rates, the data do not show whether"
+        "With all tenants but one at fixed rates, the data do not show whether"
         f" {on} carries more than dedicated servers"
     )
 

@@ -51,7 +51,7 @@ def _front(rows: pd.DataFrame, images: str, sla: str) -> Conclusion:
 
 
 def _networks(front: pd.DataFrame) -> str:
-    """Return a sentence with the networks on the front of one precision."""
+    """Return a sentence with the networks on the Pareto front of one precision."""
     each = [_named(row) for _, row in front.iterrows()]
     shown = each[:: -(-len(each) // MAX_NAMED)]
     few = f" These are evenly spread examples of the {len(each)} networks on the front."
@@ -73,8 +73,8 @@ def _named(row: pd.Series) -> str:
 
 
 def _without(rows: pd.DataFrame) -> tuple[str, ...]:
-    """Return sentences on the errors of precisions other than fp32, and on cells without a
-    certified rate."""
+    """Return sentences on the relative errors of the responses in precisions other than fp32, and
+    on cells without a certified rate."""
     told = []
     others = rows[~rows["precision"].isin(("fp32", "")) & rows["relative_error"].notna()]
     for precision, of in others.groupby("precision", sort=False):
@@ -101,7 +101,7 @@ def _predicted(rows: pd.DataFrame) -> Conclusion:
     for (runtime, precision, images), of in rows.groupby(ways, sort=False):
         strangers = of["family_ratio"].dropna()
         beyond = (
-            f"; without measured networks of the same family, {_factors(strangers)}"
+            f"; if only networks of other families are measured, {_factors(strangers)}"
             if len(strangers)
             else ""
         )
@@ -121,6 +121,6 @@ def _predicted(rows: pd.DataFrame) -> Conclusion:
 def _factors(ratios: pd.Series) -> str:
     values = ratios.to_numpy()
     return (
-        f"half of the predictions are within a factor of {within(values, 0.5):.2f}, nine of ten"
-        f" within {within(values, 0.9):.2f}"
+        f"half of the predictions differ from the measured time by a factor of at most"
+        f" {within(values, 0.5):.2f}, nine of ten by a factor of at most {within(values, 0.9):.2f}"
     )

@@ -15,12 +15,12 @@ from perseus.report.shown_tables import plain_words
 from perseus.study.setting import configured
 
 MAX_NAMED: Final = 12
-"""Largest number of models with a sentence of their own in the conclusion."""
+"""At most this many models have a sentence of their own in the conclusion."""
 
 
 def conclusions(tables: Tables) -> Iterator[Conclusion]:
-    """Yield one conclusion for all models with several servers; results of the preset smoke do not
-    count."""
+    """Yield one conclusion on all models that were measured on several servers. The function
+    ignores results of the preset smoke."""
     costs = tables["costs"][tables["costs"]["preset"] != "smoke"]
     alone = costs[(costs["kind"] == "dedicated") & costs["usd_per_million_inferences"].notna()]
     if alone.empty:
@@ -35,7 +35,7 @@ def conclusions(tables: Tables) -> Iterator[Conclusion]:
             lines.append(
                 f"{model} is cheapest on {best['server']}{_in(best) if precisions > 1 else ''}:"
                 f" {significant(best['usd_per_million_inferences'])} USD per million inferences"
-                f" ({usd_bounds(best)}), by the estimates for {servers} servers"
+                f" ({usd_bounds(best)}), according to the estimates for {servers} servers"
                 f" ({pricing(best)} price){_unless_ok(best)}."
             )
     if len(lines) > MAX_NAMED:

@@ -41,8 +41,9 @@ def _conclusion(on: str, rows: pd.DataFrame, loops: pd.DataFrame) -> Conclusion:
 def _beyond(known: pd.DataFrame, highest_levels: pd.Series) -> Iterator[str]:
     """Yield sentences on the throughput beyond the knee, if the fit bounds this throughput.
 
-    If the fitted law has a coherency term (kappa), throughput has a maximum. A sentence states the
-    concurrency at this maximum only if a valid window had at least as many requests in flight.
+    If the fitted scalability law has a coherency term (kappa), throughput has a maximum. A sentence
+    states the concurrency of the highest throughput only if a valid window had at least as many
+    requests in flight.
     """
     tends = known[known["kappa"].isna()]
     if len(tends) == len(known):

@@ -9,5 +9,5 @@ from perseus.report.conclusions.sharing import of_scenarios
 
 
 def conclusions(tables: Tables) -> Iterator[Conclusion]:
-    """Yield one conclusion for each scenario whose tenants all have one model."""
+    """Yield one conclusion for each scenario whose tenants are copies of one model."""
     return of_scenarios(tables, copies=True)

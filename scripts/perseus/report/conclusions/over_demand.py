@@ -17,16 +17,16 @@ from perseus.report.numbers import listed, percent, significant, sure, usd
 from perseus.results.fleets.break_even import RELIABLE
 
 MAX_LISTED: Final = 4
-"""Largest number of ranges of the demand that a conclusion describes, with one sentence each."""
+"""A conclusion describes at most this many ranges of the demand, with one sentence each."""
 
 
 @dataclass(frozen=True)
 class Asked:
-    """Models whose demands rise in a fixed proportion, and the ranges of the demand with the same
-    cheapest servers.
+    """Models whose demands rise in a fixed proportion, and the ranges of the demand. Within a
+    range, the cheapest servers are the same.
 
     `stretches` has rows of the table crossings by ascending demand. `points` has the rows of the
-    table peaks from which these ranges follow.
+    table peaks from which the ranges follow.
     """
 
     models: tuple[str, ...]
@@ -62,16 +62,16 @@ class Asked:
         (most, best), *others = ((significant(rps), line["weights"]) for rps, line in found)
         with_others = ", ".join(f"{rps} with {mix}" for rps, mix in others)
         yield (
-            "In this proportion of the models, one shared server carries the most with the mix"
-            f" {best}: {most} requests/s, and {with_others}."
+            "In the examined proportion of the models, one shared server carries the most with the"
+            f" mix {best}: {most} requests/s. With other mixes, it carries {with_others}."
         )
 
     def mixes(self, carried: pd.DataFrame) -> list[tuple[float, pd.Series]]:
-        """Return the load lines of the mixes, each with the largest demand in requests/s that one
-        server carries; the largest demand is first.
+        """For each mix, return a demand and the load line of the mix. The demand is the largest
+        demand in requests/s that one server carries with this mix, if the models get requests in
+        the examined proportion. The largest demand is first.
 
-        The demand has the proportion of the examined demands. The list is empty if the mixes belong
-        to several scenarios.
+        The list is empty if the mixes belong to several scenarios.
         """
         shared = self.points[self.points["models"] == " + ".join(self.models)]
         if shared["scenario"].nunique() != 1:
@@ -94,8 +94,8 @@ class Asked:
 
     @property
     def shared_at_first(self) -> tuple[pd.Series, ...]:
-        """The lowest ranges of the demand, until the first range in which shared servers are not
-        reliably the cheapest."""
+        """The ranges of the demand below the first range in which shared servers are not reliably
+        the cheapest."""
         return tuple(takewhile(saves, self.stretches))
 
     @property
@@ -109,7 +109,8 @@ def saves(row: pd.Series) -> bool:
 
 
 def conclusions(tables: Tables) -> Iterator[Conclusion]:
-    """Yield one conclusion for each group of models; results of the preset smoke do not count."""
+    """Yield one conclusion for each group of models. The function ignores results of the preset
+    smoke."""
     for each in all_questions(tables):
         if len(each.models) > 1:
             yield _conclusion(each, tables)
@@ -132,9 +133,9 @@ def _conclusion(asked: Asked, tables: Tables) -> Conclusion:
     kind, headline = _whether_to_share(asked)
     sentences = (
         *asked.sentences(tables),
-        f"These results hold if the models get {proportion} of the requests, in the order of the"
-        " headline. For other proportions, use the section Your demand of the report, or the key"
-        " demand of the configuration.",
+        f"These results are valid if the models get {proportion} of the requests. The headline"
+        " names the models in the same order. For other proportions, use the section Your demand of"
+        " the report, or the key demand of the configuration.",
     )
     rank = max((row["to_rps"] for row in asked.shared_at_first), default=0.0) / asked.most_rps
     return Conclusion(kind, headline, sentences, asked.behind, rank)
@@ -159,7 +160,7 @@ def _whether_to_share(asked: Asked) -> tuple[str, str]:
     if len(shared) == len(rows):
         return "yes", (
             f"{who} should share at every demand: sharing saves"
-            f" {_range(shared)}{_probability(shared)} (tested up to {most} requests/s in total,"
+            f" {_range(shared)}{_probability(shared)} (examined up to {most} requests/s in total,"
             f" {_proportion(rows)})"
         )
     if at_first:
@@ -210,7 +211,6 @@ def _from_to(first: float, last: float, write: Callable[[float], str]) -> str:
 
 
 def _range(stretches: Sequence[pd.Series]) -> str:
-    """Return the range of the savings as text."""
     low = percent(min(row["least_saving"] for row in stretches))
     high = percent(max(row["most_saving"] for row in stretches))
     return low if low == high else f"{low} to {high}"

@@ -43,9 +43,9 @@ def _enough(where: str, pairs: pd.DataFrame, once: str) -> Conclusion:
     within = percent(pairs["within"].max())
     headline = (
         f"On {where}, {count} no measurement if you accept an error of {within} (nine in"
-        " ten predictions have at most this error)"
+        " ten predictions of a sharing ratio have at most this error)"
     )
-    sentences = (*_by_what(pairs), "Two measurements of the same mix also differ by this much.")
+    sentences = (*_by_what(pairs), "A second measurement differs from the first by as much.")
     return Conclusion("perhaps", headline, (*sentences, *_caveats(pairs, once)), _BEHIND)
 
 
@@ -54,7 +54,7 @@ def _too_far_off(where: str, pairs: pd.DataFrame, once: str) -> Conclusion:
     within = percent(pairs["within"].max())
     headline = (
         f"On {where}, {count} predicted with an error of up to {within} (in nine of ten"
-        " predictions): measure the pairs that matter to you"
+        " predictions of a sharing ratio): measure the pairs that matter to you"
     )
     return Conclusion("unclear", headline, (*_by_what(pairs), *_caveats(pairs, once)), _BEHIND)
 
@@ -91,8 +91,8 @@ def _in_one_run(peaks: pd.DataFrame, server: str, preset: str) -> str:
 def _caveats(pairs: pd.DataFrame, once: str) -> Iterator[str]:
     if once:
         yield (
-            f"{once} measured in one run: the error may not include all variation between starts"
-            " of a server."
+            f"{once} measured in one run: the error perhaps leaves out a part of the variation"
+            " between starts of a server."
         )
     if "quick" in set(pairs["preset"]):
         yield QUICK

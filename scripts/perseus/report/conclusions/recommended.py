@@ -14,8 +14,8 @@ KINDS = {"clear": "yes", "too close to tell": "unclear", "only one": "perhaps", 
 
 
 def conclusions(tables: Tables) -> Iterator[Conclusion]:
-    """Yield one conclusion for each model and mix of a grid; results of the preset smoke do not
-    count."""
+    """Yield one conclusion for each model and mix of a grid. The function ignores results of the
+    preset smoke."""
     recommendations = tables["recommendations"]
     for _, row in recommendations[recommendations["preset"] != "smoke"].iterrows():
         taken = row["setting"] if pd.notna(row["setting"]) else "no setting can be recommended"

@@ -14,8 +14,8 @@ def runs(table: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
     """Yield the name that the report uses for a group of repeated cells, and the rows of all
     repeats.
 
-    The name is that of the server. If a server has several groups, the name of the cell follows in
-    brackets.
+    The yielded name is the name of the server. If a server has several groups, the name of the cell
+    without its repeat follows in brackets.
     """
     yield from _distinct_names(table, table["cell"].str.replace(r"\.r\d+$", "", regex=True))
 
@@ -45,8 +45,8 @@ def over_repeats(
 
 
 def interval(low: float, high: float, write: Callable[[float], str]) -> str:
-    """Return the interval in brackets after a space; empty if unknown, or "no bound" if it is 0 to
-    infinity."""
+    """Return an interval in brackets after a space; empty if the interval is unknown, and "no
+    bound" if the interval is 0 to infinity."""
     if low == 0 and math.isinf(high):
         return " (no bound)"
     return "" if pd.isna(low) or pd.isna(high) else f" ({bounds(low, high, write)})"

@@ -61,7 +61,7 @@ def _known(shared: pd.DataFrame) -> list[str]:
 
 def _of_tenant(shared: pd.DataFrame, alone: pd.DataFrame, name: str) -> str:
     """Return the sentence about a tenant, for the valid repeat with the lowest share of requests
-    within the SLA. If no repeat is valid, all repeats count."""
+    within the SLA. If no repeat is valid, the function uses all repeats."""
     of = shared[(shared["tenant"] == name) & shared["attained"].notna()]
     judged = of[of["verdict"].isin(JUDGED)]
     of = judged if len(judged) else of
@@ -69,7 +69,7 @@ def _of_tenant(shared: pd.DataFrame, alone: pd.DataFrame, name: str) -> str:
     ends = interval(row["attained_low"], row["attained_high"], _share)
     parts = [
         f"{name}, {significant(row['offered_rps'])} requests/s: {_share(row['attained'])} of the"
-        f" requests within {row['sla_ms']:g} ms{ends}, where the SLA asks for"
+        f" requests got a response within {row['sla_ms']:g} ms{ends}, and the SLA asks for"
         f" {row['sla_percentile']:g} %"
     ]
     if len(of) > 1:
@@ -80,9 +80,9 @@ def _of_tenant(shared: pd.DataFrame, alone: pd.DataFrame, name: str) -> str:
     if pd.notna(row["worst_minute_attained"]) and row["duration_s"] > 60:
         parts.append(f"{_share(row['worst_minute_attained'])} in the worst minute")
     if np.isposinf(row["worst_recovery_s"]):
-        parts.append("not recovered from a burst when the window ended")
+        parts.append("no recovery from a burst before the window ended")
     elif pd.notna(row["worst_recovery_s"]):
-        parts.append(f"recovered at most {significant(row['worst_recovery_s'])} s after a burst")
+        parts.append(f"longest recovery {significant(row['worst_recovery_s'])} s after a burst")
     return "; ".join(parts) + "."
 
 

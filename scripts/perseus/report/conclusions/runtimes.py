@@ -14,8 +14,8 @@ from perseus.study.runtimes import RUNTIMES
 
 
 def conclusions(tables: Tables) -> Iterator[Conclusion]:
-    """Yield one conclusion for each model with several runtimes or precisions; results of the
-    preset smoke do not count."""
+    """Yield one conclusion for each model with several runtimes or precisions. The function ignores
+    results of the preset smoke."""
     runtimes = tables["runtimes"][tables["runtimes"]["preset"] != "smoke"]
     for _, rows in runtimes.groupby(["question", "preset", "device", "cores"], sort=False):
         yield _conclusion(rows)
@@ -67,8 +67,8 @@ def _other_precisions(rows: pd.DataFrame) -> Iterator[str]:
         ends = bounds(row["fp32_ratio_low"], row["fp32_ratio_high"], significant)
         yield (
             f"{_title(row)} in {row['precision']} carries {significant(row['fp32_ratio'])} times"
-            f" as many as the fastest runtime in fp32 ({ends}){lost}: the precision makes this"
-            " difference, not the runtime."
+            f" as many requests/s as the fastest runtime in fp32 ({ends}){lost}: the cause is the"
+            " precision, not the runtime."
         )
 
 
@@ -76,7 +76,7 @@ def _otherwise(rows: pd.DataFrame) -> Iterator[str]:
     for _, row in rows[rows["asked_precision"] != ""].iterrows():
         yield (
             f"{_title(row)} was configured for {row['asked_precision']} but computed in"
-            f" {row['precision']}, and counts as {row['precision']}."
+            f" {row['precision']}, so the report lists its results under {row['precision']}."
         )
 
 

@@ -18,11 +18,11 @@ from perseus.results.fleets.operating_points import LOWER
 from perseus.results.fleets.plans import DEDICATED, ONE_TYPE, SHARING
 
 MAX_NAMED = 12
-"""Largest number of items that a sentence lists: load lines of a fleet, or models of a demand."""
+"""A sentence lists at most this many items: load lines of a fleet, or models of a demand."""
 
 SURE = 1 - LOWER
-"""A fleet counts as sufficient if it carries the demand with at least this probability. Each single
-lower limit of a capacity also holds with this probability."""
+"""A fleet is sufficient if it carries the demand with at least this probability. Each capacity
+exceeds its lower limit with this probability, too."""
 
 MAX_LATE = 3
 """Of the models that miss their SLA in the simulation, at most this number have a sentence of their
@@ -30,14 +30,15 @@ own."""
 
 
 def conclusions(tables: Tables) -> Iterator[Conclusion]:
-    """Yield one conclusion if the study has a demand and not only results of the preset smoke."""
+    """Yield one conclusion if the study has a demand and at least one result of a preset other than
+    smoke."""
     if len(tables["fleets"]) and not (tables["peaks"]["preset"] == "smoke").all():
         yield _fleet(tables)
 
 
 def points_of(peaks: pd.DataFrame, names: Sequence[str]) -> pd.DataFrame:
-    """Return the load lines that a fleet for these models may use: those with a lower limit and
-    without load on other models."""
+    """Return the load lines that a fleet for the models `names` may use. These load lines have a
+    lower limit of the peak, and only models in `names` have load."""
     lines = peaks[["models", "weights"]].to_dict("records")  # iterrows takes 30 times as much time
     only = [loaded(line) <= set(names) for line in lines]
     return peaks[np.array(only, dtype=bool) & (peaks["ci_low_rps"] > 0)]
@@ -118,9 +119,9 @@ def _chance(probability: float) -> str:
 def _not_sure_together(row: pd.Series) -> Iterator[str]:
     if row["probability_enough"] < SURE:
         yield (
-            f"Each lower limit of a capacity holds with a probability of {percent(SURE)}, but all"
-            " limits together hold with a lower probability. To increase this probability, set"
-            " head-room (demand.headroom)."
+            f"Each capacity exceeds its lower limit with a probability of {percent(SURE)}. The"
+            " probability that all of them exceed their lower limits at once is lower. To increase"
+            " this probability, set head-room (demand.headroom)."
         )
 
 
@@ -137,8 +138,8 @@ def _in_virtual_time(mine: pd.DataFrame, late: pd.DataFrame) -> Iterator[str]:
         worst = mine.iloc[int((mine["attained"] - mine["sla_share"]).argmin())]
         yield (
             "In a simulated queue with Poisson arrivals, the fleet also keeps every SLA:"
-            f" {percent(worst['attained'])} of the requests of {worst['model']} take at most"
-            f" {worst['sla_ms']:g} ms."
+            f" with the smallest margin, {percent(worst['attained'])} of the requests of"
+            f" {worst['model']} take at most {worst['sla_ms']:g} ms."
         )
     for _, row in late.head(MAX_LATE).iterrows():
         yield (
@@ -208,8 +209,8 @@ def _other_levels(fleets: pd.DataFrame, top: pd.Series) -> Iterator[str]:
 
 
 def _without_demand(row: pd.Series) -> Iterator[str]:
-    """Yield a sentence about the models whose demand is 0 at a level. The fleet has no server for
-    these models."""
+    """Yield a sentence about the models whose demand is 0 at the level of the demand for which the
+    fleet is planned. A fleet has no server for a model without demand."""
     stated = (each.rpartition(" ") for each in row["demand"].split(", "))
     if idle := [model for model, _, rps in stated if rps == written(0)]:
         at = "" if row["level"] == "demand" else f" at the {row['level']} demand"
@@ -232,9 +233,10 @@ def _spot(row: pd.Series, mine: pd.DataFrame) -> Iterator[str]:
         "the loss through revocations is not known, since no startup experiment measured the"
         " start time of a server"
         if pd.isna(row["lost_to_revocations"])
-        else f"on average, revocations lose {_small(row['lost_to_revocations'])} of this demand,"
-        " not counting the boot time of new machines. With additional servers that compensate this"
-        f" loss, expect {significant(row['usd_per_month_expected'])} USD per month"
+        else f"on average, the fleet loses {_small(row['lost_to_revocations'])} of this demand"
+        " while new servers replace revoked servers, without the boot time of new machines. With"
+        " additional servers that compensate this loss, expect"
+        f" {significant(row['usd_per_month_expected'])} USD per month"
     )
     yield f"{percent(row['on_spot'])} of the demand is on servers at the spot price; {lost}."
     yield (

@@ -20,14 +20,14 @@ from perseus.results.fleets.break_even import RELIABLE
 QUICK = "The preset quick gives a first answer; the preset standard measures longer."
 
 MAX_MIXES = 4
-"""Largest number of mixes, besides the best mix, whose sharing ratio a sentence states."""
+"""A sentence states the sharing ratios of at most this many mixes besides the best mix."""
 
 MATTERS = 0.12
-"""Smallest saving that counts as relevant: the largest saving in the PERSEUS paper of LeMay, Li and
-Guo (2020)."""
+"""Smallest relevant saving: the largest saving in the PERSEUS paper of LeMay, Li and Guo (2020)."""
 
 Line: TypeAlias = pd.Series | Mapping[Hashable, Any]
-"""A row with the columns `models` and `weights` of the table peaks."""
+"""A row that has at least the columns `models` and `weights`, which have the same meaning as in the
+table peaks."""
 
 
 def conclusions(tables: Tables) -> list[Conclusion]:
@@ -110,7 +110,7 @@ def _sharing(savings: pd.DataFrame, tables: Tables, where: str, which: str) -> C
     kind = _kind(best, known)
     low, high = _ends(best)
     saves = f"{percent(best['saving'])} ({bounds(low, high, percent)})"
-    costs = f"the best mix {percent(-best['saving'])} more ({bounds(-high, -low, percent)})"
+    costs = f"the best mix costs {percent(-best['saving'])} more ({bounds(-high, -low, percent)})"
     headline = {
         "yes": f"On {where} {who} should share: sharing saves about {saves}",
         "perhaps": f"On {where} {who} would probably gain from sharing",
@@ -134,8 +134,8 @@ def _sharing(savings: pd.DataFrame, tables: Tables, where: str, which: str) -> C
 
 
 def _is_infeasible(savings: pd.DataFrame, tenants: pd.DataFrame) -> bool:
-    """Return whether all repeats of all mixes of a scenario fail the SLAs. A repeat without a
-    result might have met the SLAs."""
+    """Return whether all repeats of all mixes of a scenario fail the SLAs. Return false if a repeat
+    measured nothing, since this repeat might have met the SLAs."""
     repeats = tenants[tenants["scenario"] == savings["scenario"].iloc[0]]
     return all((rows["verdict"] == Outcome.INFEASIBLE).all() for rows in (savings, repeats))
 
@@ -143,7 +143,8 @@ def _is_infeasible(savings: pd.DataFrame, tenants: pd.DataFrame) -> bool:
 def _without_saving(who: str, which: str, savings: pd.DataFrame, tables: Tables) -> str:
     """Return the headline for a scenario with unknown savings.
 
-    The headline states the highest rate, or else the verdict of each mix and what to measure again.
+    The headline states the highest rate. If no rate is known, the headline states the verdict of
+    each mix, and which load lines to measure again.
     """
     first, peaks = savings.iloc[0], tables["peaks"]
     server = f"{first['server']} server{which}"
@@ -163,15 +164,16 @@ def _without_saving(who: str, which: str, savings: pd.DataFrame, tables: Tables)
 
 
 def _most(lines: pd.DataFrame, rate: str) -> pd.Series:
-    """Return the load line with the highest rate, among those with the most tenants under load."""
+    """Among the load lines with the most tenants under load, return the load line with the highest
+    rate."""
     known = lines[lines[rate].notna()]
     loaded_tenants = [len(_loaded_models(row)) for _, row in known.iterrows()]
     return known.assign(tenants=loaded_tenants).sort_values(["tenants", rate]).iloc[-1]
 
 
 def _worth_again(savings: pd.DataFrame, tables: Tables) -> Iterator[str]:
-    """Yield the names of the load lines without an estimate because of a temporary failure. A new
-    measurement may find their estimates."""
+    """Yield the names of the load lines that have no estimate because of a temporary failure. A new
+    measurement of such a load line may find an estimate."""
     for _, saving in savings.iterrows():
         used = _used(saving, tables)
         for _, row in used[used["estimate_rps"].isna()].iterrows():
@@ -204,8 +206,9 @@ def _kind(best: pd.Series, known: pd.DataFrame) -> str:
 
 
 def at_most(known: pd.DataFrame) -> str:
-    """Return the bounds of the saving as text, if its interval contains 0 but excludes a relevant
-    saving or a relevant additional cost; else an empty text."""
+    """Return the bounds of the interval of the saving as text, if the interval contains 0 and
+    excludes every relevant saving or every relevant additional cost. Otherwise return an empty
+    text."""
     low = float(known.sort_values("saving").iloc[-1]["ci_simultaneous_low"])
     high = float(known["ci_simultaneous_high"].max())
     if not (low <= 0 <= high) or (low < -MATTERS and high > MATTERS):
@@ -278,7 +281,7 @@ def _other_mixes(best: pd.Series, known: pd.DataFrame) -> Iterator[str]:
     if not each:
         return
     more = f", and {len(each) - MAX_MIXES} more with a lower ratio" if len(each) > MAX_MIXES else ""
-    yield f"Sharing ratios of the other mixes: {', '.join(each[:MAX_MIXES])}{more}."
+    yield f"Sharing ratios of all mixes but the best: {', '.join(each[:MAX_MIXES])}{more}."
     overlap = others[(others["ci_high"] >= best["ci_low"]) & (others["ci_low"] <= best["ci_high"])]
     if len(overlap):
         of = "all of these mixes" if len(overlap) == len(others) else listed(list(overlap["mix"]))
@@ -344,8 +347,8 @@ def _caveats(used: pd.DataFrame) -> Iterator[str]:
     for _, row in used[used["repeats_used"] < used["repeats"]].iterrows():
         yield (
             f"Only {row['repeats_used']} of {row['repeats']} repeats of {row['mix']} found a limit"
-            f" ({row['reason']}). The estimate is the mean of these repeats. The other repeats"
-            " could have changed the estimate, so its interval has an open end."
+            f" ({row['reason']}). The estimate is the mean over the repeats that found a limit."
+            " The other repeats could have changed the estimate, so its interval has an open end."
         )
     for _, row in used[used["verdict"] == "unsteady"].iterrows():
         yield f"The speed of the server changed while {row['mix']} was measured ({row['reason']})."

@@ -18,8 +18,9 @@ from perseus.report.numbers import listed
 
 @dataclass(frozen=True)
 class SlowedPair:
-    """Two tenants, and their slowdowns beside each other. `ways` has, for each of the two tenants,
-    the rows of all repeats in the table slowdown."""
+    """Two tenants, and their slowdowns beside each other. `ways` has two entries with rows of the
+    table slowdown, one row per repeat: the first tenant beside the second tenant, and the second
+    beside the first."""
 
     names: tuple[str, str]
     ways: tuple[pd.DataFrame, pd.DataFrame]
@@ -36,13 +37,14 @@ class SlowedPair:
 
     @property
     def slowdown(self) -> float:
-        """Larger slowdown of the two tenants, as the mean over the repeats."""
+        """Mean slowdown over the repeats, of the tenant for which this mean is larger."""
         return float(max(rows["slowdown"].mean() for rows in self.ways))
 
     @property
     def ends(self) -> tuple[float, float]:
-        """Lower and upper bound of the larger slowdown over all repeats; 0 and infinity without an
-        interval."""
+        """Bounds (low, high) of `slowdown`. For each tenant, the bounds are the lowest and the
+        highest bound of all repeats (0 and infinity if unknown). Of the two tenants, the larger
+        value of each bound applies."""
         return (
             float(max(rows["slowdown_low"].fillna(0).min() for rows in self.ways)),
             float(max(rows["slowdown_high"].fillna(np.inf).max() for rows in self.ways)),
@@ -155,18 +157,20 @@ def _ranked(known: Sequence[SlowedPair]) -> Iterator[str]:
     as_good = _as_good(known)
     if len(as_good) < len(known):
         yield (
-            f"Of {len(known)} pairs, {len(as_good)} may have the least slowdown, by their"
-            f" intervals: {_named(as_good)}."
+            f"Of {len(known)} pairs, {len(as_good)} may have the least slowdown, according to"
+            f" the intervals: {_named(as_good)}."
         )
 
 
 def _as_good(known: Sequence[SlowedPair]) -> list[SlowedPair]:
-    """Return the pairs that may have the least slowdown: no other pair has significantly less."""
+    """Return the pairs that may have the least slowdown: no other pair has a significantly smaller
+    slowdown."""
     return [pair for pair in known if pair.ends[0] <= min(each.ends[1] for each in known)]
 
 
 def _as_bad(known: Sequence[SlowedPair]) -> list[SlowedPair]:
-    """Return the pairs that may have the most slowdown: no other pair has significantly more."""
+    """Return the pairs that may have the most slowdown: no other pair has a significantly larger
+    slowdown."""
     return [pair for pair in known if pair.ends[1] >= max(each.ends[0] for each in known)]
 
 
@@ -182,7 +186,7 @@ def _of_sla(beside: pd.DataFrame) -> Iterator[str]:
     over = counted[counted["over_sla"] > 0]
     too_much = (beside["verdict"] == Outcome.INFEASIBLE).any()
     if len(counted) and over.empty and not too_much:
-        yield "No tenant fails its SLA beside another tenant in a valid window."
+        yield "In each valid window, each tenant keeps its SLA beside the other tenant."
     for (tenant, other), rows in over.groupby(["tenant", "beside"], sort=False):
         of = f"{rows['over_sla'].sum()} of {rows['comparisons'].sum()} windows"
         yield f"Beside {other}, {tenant} fails its SLA in {of}."

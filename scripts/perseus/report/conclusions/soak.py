@@ -12,9 +12,7 @@ from perseus.report.conclusions.conclusion import Conclusion, Tables
 from perseus.report.conclusions.repeated import interval, reasons, runs, who
 from perseus.report.links import to_table
 from perseus.report.numbers import listed, significant
-
-SHORT, INFINITE = "too short to tell", "infinite at times"
-"""Values of the column `drift`."""
+from perseus.results.drift import Trend
 
 MAX_FAILED_PERCENT = 100 * (1 - ANSWERED)
 """Share of failed requests, in percent, above which the conclusion says that requests fail."""
@@ -35,9 +33,9 @@ def _conclusion(on: str, rows: pd.DataFrame) -> Conclusion:
     more = (*_unseen(unseen), *reasons(rows[rows["verdict"] != Outcome.OK]))
     if seen.empty:
         return Conclusion("unknown", f"The drift of values on {on} is not known", more, behind)
-    found = {drift: seen[seen["drift"] == drift] for drift in ("grows", "falls", INFINITE, SHORT)}
+    found = {trend: seen[seen["drift"] == trend] for trend in Trend}
     slopes = tuple(
-        _slope(row) for drift in ("grows", "falls") for _, row in found[drift].iterrows()
+        _slope(row) for trend in (Trend.GROWS, Trend.FALLS) for _, row in found[trend].iterrows()
     )
     missed = seen[seen["exceedance"] > seen["allowed"]]
     more = (
@@ -49,16 +47,17 @@ def _conclusion(on: str, rows: pd.DataFrame) -> Conclusion:
     if len(failed):
         headline = f"On {on} requests of {who(failed)} failed within {_hours(failed)}"
         return Conclusion("no", headline, (*slopes, *more), behind)
-    if len(grows := found["grows"]):
+    if len(grows := found[Trend.GROWS]):
         headline = f"On {on} the following values grow within {_hours(grows)}: {_named(grows)}"
         return Conclusion("no", headline, (*slopes, *more), behind)
-    if len(found[INFINITE]):
+    if len(found[Trend.INFINITE]):
         headline = (
-            f"On {on} the data do not show whether the following values grow, since they were"
-            f" infinite at times within {_hours(found[INFINITE])}: {_named(found[INFINITE])}"
+            f"On {on} the data do not show whether the following values grow, because each"
+            f" was infinite in some windows within {_hours(found[Trend.INFINITE])}:"
+            f" {_named(found[Trend.INFINITE])}"
         )
         return Conclusion("unclear", headline, (*slopes, *more), behind)
-    if len(short := found[SHORT]):
+    if len(short := found[Trend.UNKNOWN]):
         headline = (
             f"{_hours(short)} on {on} are too short to tell whether the following values grow:"
             f" {_named(short)}"
@@ -70,7 +69,6 @@ def _conclusion(on: str, rows: pd.DataFrame) -> Conclusion:
 
 
 def _hours(rows: pd.DataFrame) -> str:
-    """Return the longest time in hours over which a soak observed these quantities, as text."""
     return f"{significant(rows['hours'].max())} h"
 
 

@@ -16,10 +16,10 @@ from perseus.results.tables import module_of
 from perseus.study.experiments import OTHER_KINDS
 
 MAX_SEPARATE: Final = 6
-"""Largest number of conclusions on one question that the report shows separately."""
+"""The report shows at most this many conclusions on one question separately."""
 
 NAMED: Final = 3
-"""Largest number of conclusions whose headlines a merged conclusion repeats."""
+"""A merged conclusion repeats the headlines of at most this many conclusions."""
 
 
 @dataclass(frozen=True)
@@ -28,8 +28,8 @@ class Question:
 
     `subject` is the noun that the headline of the merged conclusion counts, for example "soaks".
     `labels` has a text for each kind of conclusion, in the order of the headline. `caveat` is a
-    further sentence of the merged conclusion. The function `summed_up` merges more than `most`
-    conclusions.
+    further sentence of the merged conclusion. If there are more than `most` conclusions, the
+    function `summed_up` merges them.
     """
 
     subject: str
@@ -48,8 +48,8 @@ SHARING: Final = {
 """Labels of conclusions on sharing, for different models and for copies of one model."""
 
 BY_CHANCE: Final = (
-    "Each interval holds for a single scenario: among many scenarios, some savings arise by chance,"
-    " and the largest savings are overestimated."
+    "Each interval is valid for a single scenario: among many scenarios, some savings arise by"
+    " chance, and the largest savings are overestimated."
 )
 
 TROUBLE: Final = {
@@ -122,7 +122,8 @@ MANY: Final[Mapping[str, Question]] = {
 
 
 def summed_up(conclusions: Sequence[Conclusion], name: str) -> Iterator[Conclusion]:
-    """Yield the conclusions on one question; many conclusions are merged into one."""
+    """Yield the conclusions on one question. If there are more conclusions than `Question.most`,
+    yield one merged conclusion."""
     question = MANY.get(name)
     if question is None or len(conclusions) <= question.most:
         yield from conclusions
@@ -131,7 +132,7 @@ def summed_up(conclusions: Sequence[Conclusion], name: str) -> Iterator[Conclusi
     parts = sorted(conclusions, key=lambda each: (kinds.index(each.kind), -each.rank))
     count = Counter(each.kind for each in parts)
     counted = ", ".join(f"{n} {question.labels[kind]}" for kind, n in count.items())
-    # A "no" stays visible if it is the first label.
+    # The merged conclusion is a "no" if "no" is the first label.
     is_one = len(count) == 1 or parts[0].kind == kinds[0] == "no"
     is_by_chance = question.caveat and set(count) - {"no", "unknown"}
     yield Conclusion(
@@ -155,7 +156,7 @@ def _common(parts: Sequence[Conclusion]) -> list[str]:
 
 def _behind(parts: Sequence[Conclusion]) -> tuple[Link, ...]:
     """Return the links of all conclusions to their evidence. If there are many links, return only
-    those that all conclusions have."""
+    the links that all conclusions have."""
     links = tuple(dict.fromkeys(link for each in parts for link in each.behind))
     if len(links) <= MAX_LINES:
         return links

@@ -26,9 +26,9 @@ if TYPE_CHECKING:  # Snakemake needs no more than the names of figures
 class FigureFacts:
     """Properties of a figure.
 
-    Only studies with this `kind` have the figure: a kind of experiment, or another entry of
-    `Study.kinds` such as "demand". If `reads_raw` is true, the figure reads the raw results of the
-    cells in addition to the tables.
+    Only studies with the kind `kind` have the figure. `kind` is a kind of experiment, or another
+    entry of `Study.kinds` such as "demand". If `reads_raw` is true, the figure reads the raw
+    results of the cells in addition to the tables.
     """
 
     reads_raw: bool = False
@@ -62,7 +62,7 @@ FIGURES: Final = {
 
 
 def figures_of(kinds: Set[str]) -> tuple[str, ...]:
-    """Return the figures of a study with these kinds of experiments."""
+    """Return the names of the figures of a study with the kinds of experiments `kinds`."""
     return tuple(name for name, facts in FIGURES.items() if facts.kind in kinds)
 
 

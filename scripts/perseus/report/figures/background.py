@@ -31,7 +31,7 @@ CAPTION = (
     "The peak of one model beside other models at constant rates. The left panel is in requests/s."
     " In the right panel, each rate is divided by the dedicated peak of its model. Above the dashed"
     " line, one shared server carries more than dedicated servers of the same cost. Hollow points"
-    " are from the 2020 study (LeMay, Li and Guo), for the models of this study."
+    " are published results for the same pair of models (LeMay, Li and Guo, 2020)."
 )
 
 MAX_ROWS = 6

@@ -16,9 +16,9 @@ from perseus.results.fleets.plans import HOURS_PER_MONTH
 from perseus.study.tasks.figure import FigureTask
 
 CAPTION = (
-    "Cost of the cheapest whole servers for each demand, planned with lower limits. Shaded:"
-    " demands at which sharing is cheaper at the lower limits, at the estimates, and in at least"
-    f" {RELIABLE:.0%} of the random draws of all limits."
+    "For each demand, the cost of the cheapest set of whole servers. The plan uses lower limits of"
+    " the capacities. In shaded ranges, sharing is cheaper with these lower limits, with the"
+    f" estimates, and with at least {RELIABLE:.0%} of the random draws of the capacities."
 )
 ALSO = ("crossings",)
 
@@ -33,8 +33,8 @@ def draw(frame: pd.DataFrame, results: FigureData, style: FigureTask) -> Figure:
     if frame.empty:
         return empty_figure(
             style,
-            "no group of models has a lower limit for each of its models alone on one type"
-            " of server",
+            "no type of server has a known lower limit of the dedicated capacity for each model"
+            " of a group",
         )
     groups = [rows for _, rows in frame.groupby("models", sort=False)]
     every = list(dict.fromkeys(frame["server"]))
@@ -60,7 +60,6 @@ def draw(frame: pd.DataFrame, results: FigureData, style: FigureTask) -> Figure:
 
 
 def _title(models: str) -> str:
-    """Return the names of the models as a title; only the first names if there are many."""
     names = models.split(" + ")
     if len(names) <= MAX_MODELS:
         return models
@@ -89,7 +88,8 @@ def _costs(panel: Axes, rows: pd.DataFrame, servers: list[str]) -> None:
 
 
 def _first_shown(rows: pd.DataFrame) -> float:
-    """Return the start of the demand axis: a share of the least demand at which a cost changes."""
+    """Return the start of the demand axis: FLAT times the lowest demand at which one of the drawn
+    costs differs from its first value."""
     firsts = rows.groupby(["server", "shared"], sort=False)["usd_per_hour"].transform("first")
     changed = rows[rows["usd_per_hour"] != firsts]["total_rps"]
     least = float(rows["total_rps"].min())
@@ -99,7 +99,8 @@ def _first_shown(rows: pd.DataFrame) -> float:
 def _shade(panel: Axes, rows: pd.DataFrame, stretches: pd.DataFrame) -> None:
     """Shade the demands at which shared servers reliably save money.
 
-    A shaded range extends half-way to the next demand.
+    The costs are known only at certain demands, so a shaded range extends half-way to the next of
+    these demands.
     """
     demands_rps = np.unique(rows["total_rps"])
     ends_rps = [demands_rps[0], *(demands_rps[1:] + demands_rps[:-1]) / 2, demands_rps[-1]]

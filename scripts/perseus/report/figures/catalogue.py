@@ -19,8 +19,8 @@ from perseus.study.tasks.figure import FigureTask
 CAPTION = (
     "Each mark is a network with one runtime: left is cheaper, up is more accurate. A line is the"
     " Pareto front of one precision: no other network is both cheaper and more accurate. Labels"
-    " name the networks on the solid front. Torchvision publishes the accuracies, for fp32: losses"
-    " in other precisions are not included."
+    " name the networks on the solid front. Torchvision publishes the accuracies, for fp32; the"
+    " figure does not show the losses of accuracy in other precisions."
 )
 ALSO = ("catalogue_predictions",)
 
@@ -101,9 +101,10 @@ def _title(runtime: str, precision: str) -> str:
 
 
 def _names(panel: Axes, rows: pd.DataFrame, height: float) -> None:
-    """Write the names of the networks on a front left of their marks, where few marks lie.
+    """Write the name of each network on a Pareto front to the left of its mark, where few other
+    marks are.
 
-    `height` is the least distance of two names, in percent of accuracy.
+    `height` is the least distance of two names, in percentage points of accuracy.
     """
     step = -(-len(rows) // MAX_NAMED) or 1
     below = -np.inf

@@ -22,8 +22,8 @@ from perseus.study.tasks.figure import FigureTask
 
 CAPTION = (
     "The client ceiling is the highest rate at which the client sends requests on schedule, to a"
-    " model that does no work. If a peak is far left of the ceiling, the server was the limit, not"
-    " the client. Unreliable ceilings are left out."
+    " model that does no work. If a peak is far left of the ceiling, the server limited the"
+    " peak, not the client. The figure leaves out unreliable ceilings."
 )
 ALSO = ("peaks",)
 

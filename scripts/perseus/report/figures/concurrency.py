@@ -1,5 +1,5 @@
-"""Figure: latency over throughput in closed loops, and throughput over requests in flight with the
-knee.
+"""Figure: latency over throughput in closed loops, and throughput over requests in flight. Both
+panels show the knee.
 
 The second panel is the scatter plot of concurrency and throughput from which ConScale estimates the
 knee (Liu et al., IPDPS 2020).
@@ -24,13 +24,13 @@ CAPTION = (
     "Closed loops. Left: where a curve turns up, additional requests in flight only wait; a star"
     " is the knee. Right: the throughput of all tenants over their requests in flight, with the"
     " fitted scalability law and its two asymptotes, which meet at the knee. At white marks, the"
-    " client or the host may have been the limit, not the server; the fit ignores white marks."
+    " client or the host may have limited the throughput; the fit ignores white marks."
 )
 ALSO = ("knees",)
 
 MAX_SCENARIOS = 4
 MAX_KNEES = 3
-"""Largest number of knees that the text in a panel lists."""
+"""The text in a panel lists at most this many knees."""
 KNEE = "#D55E00"
 
 

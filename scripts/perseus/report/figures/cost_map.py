@@ -21,8 +21,9 @@ from perseus.study.tasks.figure import FigureTask
 
 CAPTION = (
     "For each demand of two models: the number of servers if sharing is allowed (numbers), and the"
-    " saving of sharing (shade). The plan uses lower limits, whole servers and on-demand prices."
-    " The plan ignores the head-room and the least number of servers of a configured demand."
+    " saving of sharing (shade). The plan uses lower limits of the capacities, whole servers and"
+    " on-demand prices. If the configuration has a demand, the plan does not use its head-room and"
+    " its least number of servers."
 )
 MAX_PANELS, COLUMNS = 6, 2
 STEPS, FULL = 80, 3
@@ -100,7 +101,7 @@ def _of_pair(pair: ModelPair) -> pd.DataFrame:
 def draw(frame: pd.DataFrame, results: FigureData, style: FigureTask) -> Figure:
     """Draw one panel for each pair of models on each type of server."""
     if frame.empty:
-        return empty_figure(style, "no two models that share a server have lower limits")
+        return empty_figure(style, "no two models that share a server have known lower limits")
     shown = [rows for _, rows in frame.groupby(PAIR, sort=False, dropna=False)]
     figure, axes = panels(style, len(shown), min(COLUMNS, len(shown)), 72)
     for panel, rows in zip(axes, shown, strict=True):

@@ -26,7 +26,8 @@ from perseus.study.tasks.figure import FigureTask
 
 CAPTION = (
     "Bars: mean latency at the certified rate, by part. Ticks: median latency of the same"
-    " request without load. The load adds the difference. The rate differs from row to row."
+    " request without load. The load causes the difference between a bar and its tick. The rate"
+    " differs from row to row."
 )
 PARTS = {
     "compute_ms": "in the model",

@@ -15,8 +15,9 @@ from perseus.results.fleets.plans import DEDICATED, ONE_TYPE, SHARING
 from perseus.study.tasks.figure import FigureTask
 
 CAPTION = (
-    "Bars: cost of the cheapest servers for the demand, planned with lower limits. Lines: 95 %"
-    " interval of the cost if the capacities were known exactly."
+    "Bars: cost of the cheapest servers for the demand, planned with lower limits of the"
+    " capacities. Lines: 95 % interval of the cost of the servers that would be the cheapest if the"
+    " capacities were known exactly."
 )
 
 STRATEGIES = (DEDICATED, SHARING, ONE_TYPE)

@@ -62,16 +62,16 @@ ALSO = ("tenants", "costs")
 
 BLUE, AREA = "#0072B2", "#dcebf5"
 FAR = 10.0
-"""An interval without an upper bound is drawn up to this multiple of the estimate, beyond the
-axes."""
+"""An interval without an upper bound is drawn up to this multiple of the estimate, beyond the axes.
+"""
 
 PLANE_MM, HEIGHT = 100.0, 0.8
 """A panel for two tenants is at most PLANE_MM high, and at most HEIGHT times as high as wide."""
 
 LEGEND_MM = 12.0
 EDGE = 1.05
-"""The axes of a panel for two tenants end at EDGE times the largest value. For this value,
-intervals count only up to LONGEST_INTERVAL times the largest marker."""
+"""The axes of a panel for two tenants end at EDGE times the largest value. This value may be the
+end of an interval, but only up to LONGEST_INTERVAL times the largest rate of a marker."""
 LONGEST_INTERVAL = 1.25
 TITLE_PT = 8.0  # distance to the panel below
 MAX_LISTED = 6  # largest number of load lines without an estimate that a text names
@@ -87,7 +87,7 @@ LOOKS: dict[str, dict[str, Any]] = {
 
 
 def data(results: FigureData) -> pd.DataFrame:
-    """Return the table peaks. Its dedicated peaks are the ends of the dashed line."""
+    """Return the table peaks. The dedicated peaks are the ends of the dashed lines."""
     return results.peaks
 
 
@@ -142,8 +142,8 @@ def draw(peaks: pd.DataFrame, results: FigureData, style: FigureTask) -> Figure:
 
 
 def _title(results: FigureData, lines: pd.DataFrame, style: FigureTask) -> str:
-    """Return the title of a panel: the server, and the scenario if it is not the only one of the
-    server."""
+    """Return the title of a panel: the server and, if the server has several scenarios, the
+    scenario."""
     server, scenario = lines.iloc[0][["server", "scenario"]]
     shared = results.peaks[results.peaks["kind"] != "dedicated"]
     several = shared[shared["server"] == server]["scenario"].nunique() > 1
@@ -158,14 +158,13 @@ def _is_empty(tenants: pd.DataFrame) -> bool:
 
 
 def _ratios_mm(lines: pd.DataFrame, tenants: pd.DataFrame, style: FigureTask) -> float:
-    """Return the height in mm of a panel with one row for each load line and the names of the
-    tenants above the rows."""
+    """Return the height in mm of a panel that has one row for each load line. The names of the
+    tenants are above the rows."""
     names = row_names([short(row) for _, row in _best(lines).iterrows()], style)
     return 30 + _names_mm(tenants, style) + rows_mm(names, style)
 
 
 def _names_mm(tenants: pd.DataFrame, style: FigureTask) -> float:
-    """Return the height in mm of the names of the tenants, which are vertical."""
     return 0.6 * SMALL * style.font_pt / 72 / MM * max(map(len, tenants["tenant"]))
 
 
@@ -258,7 +257,7 @@ def _furthest(points: list[np.ndarray]) -> np.ndarray:
 
 
 def _area(axes: Axes, estimates: list[np.ndarray]) -> None:
-    """Fill the area of all pairs of rates that do not exceed both rates of an estimate.
+    """For each estimate, fill the area of all pairs of rates that are at most the estimated rates.
 
     A straight line between estimates would promise more load of one model in exchange for less load
     of the other model, which plans do not assume.

@@ -39,7 +39,8 @@ MAX_PANELS, COLUMNS = 8, 2
 MAX_LABELS = 8
 MAX_BROKEN = 2  # largest number of lines for one setting below panels that are side by side
 HEIGHT_MM, LINE_MM = 60, 4
-"""Height in mm of a panel, and of each line below the panel that describes a setting."""
+"""Height in mm of a panel, and height in mm of each line of text below a panel. Such a line
+describes a setting."""
 AREA = 90.0  # area of the mark with the highest throughput, in square points
 FRONT = COLOURS[0]
 
@@ -91,7 +92,7 @@ def _wrapped(lines: Sequence[str], width: int) -> list[str]:
 
 
 def _known(rows: pd.DataFrame) -> pd.DataFrame:
-    """Return the settings that have values to draw."""
+    """Return the settings with a known cost and latency."""
     return rows[rows["usd_per_million_inferences"].notna() & rows["p95_ms"].notna()]
 
 
@@ -130,8 +131,7 @@ def _settings(panel: Axes, rows: pd.DataFrame, lines: Sequence[str]) -> None:
 
 
 def _number(panel: Axes, rows: pd.DataFrame, lines: Sequence[str]) -> None:
-    """Write a number beside each mark, and below the panel the setting that the number stands
-    for."""
+    """Write a number beside each mark, and the setting of each number below the panel."""
     for number, (_, row) in enumerate(rows.iterrows(), start=1):
         panel.annotate(
             str(number),

@@ -99,7 +99,7 @@ def certified_latency_ms(record: PeakRecord, tenant: str) -> Floats:
     """Return the sorted latencies of the counted requests in the last certification window of a
     cell.
 
-    A latency counts from the intended send time. Without a response, the latency is infinite.
+    The latency begins at the intended send time. Without a response, the latency is infinite.
     """
     where = [("window", "=", record.certified_window), ("tenant", "=", tenant)]
     window = pd.read_parquet(record.folder / "windows.parquet", filters=where).iloc[0]

@@ -30,9 +30,9 @@ from perseus.report.style import (
 from perseus.study.tasks.figure import FigureTask
 
 CAPTION = (
-    "Each bar is the highest load that one server carries within the SLAs. A bar that ends right"
-    " of the tick in its row carries more than dedicated servers of the same cost. An arrow means"
-    " that the interval extends further."
+    "Each bar shows the highest load that one server carries within the SLAs. If a bar ends right"
+    " of the tick in its row, the server carries more than dedicated servers of the same cost. An"
+    " arrow means that the interval extends further."
 )
 ALSO = ("tenants", "costs")
 

@@ -16,10 +16,10 @@ from perseus.report.style import GREY, empty_figure, legend, panels
 from perseus.study.tasks.figure import FigureTask
 
 CAPTION = (
-    "Each point is a measured mix, predicted from measurements of each model alone and of the other"
-    " mixes. A point on the line is predicted exactly; a point within the band has an error of at"
-    " most 10 %. Each title names a prediction model and its median error. An arrow means that the"
-    " interval extends further."
+    "Each point is a measured mix. Its prediction uses measurements of each model alone and of"
+    " other mixes, but not of the mix itself. A point on the line is predicted exactly; a point"
+    " within the band has an error of at most 10 %. Each title names a prediction model and its"
+    " median error. An arrow means that the interval extends further."
 )
 
 FEWEST: Final = 3
@@ -84,8 +84,8 @@ def _step(axes: Axes, mixes: pd.DataFrame, step: str, ends: np.ndarray) -> None:
 
 
 def _range(mixes: pd.DataFrame, steps: list[str]) -> tuple[float, float]:
-    """Return the range of both axes. The range includes all points. On each side, intervals extend
-    the range by at most half of the range of the points."""
+    """Return the range of both axes. The range includes all points. At each end, intervals extend
+    the range by at most half of the distance from the lowest to the highest point."""
     values = mixes[["measured_ratio", *steps]].to_numpy(dtype=float)
     known = values[np.isfinite(values)]
     low, high = float(known.min()), float(known.max())

@@ -26,7 +26,7 @@ from perseus.report.style import (
 from perseus.study.tasks.figure import FigureTask
 
 CAPTION = (
-    "The client (before the load) or the server converts images into tensors. For each"
+    "Either the client (before the window) or the server converts images into tensors. For each"
     " tenant: its peak with the 95 % interval, and the p95 and CPU time of a request at the"
     " certified rates."
 )

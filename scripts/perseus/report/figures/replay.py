@@ -25,11 +25,11 @@ from perseus.report.style import (
 from perseus.study.tasks.figure import FigureTask
 
 CAPTION = (
-    "The same arrivals beside the other tenants (in the colour of the tenant) and alone. The upper"
-    " panel shows the rate of the arrivals. The lower panel shows the share of requests with a"
-    " response within the latency of the SLA, by intended send time. A thick bar is the worst"
-    " minute, and the numbers on the right are the shares in the worst minute: the upper number"
-    " beside the other tenants, the lower number alone."
+    "Each tenant gets the same arrivals twice: beside the other tenants (solid line) and alone"
+    " (dashed line). The upper panel shows the rate of the arrivals. The lower panel shows the"
+    " share of requests with a response within the latency of the SLA, by intended send time. A"
+    " thick bar is the worst minute. The numbers on the right are the shares in the worst minute:"
+    " the upper number beside the other tenants, the lower number alone."
 )
 ALSO = ("attainment",)
 

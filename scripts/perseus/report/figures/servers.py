@@ -29,13 +29,13 @@ from perseus.study.tasks.figure import FigureTask
 
 CAPTION = (
     "Each row is a server, the cheapest first; left is better. A server is on the Pareto"
-    " front if no other server is better in cost, latency and energy at once. Energy counts only if"
-    " it was measured on all servers."
+    " front if no other server is better in cost, latency and energy at once. Energy is a"
+    " criterion only if it was measured on all servers."
 )
 
 MAX_PANELS, MAX_SERVERS = 8, 20
 MAX_ROWS = 60
-"""Largest number of rows in all panels together."""
+"""All panels together have at most this many rows."""
 GOALS: Final = {
     "usd_per_million_inferences": "USD per million",
     "p95_ms": "p95, certified (ms)",

@@ -20,9 +20,10 @@ from perseus.report.style import DARK, empty_figure, is_known, legend, panels, r
 from perseus.study.tasks.figure import FigureTask
 
 CAPTION = (
-    "Mean latency of the model of a row beside the model of a column, divided by the mean latency"
-    " of the model of the row alone at the same rate, with the 95 % interval. On the diagonal, the"
-    " model is alone both times (A/A), which shows the noise."
+    "A square shows the slowdown of the model of the row while the model of the column also has"
+    " load: the mean latency of the model of the row, divided by its mean latency alone at the same"
+    " rate, with the 95 % interval. On the diagonal, the model is alone both times (A/A), so the"
+    " slowdown shows the noise."
 )
 
 MAX_PANELS = 4
@@ -31,7 +32,8 @@ SQUARE_MM, SQUARES_MM, LABELS_MM = 24.0, 130.0, 34.0
 in mm."""
 
 COLOURED: Final = 2.0
-"""Least upper end of the colour scale, so that noise has a light colour."""
+"""The colour scale ends at this slowdown or at a larger slowdown, so that noise has a light
+colour."""
 
 SHADES: Final = colormaps[
     "Oranges"
@@ -73,8 +75,8 @@ def draw(frame: pd.DataFrame, results: FigureData, style: FigureTask) -> Figure:
 
 
 def _matrix(panel: Axes, rows: pd.DataFrame, font_pt: float) -> None:
-    """Draw the matrix of one cell. A row is a tenant that is slowed down, and a column is the
-    tenant beside it."""
+    """Draw the matrix of one cell. A square shows the slowdown of the tenant in its row beside the
+    tenant in its column."""
     names = list(dict.fromkeys(rows["tenant"]))
     highest = rows["slowdown"].max()  # known slowdowns only
     scale = LogNorm(1.0, np.nanmax([COLOURED, highest]), clip=True)

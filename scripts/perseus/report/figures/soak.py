@@ -30,8 +30,8 @@ from perseus.study.tasks.figure import FigureTask
 CAPTION = (
     "The same load on one server for hours. Each mark is the latency in a window, or the memory or"
     " the open files of the server after a window. Lines are the fitted drift, with its 95 %"
-    " interval in brackets. A latency is infinite (at the upper edge) if too many requests got"
-    " no response: the p95 if more than 5 % got no response."
+    " interval in brackets. A percentile of the latency is infinite (at the upper edge) if"
+    " too many requests got no response: the p95 if more than 5 % got no response."
 )
 
 MAX_CELLS = 4
@@ -41,7 +41,8 @@ PANELS = len(QUANTITIES)
 
 
 def data(results: FigureData) -> pd.DataFrame:
-    """Return the values of all cells, over the hours since the first window."""
+    """Return the measured values of all cells, each with its time in hours since the first window
+    of the cell."""
     frames = [
         pd.DataFrame({"hours": each.hours, "value": each.values}).assign(
             cell=folder.name, quantity=each.quantity, tenant=each.tenant, unit=each.unit
@@ -58,7 +59,7 @@ def draw(values: pd.DataFrame, results: FigureData, style: FigureTask) -> Figure
     requests."""
     frame = results.tables["soak"]
     if frame.empty:
-        return empty_figure(style, "no server was given the same load for hours")
+        return empty_figure(style, "no experiment soak has a result")
     cells = [folder for folder in results.cells if folder.name in set(frame["cell"])]
     shown = cells[:MAX_CELLS]
     figure, axes = panels(style, PANELS * len(shown), PANELS, 56, 6)

@@ -24,8 +24,8 @@ CAPTION = (
 
 MAX_SERVERS = 6
 MAX_VECTORS = 5000
-"""Largest number of probes on a server that the figure draws as vectors. More probes become a
-bitmap, since a bitmap stays small."""
+"""If a server has more probes than this number, the figure draws them as a bitmap and not as
+vectors, since a bitmap stays small."""
 
 COLUMNS = ["server", "cell", "tenant", "unix_ns", "speed_rps", "minutes"]
 

@@ -18,9 +18,9 @@ from perseus.results.records import Record
 from perseus.study.tasks.figure import FigureTask
 
 CAPTION = (
-    "Utilisation of the machine in each cell. The server should be busy, but not the client: a busy"
-    " client would limit the result. The shade shows the phase of a window. Queue: requests"
-    " of all tenants that wait in the server."
+    "Utilisation of the machine in each cell. The server should be busy. The client should not be"
+    " busy, because a busy client limits the load that it offers. The shade shows the phase of a"
+    " window. Queue: requests of all tenants that wait in the server."
 )
 
 MAX_CELLS = 8

@@ -1,5 +1,5 @@
-"""Compare two studies: decide for each quantity of both studies whether it became better or worse
-(docs/explanation/comparison.md).
+"""Compare two studies: decide for each quantity that both studies measured whether it became better
+or worse (docs/explanation/comparison.md).
 
-The package reads folders or archives of results, and makes one table.
+The package reads the folders or archives of the two results, and makes one table.
 """

@@ -18,8 +18,8 @@ USAGE = "snakemake compare --config base=results/default new=default.tar.gz"
 
 
 def compare_task(asked: Mapping[str, Any]) -> CompareTask:
-    """Return the task of the requested comparison. `asked` has the values of KEYS from the command
-    line. Raises CompareError with all problems."""
+    """Return the task of the requested comparison, or raise CompareError with all problems. `asked`
+    has the values of KEYS from the command line."""
     problems: list[str] = []
     paths = {key: _path(key, asked, problems) for key in ("base", "new")}
     read = {key: _read(key, path, problems) for key, path in paths.items() if path}
@@ -32,7 +32,10 @@ def compare_task(asked: Mapping[str, Any]) -> CompareTask:
     expanded = _expanded("out", str(out), problems)
     out = str(expanded or out)
     if re.search(r"[{}]", out) or Path(out).is_file():
-        problems.append(f"out: {out!r} cannot be the folder for the comparison")
+        problems.append(
+            f"out: {out!r} cannot be the folder for the comparison, because it is a file or has a"
+            " brace in its name. Name another folder"
+        )
     if problems or not base or not new:
         raise CompareError(problems)
     return CompareTask(
@@ -49,7 +52,6 @@ def _path(key: str, asked: Mapping[str, Any], problems: list[str]) -> Path | Non
 
 
 def _expanded(key: str, path: str, problems: list[str]) -> Path | None:
-    """Return the path with the home folder in place of a tilde at the start."""
     try:
         return Path(path).expanduser()
     except RuntimeError:
@@ -68,6 +70,7 @@ def _read(key: str, path: Path, problems: list[str]) -> Source | None:
 
 
 def _name(path: Path | None) -> str:
-    """Return the name of a folder or archive in a form that a file name can contain."""
+    """Return the name of a folder or archive, with `_` in place of all characters that may be
+    unsafe in a file name."""
     stem = path.resolve().name.removesuffix(".tar.gz") if path else ""
     return re.sub(r"[^A-Za-z0-9._~-]", "_", stem) or "results"

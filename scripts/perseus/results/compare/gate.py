@@ -1,4 +1,5 @@
-"""Fail a job of continuous integration if a comparison shows that a value is worse."""
+"""Fail a job of continuous integration if a comparison of two studies shows that a value became
+worse."""
 
 from __future__ import annotations
 
@@ -14,18 +15,19 @@ from perseus.results.scenario_names import in_several_scenarios, with_scenarios
 
 
 class WorseError(ValueError):
-    """Error: a new value is worse than the base value, or no values could be compared. The message
+    """Error: a new value is worse than the base value, or no value could be compared. The message
     lists all worse values."""
 
 
 def gate(table: pd.DataFrame, summary: Path) -> None:
-    """Raise WorseError if a value in a comparison became worse, if the new results lack a limit
-    that the base results have, or if no values could be compared."""
+    """Raise WorseError if a value in a comparison became worse, if only the base study found a
+    limit of the server, or if no value could be compared."""
     if (table["verdict"] == NOT_COMPARABLE).all():
         raise WorseError(f"no value could be compared with the base: {summary}")
     table = with_scenarios(table, in_several_scenarios(table[table["metric"] != OVERALL]))
     worse = table[table["verdict"] == WORSE]
-    others = worse[worse["metric"] != COST]  # at equal prices, a cost only repeats a peak
+    # At equal prices, a cost is worse only because a peak is worse.
+    others = worse[worse["metric"] != COST]
     rows = [*table[table["lost"] != ""].to_dict("records")]
     rows += (worse if others.empty else others).to_dict("records")
     if rows:

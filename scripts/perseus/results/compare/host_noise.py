@@ -1,9 +1,9 @@
 """Estimate the noise of a host: how much two measurements of the same configuration differ by
 chance.
 
-The variation between repeats is a property of the host, and the few repeats of one load line are
-too little evidence of this variation. Therefore the estimate for a server uses all repeated load
-lines of the server in both studies, and the repeated load lines of similar servers
+The host makes the results of repeats vary. The few repeats of one load line are too little evidence
+of this variation. Therefore the estimate for a server uses all load lines that have several
+repeats: the load lines of this server and of similar servers, in either study
 (docs/explanation/comparison.md).
 """
 
@@ -29,10 +29,11 @@ FROM_REPEATS, FROM_AA, FROM_PRIOR = "repeats", "aa", "prior"
 class HostNoise:
     """Noise of the hosts of two studies, estimated from both studies together.
 
-    `deviations` says how much the results of repeats vary: for each server, it has draws of the
-    standard deviation of the logarithm of a result, shape (draws,). `known_from` names the evidence
-    for `deviations`. `floors` has, for each server, the noise floor of single cells, which an
-    experiment `aa` measures. If both studies measured a noise floor, `floors` has the higher one.
+    For each server, `deviations` has draws of the standard deviation, between repeats, of the
+    logarithm of a result, shape (draws,). `known_from` names the evidence for `deviations`. For
+    each server, `floors` has the noise floor from an experiment `aa`. This noise floor is valid for
+    results of one repeat. If both studies measured a noise floor, `floors` has the higher noise
+    floor.
     """
 
     deviations: dict[str, Floats]
@@ -51,12 +52,12 @@ class HostNoise:
 
 
 def host_noise(sources: Sequence[Source], rng: np.random.Generator, draws: int) -> HostNoise:
-    """Estimate the noise from repeats or, without repeats, from the restarted servers of an
-    experiment `aa`.
+    """Estimate the noise of the hosts from repeats or, if no load line has repeats, from the
+    restarts in an experiment `aa`.
 
     Repeats are better evidence, because more time passes between repeats than between the restarts
-    of an experiment `aa`. If neither study has repeats or an experiment `aa`, the function draws
-    the noise from a prior distribution that describes real hosts.
+    of an experiment `aa`. If neither study has repeats, and neither study has an experiment `aa`,
+    the function draws the noise from a prior distribution that describes real hosts.
     """
     of_repeats = [each for source in sources for each in repeated_peaks(source)]
     of_aa = [each for source in sources for each in _restarted(source.tables["aa"])]
@@ -82,7 +83,7 @@ def repeated_peaks(source: Source) -> Iterator[tuple[str, Group]]:
     """Yield each load line with at least two measured repeats: the name of its server, and the
     results of its repeats.
 
-    The function leaves out predicted repeats.
+    Predicted repeats are left out.
     """
     found: dict[tuple[str, str, str], list[Floats]] = {}
     for record in source.records:
@@ -93,8 +94,8 @@ def repeated_peaks(source: Source) -> Iterator[tuple[str, Group]]:
 
 
 def _restarted(aa: pd.DataFrame) -> Iterator[tuple[str, Group]]:
-    """Yield each complete cell of an experiment `aa`: the name of its server, and the throughputs
-    after each restart."""
+    """For each complete cell of an experiment `aa`, yield the name of its server, the logarithm of
+    the throughput after each restart, and the variance of each logarithm."""
     known = aa.dropna(subset=["noise_floor", "answered_rps", "low_rps", "high_rps"])
     for (server, _), rows in known.groupby(["server", "cell"], sort=False):
         half = (rows["high_rps"] - rows["low_rps"]) / 2

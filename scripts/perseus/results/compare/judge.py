@@ -1,4 +1,4 @@
-"""Decide for each pair of a base value and a new value whether the new value is better, worse or
+"""For each pair of a base value and a new value, decide whether the new value is better, worse or
 not different.
 
 With a probability of 95 %, the simultaneous intervals of all pairs contain the true ratios.
@@ -21,8 +21,8 @@ VERDICTS: Final = (WORSE, BETTER, SAME, NOT_COMPARABLE)
 
 @dataclass(frozen=True)
 class Judged:
-    """A compared pair with its verdict and two 95 % intervals of its ratio: `interval` for this
-    pair only, and the wider `simultaneous` for all pairs together.
+    """A compared pair with its verdict and two 95 % intervals of its ratio. `interval` is for this
+    pair only. `simultaneous` is wider, and is for all pairs together.
 
     The intervals are NaN if the pair is not comparable.
     """
@@ -36,8 +36,8 @@ class Judged:
 def judge(pairs: Sequence[ComparedPair]) -> list[Judged]:
     """Return all compared pairs of values, each with its verdict.
 
-    The values of a pair differ if the simultaneous interval of their ratio excludes 1. If the noise
-    floor is known, the difference must also exceed the noise floor.
+    The values of a pair differ if the simultaneous interval of their ratio excludes 1 and, if the
+    noise floor is known, their difference exceeds the noise floor.
     """
     compared = [pair for pair in pairs if pair.ratio.is_known and not pair.why_not]
     reach = simultaneous_reach(np.log(pair.ratio.draws) for pair in compared)
@@ -45,15 +45,16 @@ def judge(pairs: Sequence[ComparedPair]) -> list[Judged]:
 
 
 def simultaneous_reach(logs: Iterable[Floats]) -> float:
-    """Return how many standard deviations each interval must extend on both sides so that all
-    intervals together contain their true values; NaN without rows.
+    """Return the half-width of the simultaneous intervals, in standard deviations; NaN without
+    rows. With this half-width, all intervals together contain their true values with a probability
+    of 95 %.
 
     `logs` has one row for each compared pair: joint draws of the logarithm of its ratio, shape
-    (draws,). The result is the 95 % quantile, over the draws, of the largest standardised deviation
-    of any row: the single-step max-t method (Westfall and Young, Resampling-Based Multiple Testing,
-    1993, section 2.3; Hothorn, Bretz and Westfall, Biometrical Journal 50, 2008, section 3).
-    Correlated rows, such as the rows of a peak and of its cost, widen the intervals little more
-    than one row.
+    (draws,). In each draw, the function finds the largest standardised deviation of all rows. The
+    result is the 95 % quantile of these largest deviations: the single-step max-t method (Westfall
+    and Young, Resampling-Based Multiple Testing, 1993, section 2.3; Hothorn, Bretz and Westfall,
+    Biometrical Journal 50, 2008, section 3). Two correlated rows, such as the rows of a peak and of
+    its cost, widen the intervals hardly more than one of these rows alone.
     """
     largest: Floats | None = None
     for row in logs:  # the loop saves memory: 4,000 rows at once would take 0.3 GB
@@ -63,8 +64,6 @@ def simultaneous_reach(logs: Iterable[Floats]) -> float:
 
 
 def _standardised(logs: Floats) -> Floats:
-    """Return the draws of a row, minus their mean and divided by their standard deviation; zeros if
-    the draws do not vary."""
     spread = logs.std()
     return (logs - logs.mean()) / spread if spread > 0 else np.zeros_like(logs)
 

@@ -1,5 +1,5 @@
-"""Read the load lines of one study for a comparison, with their settings and draws of their
-results."""
+"""For a comparison, read the load lines of one study: the settings of each load line, and draws of
+its results."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ from perseus.results.repeats import (
 )
 
 LineKey = tuple[str, str, str]
-"""Key by which a comparison pairs load lines: scenario (server and tenants), load line and
-preset."""
+"""Names of the scenario (server and tenants), the load line and the preset, by which a comparison
+pairs load lines."""
 
 
 @dataclass(frozen=True)
@@ -37,8 +37,8 @@ class ComparedLine:
     """One load line of a study, with its rows of the tables `peaks`, `tenants` and `costs`.
 
     `peak` is the peak of the load line with its draws, or None if the study has no records. `alone`
-    has the dedicated peaks of the tenants. The load lines of two studies are comparable if their
-    `facts` are equal.
+    has the dedicated peaks of the tenants. `facts` has the settings that must be equal in both
+    studies, as text.
     """
 
     row: Mapping[Any, Any]
@@ -59,7 +59,7 @@ class ComparedLine:
 
     @property
     def why_unknown(self) -> str:
-        """Reason why the peak has no estimate, or an empty text if it has one."""
+        """Reason why the peak has no estimate; empty if the peak has an estimate."""
         if self.row["estimate_rps"] is not None and np.isfinite(self.row["estimate_rps"]):
             return ""
         return f"{self.row['verdict']}: {self.row['reason']}".replace("_", " ").rstrip(": ")
@@ -67,7 +67,7 @@ class ComparedLine:
     def total_rps(
         self, weights: Floats | float, rng: np.random.Generator, noise: HostNoise
     ) -> Quantity:
-        """Return draws of the weighted total rate of all tenants.
+        """Return the sum over the tenants of (weight x rate at the peak), with draws.
 
         If the study has no records, the draws follow from the interval in the table `peaks`.
         """
@@ -76,11 +76,11 @@ class ComparedLine:
         return self._of_table(("estimate_rps", "ci_low_rps", "ci_high_rps"), rng, noise, cells=1)
 
     def sharing_ratio(self, rng: np.random.Generator, noise: HostNoise) -> Quantity:
-        """Return draws of the sharing ratio.
+        """Return the sharing ratio with draws.
 
-        If the study has no records, the draws follow from the interval in the table `peaks`. The
-        function then treats all dedicated peaks together as one cell, because their errors may be
-        correlated.
+        If the study has no records, the draws follow from the interval in the table `peaks`. In
+        this case, `_of_table` counts two cells: one cell for the mix, and one cell for all
+        dedicated peaks together, because the errors of the dedicated peaks may be correlated.
         """
         if self.peak is not None:
             return sharing_ratio(self.peak, self.alone)
@@ -90,11 +90,11 @@ class ComparedLine:
     def _of_table(
         self, names: tuple[str, str, str], rng: np.random.Generator, noise: HostNoise, cells: int
     ) -> Quantity:
-        """Return draws of a quantity in the table `peaks`. The quantity was computed from `cells`
-        cells.
+        """Return a quantity in the table `peaks` with draws. The quantity was computed from the
+        results of `cells` cells.
 
-        The interval of a single repeat does not include the variation between repeats, so the
-        function adds this variation.
+        If the study has only one repeat, its interval does not include the variation between
+        repeats, so the function adds this variation.
         """
         found = Interval(*(self.row[name] for name in names))
         between: Floats | float = 0.0
@@ -107,11 +107,12 @@ class ComparedLine:
 def of_interval(
     found: Interval, rng: np.random.Generator, draws: int, more: Floats | float = 0.0
 ) -> Quantity:
-    """Return draws of a quantity of which only the 95 % interval is known.
+    """Return a quantity with draws, given only its value and 95 % interval.
 
     On a logarithmic scale, the draws on each side of the value are normally distributed. The
-    function adds `more`, shape (draws,), to the logarithms. If one end of the interval is open (0
-    or infinite), the draws on this side of the value scatter as much as on the other side.
+    function adds `more`, shape (draws,), to the logarithms of the draws. If one end of the interval
+    is open (0 or infinite), the draws on this side of the value scatter as much as on the other
+    side.
     """
     ends = np.array([found.low, found.value, found.high], dtype=float)
     if not (np.isfinite(ends[1]) and ends[1] > 0):
@@ -128,10 +129,10 @@ def of_interval(
 
 
 def lines(source: Source, seed: int, noise: HostNoise) -> dict[LineKey, ComparedLine]:
-    """Return all load lines of a study.
+    """Return all load lines of a study, by scenario, load line and preset.
 
-    Call the function with a different `seed` for each of the two studies: the same random numbers
-    would cancel the errors of the studies.
+    Call the function with a different `seed` for each of the two studies. With the same random
+    numbers, the errors of the two studies would cancel each other out.
     """
     peaks: dict[tuple[str, str], RepeatedPeak] = {}
     for server, deviations in noise.deviations.items():
@@ -197,13 +198,13 @@ def _facts(
 
 
 def _input(tenant: Mapping[Any, Any]) -> str:
-    """Return the input size of a tenant as text. The text has only two digits, because the size of
-    compressed pictures is a mean."""
+    """Return the input size of a tenant as text. The text has only two significant digits, because
+    the size of compressed pictures is a mean over several pictures."""
     size = tenant["request_bytes"]
     return f"{size:.2g} bytes {tenant['preprocessing'] or ''}".strip()
 
 
 def _sizes(check: Mapping[str, Any]) -> list[Any]:
-    """Return the input sizes of a model. Records of Perseus before version 1.1 contain only one
-    image size."""
+    """Return the shapes of a model's inputs. A record of Perseus before version 1.1 contains the
+    shape of only one input."""
     return [each["dims"] for each in check.get("inputs", [{"dims": check.get("input_shape")}])]

@@ -27,21 +27,21 @@ UNITS: Final = {OVERALL: "", PEAK: "requests/s", RATIO: "", P95: "ms", COST: "US
 HIGHER_IS_BETTER: Final = {OVERALL: True, PEAK: True, RATIO: True, P95: False, COST: False}
 
 RATES_ALIKE: Final = 0.05
-"""Largest relative difference between the rates of two latencies that Perseus compares. A p95 rises
-several times as fast as the rate, so with a larger difference, the rates and not the servers would
-explain the latencies."""
+"""Perseus compares two p95 latencies only if the rates at which they were measured differ by at
+most this share. A p95 rises several times as fast as the rate, so a larger difference of the rates
+would explain a difference of the latencies."""
 
 OTHER_RATES: Final = "at other rates"
 
 
 @dataclass(frozen=True)
 class ComparedPair:
-    """One quantity in both studies, with joint draws of its values.
+    """The values of one quantity in the base study and in the new study, with draws.
 
     `floor` is the noise floor: two measurements of the same configuration differ by more than this
-    share in only 5 % of cases; NaN if unknown. `why_not` is the reason why the pair is not
-    comparable, and is empty for a comparable pair. If only the base study found a limit of the
-    server, `lost` says why the new study found none.
+    share in only 5 % of cases; NaN if unknown. `why_not` is the reason why the values are not
+    comparable; empty if they are comparable. If only the base study found a limit of the server,
+    `lost` is the reason why the new study found no limit.
     """
 
     metric: str
@@ -57,7 +57,8 @@ class ComparedPair:
 
     @cached_property
     def ratio(self) -> Quantity:
-        """Draws of the ratio new / base; empty if the pair is not comparable."""
+        """The ratio new / base with draws. If the values are not comparable, the ratio is NaN and
+        has no draws."""
         return NOTHING if self.why_not else self.new.over(self.base)
 
 
@@ -67,9 +68,9 @@ def pairs(
     noise: HostNoise,
     rng: np.random.Generator,
 ) -> list[ComparedPair]:
-    """Return all pairs of two studies, sorted by metric in the order of UNITS.
+    """Return all pairs of values of two studies, sorted by metric in the order of UNITS.
 
-    If only one study has a load line, the pair is not comparable.
+    If only one study has a load line, the values are not comparable.
     """
     found: list[ComparedPair] = []
     deviations = _p95_deviations([*base.values(), *new.values()], rng, noise.draws)
@@ -107,13 +108,14 @@ def _without_draws(line: ComparedLine) -> Quantity:
 def _peak(
     base: ComparedLine, new: ComparedLine, noise: HostNoise, rng: np.random.Generator
 ) -> ComparedPair:
-    """Return the peak of a load line in both studies, as a total rate of all tenants in which each
-    request has the same weight in both studies.
+    """Return the peak of a load line in both studies, as a weighted sum of the tenants' rates with
+    the same weights in both studies.
 
-    The dedicated peaks determine the proportion of a mix, and differ between the studies. Therefore
-    each request of a tenant has the weight 1 / (its dedicated peak in the base study), so that
-    errors of the dedicated peaks do not change the total. The function multiplies both totals by a
-    common factor, so that the total of the base study equals its rate in requests/s.
+    The dedicated peaks determine the proportion of the rates in a mix. The dedicated peaks differ
+    between the studies, so the proportions also differ. Therefore the weight of each tenant is 1 /
+    (its dedicated peak in the base study), so that errors of the dedicated peaks do not change the
+    sum. Finally, the function multiplies the sums of both studies by the same factor. With this
+    factor, the sum of the base study equals the total rate of the base study in requests/s.
     """
     repeats = base.repeats, new.repeats
     values = _without_draws(base), _without_draws(new)
@@ -133,18 +135,15 @@ def _peak(
 
 
 def _where_predicted(base: ComparedLine, new: ComparedLine) -> str:
-    """Return a text that names the studies in which the peak was predicted and not measured.
-
-    A comparison leaves out predicted peaks, because Perseus predicts them from other load lines
-    that the comparison already contains.
-    """
+    """Return the reason why a comparison leaves out this load line, if a study predicted its peak
+    instead of measuring it; else an empty text. The comparison already contains the load lines from
+    which Perseus predicts the peak."""
     where = {"base": base, "new": new}
     told = [name for name, of in where.items() if of.row["verdict"] == Outcome.PREDICTED]
     return f"predicted, not measured, in {' and '.join(told)}" if told else ""
 
 
 def _what_differs(base: ComparedLine, new: ComparedLine) -> str:
-    """Return the first setting that differs, with both values, as text."""
     for fact, value in base.facts.items():
         if new.facts.get(fact, value) != value:
             return f"{fact}: {value} in base, {new.facts[fact]} in new"
@@ -159,7 +158,8 @@ def _who_has_no_estimate(base: ComparedLine, new: ComparedLine) -> str:
 def _weights(base: ComparedLine, new: ComparedLine) -> Floats | float:
     """Return the weight of each tenant: 1 / (its dedicated peak in the base study).
 
-    The weight is 1 for a dedicated tenant, or if a study has no records.
+    All weights are 1 in three cases: the load line has only one tenant, a study has no records, or
+    a dedicated peak is unknown.
     """
     if base.peak is None or new.peak is None or base.peak.is_dedicated:
         return 1.0
@@ -186,11 +186,11 @@ def _ratio(
 def _p95_deviations(
     found: list[ComparedLine], rng: np.random.Generator, draws: int
 ) -> dict[str, Floats]:
-    """Return, for each server, how much a p95 latency varies between repeats: draws of the standard
-    deviation of its logarithm.
+    """For each server, return draws of the standard deviation, between repeats, of the logarithm of
+    a p95 latency.
 
-    A p95 latency varies more between repeats than a peak, so the values in `HostNoise.deviations`
-    would be too small.
+    `HostNoise.deviations` would be too small, because a p95 latency varies more between repeats
+    than a peak.
     """
     groups: dict[str, list[Group]] = {line.row["server"]: [] for line in found}
     for line in found:
@@ -213,7 +213,6 @@ def _p95_group(rows: pd.DataFrame) -> Group:
 def _p95s(
     base: ComparedLine, new: ComparedLine, deviations: Floats, rng: np.random.Generator
 ) -> Iterator[ComparedPair]:
-    """Yield a pair of p95 latencies for each tenant with load, at the certified rates."""
     others = dict(tuple(new.tenants.groupby("tenant", sort=False)))
     for tenant, rows in base.tenants.groupby("tenant", sort=False):
         rates = [float(each["rate_rps"].mean()) for each in (rows, others[tenant])]
@@ -242,9 +241,10 @@ def _p95(of: Group, deviations: Floats, rng: np.random.Generator) -> Quantity:
 
 
 def _costs(made: ComparedPair, base: ComparedLine, new: ComparedLine) -> Iterator[ComparedPair]:
-    """Yield pairs of costs in USD per million inferences (price / peak): one cost from each study.
+    """For each pricing, yield the pair of the costs in both studies, in USD per million inferences
+    (price / peak).
 
-    Both costs refer to the proportion of the mix in the base study.
+    Both costs are for the proportion of the tenants' rates in the base study.
     """
     others = {row["pricing"]: row for row in _priced(new)}
     for row in _priced(base):
@@ -265,10 +265,9 @@ def _priced(line: ComparedLine) -> list[dict[Any, Any]]:
 
 
 def _overall(peaks: list[ComparedPair]) -> Iterator[ComparedPair]:
-    """Yield, for each server, the geometric mean of the ratios new / base of all its load lines.
+    """For each server, yield the geometric mean of (new peak / base peak) over all its load lines.
 
-    The mean shows a change of the host or of the software, which affects all load lines of a
-    server.
+    A change of the host or of the software affects all load lines of a server.
     """
     for server in dict.fromkeys(pair.line.row["server"] for pair in peaks):
         mine = [pair for pair in peaks if pair.line.row["server"] == server]

@@ -1,4 +1,4 @@
-"""Read the results of a study, from its folder or archive, for a comparison."""
+"""For a comparison, read the results of a study from its folder or archive."""
 
 from __future__ import annotations
 
@@ -46,10 +46,10 @@ FINITE: Final = (
     *("rate_rps", "request_bytes", "sla_percentile", "sla_ms", "usd_per_hour"),
     *("answered_rps", "noise_floor"),
 )
-"""Columns in which every number must be finite."""
+"""Names of columns in the tables of NEEDED. In these columns, every number must be finite."""
 
 MAX_ROWS: Final = 1_000_000
-"""Largest number of rows of a table that Perseus reads: a small file may unpack to an enormous
+"""A table with more than MAX_ROWS rows is an error, because a small file may unpack to an enormous
 table."""
 
 READ = re.compile(
@@ -57,7 +57,7 @@ READ = re.compile(
     r"(?P<name>tables/(?:peaks|tenants|costs|aa)\.parquet|raw/[^/]+/record\.json"
     r"|models/[^/]+/check\.json)"
 )
-"""Files that a comparison reads."""
+"""Names of the files that a comparison reads."""
 
 Files = dict[str, bytes]
 """Content of each file, by its path relative to the folder of the study."""
@@ -65,7 +65,7 @@ Files = dict[str, bytes]
 
 class CompareError(ValueError):
     """Error: the results of two studies cannot be compared. `problems` has one line for each
-    reason."""
+    problem."""
 
     def __init__(self, problems: list[str]) -> None:
         self.problems = tuple(problems)
@@ -76,11 +76,11 @@ class CompareError(ValueError):
 
 @dataclass(frozen=True)
 class Source:
-    """The results of one study that a comparison needs.
+    """The part of a study's results that a comparison needs.
 
-    `records` has the records of the searches from which the tables were made. If records are
-    missing or come from another version of Perseus, `records` is empty and `without_records` is the
-    reason. `checks` has the content of the file check.json of each exported model.
+    `records` has the records of the searches from which the tables were made. If a record is
+    missing or comes from another version of Perseus, `records` is empty and `without_records` is
+    the reason. `checks` has the content of the file check.json of each exported model.
     """
 
     where: str
@@ -93,7 +93,8 @@ class Source:
 
 
 def read_source(path: Path) -> Source:
-    """Read the folder or archive of a study. Raises CompareError with all problems."""
+    """Return the results in the folder or archive of a study, or raise CompareError with all
+    problems."""
     if not path.exists():
         raise CompareError(["there is no such folder or archive"])
     files = _of_folder(path) if path.is_dir() else _of_archive(path)
@@ -122,8 +123,8 @@ def _of_folder(path: Path) -> Files:
 
 
 def _of_archive(path: Path) -> Files:
-    """Read the study in an archive, which must contain exactly one study. The study may lie in any
-    folder of the archive."""
+    """Read the study in an archive. The study may be in any folder of the archive, but the archive
+    must not contain a second study."""
     try:
         read = archive.read(path, READ)
     except archive.ArchiveError as error:
@@ -149,8 +150,9 @@ def _tables(files: Files, problems: list[str]) -> Iterator[tuple[str, pd.DataFra
             table = _table(files[file])
             if missing := [column for column in columns if column not in table.column_names]:
                 problems.append(
-                    f"{file} is of another version of Perseus, without {', '.join(missing)}: make"
-                    " the tables again with this version (snakemake tables)"
+                    f"{file} comes from another version of Perseus and lacks the columns"
+                    f" {', '.join(missing)}: make the tables again with this version (snakemake"
+                    " tables)"
                 )
             elif name == "peaks" and not table.num_rows:
                 problems.append(f"{file} has no rows, so the study has no measurement")
@@ -173,10 +175,10 @@ def _columns(name: str) -> Sequence[Column]:
 
 
 def _frame(table: pa.Table, columns: Sequence[Column]) -> pd.DataFrame:
-    """Read columns of a Parquet file, and check their types and values.
+    """Return columns of a table after a check of their types and values.
 
-    The function escapes unprintable characters in texts. Raises ValueError for wrong values, and
-    ArrowException for wrong types.
+    The function escapes unprintable characters in texts. Raises ValueError if a value is wrong, and
+    ArrowException if a type is wrong.
     """
     found = {}
     for of in columns:
@@ -195,10 +197,8 @@ def _frame(table: pa.Table, columns: Sequence[Column]) -> pd.DataFrame:
 
 
 def _of_tables(files: Files, tenants: pd.DataFrame) -> Iterator[tuple[str, bytes]]:
-    """Yield the files of the tables, of the measured cells, and of the exported models.
-
-    The function leaves out files of cells and models that the table `tenants` does not contain.
-    """
+    """Yield the files of all tables. Also yield the files of each cell and of each model in the
+    table `tenants`."""
     of = {"raw": set(tenants["cell"]), "models": set(tenants["model"])}
     for name, content in files.items():
         kind, rest = name.split("/", 1)
@@ -207,7 +207,7 @@ def _of_tables(files: Files, tenants: pd.DataFrame) -> Iterator[tuple[str, bytes
 
 
 def _records(files: Files, cells: set[str]) -> tuple[tuple[PeakRecord, ...], str]:
-    """Return the records of all cells, or an empty list and the reason why they are missing."""
+    """Return the records of all cells, or no records and the reason why records are missing."""
     found = []
     for name, content in sorted(files.items()):
         _, cell, *_ = name.split("/")
@@ -217,7 +217,7 @@ def _records(files: Files, cells: set[str]) -> tuple[tuple[PeakRecord, ...], str
             plain = {**json.loads(content), "folder": Path(cell)}
             found.append(PeakRecord.model_validate(plain))
         except (ValidationError, ValueError, TypeError, RecursionError):
-            return (), "its records are of another version of Perseus"
+            return (), "its records come from another version of Perseus"
     missing = cells - {str(record.folder) for record in found}
     return ((), "some of its records are missing") if missing else (tuple(found), "")
 
@@ -236,5 +236,5 @@ def _checks(files: Files) -> Iterator[tuple[str, Mapping[str, Any]]]:
 def _digest(files: Files) -> str:
     names = sorted(files)
     each = (f"{name} {hashlib.sha256(files[name]).hexdigest()}\n" for name in names)
-    # The name of a file may contain bytes that are not valid Unicode.
+    # A file name may contain bytes that are not valid Unicode.
     return hashlib.sha256("".join(each).encode(errors="surrogatepass")).hexdigest()

@@ -1,4 +1,5 @@
-"""Make the table of a comparison: each pair with its ratio and verdict."""
+"""Make the table of a comparison of two studies: one row for each pair of values, with its ratio
+and verdict."""
 
 from __future__ import annotations
 
@@ -30,45 +31,46 @@ from perseus.results.schema import Schema, ascending, close, column, holds
 
 DRAWS: Final = 10_000
 SEEDS: Final = (1, 2, 3)
-"""Random seeds for the base results, for the new results, and for the draws that are common to
-both."""
+"""Three random seeds: the first for the draws of the base results, the second for the draws of the
+new results, and the third for draws that both results use."""
 
 DESCRIPTION = (
-    "One row per compared quantity, with its values in the base results and in the new results."
+    "One row per compared quantity, with its value in the base results and its value in the new"
+    " results."
 )
 SCHEMA = Schema(
     [
         column("metric", TEXT, "",
-            "compared quantity: peak (estimated limit), sharing_ratio, overall (geometric mean over"
-            " the peaks of a server), p95 (of the latency at the certified rates) or cost (per"
-            " million inferences)", choices=UNITS),
+            "compared quantity: peak (estimated peak of a load line), sharing_ratio, overall"
+            " (geometric mean over the peaks of a server), p95 (of the latency at the certified"
+            " rates) or cost (per million inferences)", choices=UNITS),
         column("server", TEXT, "", "name of the server in both configurations"),
         column("scenario", TEXT, "",
-            "name of the scenario (server and tenants). Empty in the rows of the metric overall."),
+            "name of the scenario (server and tenants). Empty if `metric` is overall."),
         column("load_line", TEXT, "",
-            "name of the load line. Empty in the rows of the metric overall."),
+            "name of the load line. Empty if `metric` is overall."),
         column("preset", TEXT, "",
-            "name of the preset, which sets how much evidence the study collects. Empty in the rows"
-            " of the metric overall."),
-        column("mix", TEXT, "", "description of the load line"),
+            "name of the preset (amount of evidence). Empty in the rows of the metric overall."),
+        column("mix", TEXT, "", "load line in words, such as `a 2 : 1 b`"),
         column("tenant", TEXT, "",
-            "tenant whose p95 the row compares. Empty in the rows of other metrics."),
+            "name of the tenant whose p95 the row compares. Empty in the rows of other metrics."),
         column("pricing", TEXT, "",
-            "pricing of the compared cost. Empty in the rows of other metrics."),
+            "kind of price (on_demand, spot or committed) of the compared cost. Empty in the rows"
+            " of other metrics."),
         column("unit", TEXT, "",
             "unit of the columns `base` and `new`", choices=dict.fromkeys(UNITS.values())),
-        column("better_is", TEXT, "", "whether a higher or a lower value is better",
+        column("better_is", TEXT, "", "whether a higher or a lower value of the metric is better",
             choices=("higher", "lower")),
-        column("base", REAL, "", "value in the base results", least=0),
+        column("base", REAL, "", "value of the metric in the base results", least=0),
         column("base_low", REAL, "",
-            "lower end of the 95 % interval of `base`. The noise between repeats is estimated from"
-            " both studies.",
+            "lower end of the 95 % interval of `base`. Perseus estimates the variation between"
+            " repeats from both studies together.",
                least=0),
         column("base_high", REAL, "",
             "upper end of the 95 % interval of `base`", least=0),
         column("new", REAL, "",
-            "value in the new results. Peaks and costs use the proportion of the tenants' rates in"
-            " the base results.", least=0),
+            "value of the metric in the new results. For peaks and costs, the tenants' rates have"
+            " the same proportion as in the base results.", least=0),
         column("new_low", REAL, "", "lower end of the 95 % interval of `new`", least=0),
         column("new_high", REAL, "", "upper end of the 95 % interval of `new`", least=0),
         column("ratio", REAL, "", "new / base", least=0),
@@ -79,31 +81,32 @@ SCHEMA = Schema(
             "upper end of the 95 % interval of `ratio` for this row alone",
                least=0),
         column("simultaneous_low", REAL, "",
-            "lower end of the simultaneous 95 % interval of `ratio`. The simultaneous intervals"
-            " contain the true ratios of all rows with a probability of 95 %"
+            "lower end of the simultaneous 95 % interval of `ratio`. With a probability of 95 %,"
+            " the simultaneous intervals of all rows contain the true ratios"
             " (docs/explanation/comparison.md).", least=0),
         column("simultaneous_high", REAL, "",
             "upper end of the simultaneous 95 % interval of `ratio`", least=0),
         column("noise_floor", REAL, "share",
-            "noise floor, measured by an experiment `aa`. If a configuration is compared with"
-            " itself, with the same numbers of repeats, the relative difference exceeds the noise"
-            " floor in only 5 % of cases. Null if neither study has an experiment `aa`.", most=inf),
+            "noise floor of the host, from an experiment `aa`. If two studies have the same"
+            " configuration, one with `base_repeats` and one with `new_repeats` repeats, their"
+            " values differ by more than `noise_floor` in only 5 % of cases. Null if neither study"
+            " has an experiment `aa` on this server, and in the rows of p95.", most=inf),
         column("base_repeats", WHOLE, "",
             "number of repeats whose mean is `base`. In rows of the metric overall, this is the"
-            " lowest number of repeats of a load line."),
+            " lowest number of repeats of any load line."),
         column("new_repeats", WHOLE, "",
             "number of repeats whose mean is `new`. In rows of the metric overall, this is the"
-            " lowest number of repeats of a load line."),
+            " lowest number of repeats of any load line."),
         column("compared", WHOLE, "",
-            "number of rows that the simultaneous 95 % intervals cover"),
+            "number of rows that the simultaneous 95 % intervals cover together"),
         column("verdict", TEXT, "",
             "verdict on the new value: worse, better, no difference (the data show no difference)"
             " or not comparable", choices=VERDICTS),
         column("reason", TEXT, "",
             "reason why the two values are not comparable. Empty for comparable values."),
         column("lost", TEXT, "",
-            "reason why the new results have no limit of the server, although the base results have"
-            " a limit. Empty in all other rows."),
+            "reason why the new results have no peak for this row, although the base results have a"
+            " peak. Empty in all other rows."),
     ],
     key=("metric", "server", "scenario", "load_line", "preset", "tenant", "pricing"),
     holds=[
@@ -135,8 +138,8 @@ SCHEMA = Schema(
 
 @dataclass(frozen=True)
 class Comparison:
-    """Comparison of two studies: the noise of the hosts, and the compared pairs of values, each
-    with its verdict."""
+    """Comparison of two studies: the noise of their hosts, and all pairs of values with their
+    verdicts."""
 
     base: Source
     new: Source
@@ -149,8 +152,7 @@ class Comparison:
 
 
 def compare(base: Source, new: Source, draws: int = DRAWS) -> Comparison:
-    """Compare the base results with the new results, and return all pairs of values with their
-    verdicts."""
+    """Compare the base results with the new results."""
     rng = np.random.default_rng(SEEDS[2])
     noise = host_noise((base, new), rng, draws)
     of_base, of_new = lines(base, SEEDS[0], noise), lines(new, SEEDS[1], noise)

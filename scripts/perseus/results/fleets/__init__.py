@@ -1,2 +1,2 @@
-"""Plan fleets: the cheapest whole servers for a demand, from measured capacities
+"""Plan fleets: from measured capacities, find the cheapest servers that carry a demand
 (docs/explanation/fleets.md)."""

@@ -1,10 +1,10 @@
-"""Simulate a fleet under its demand, and compute the share of requests within the SLAs.
+"""Simulate a fleet under its demand, and compute the share of requests that meet their SLA.
 
-Each server is a first-come first-served queue for all its tenants. The service time of a tenant's
-request is 1 / (the tenant's throughput alone on a busy server), see docs/explanation/fleets.md. The
-simulation does not use the peaks that the searches found, so it checks the plan independently. The
-service times and the loads of the plan are corrected to the speed that the host had during the
-measurements of dedicated servers.
+The simulation treats each server as a first-come first-served queue for all its tenants. The
+service time of a tenant's request is 1 / (the tenant's throughput alone on a busy server), see
+docs/explanation/fleets.md. The simulation does not use the peaks that the searches found, so it
+checks the plan independently. The loads and service times are converted to the speed that the host
+had in the cells of dedicated servers.
 """
 
 from __future__ import annotations
@@ -25,11 +25,12 @@ error of about 0.2 percentage points."""
 
 
 def attained(plan: Plan) -> dict[str, float]:
-    """Return the share of the requests of each model that meet its SLA, in a simulated fleet.
+    """For each model, return the share of its requests that meet its SLA in a simulation of the
+    planned fleet.
 
     The share is NaN if the service times of a server are unknown. Each server gets Poisson
-    arrivals: a Poisson process that is split at random among servers stays a Poisson process on
-    each server.
+    arrivals, because a Poisson process that is split at random among servers is a Poisson process
+    on each server.
     """
     late, asked = dict.fromkeys(plan.models, 0.0), dict.fromkeys(plan.models, 0.0)
     for count, offer in plan.chosen:
@@ -41,8 +42,8 @@ def attained(plan: Plan) -> dict[str, float]:
 
 
 def late_shares(point: OperatingPoint, loads_rps: Mapping[str, float]) -> dict[str, float]:
-    """Return, for each model on one server, the share of late requests in a simulated queue at
-    these rates."""
+    """For each model on one server, return the share of late requests in a simulated queue at the
+    rates `loads_rps`."""
     peak = point.peak
     tenants = [peak.task.tenants[i] for i in peak.loaded]
     speeds = np.array([peak.speeds_rps[tenant.name] for tenant in tenants]) / point.speed_changes
@@ -69,10 +70,11 @@ def late_shares(point: OperatingPoint, loads_rps: Mapping[str, float]) -> dict[s
 
 
 def _rates_rps(point: OperatingPoint, loads_rps: Mapping[str, float]) -> Floats:
-    """Return the rate of each tenant with load in requests/s.
+    """Return the rate of each tenant with load in requests/s, given the load of each model in
+    images/s.
 
     If several tenants of a server have the same model, the load of the model is divided among these
-    tenants in proportion to their rates at the limit.
+    tenants in proportion to their rates at the peak.
     """
     peak = point.peak
     images = peak.images_per_request[peak.loaded]

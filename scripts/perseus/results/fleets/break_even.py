@@ -27,16 +27,18 @@ MIN_RPS = 1.0
 MIN_SERVERS = 0.01
 MAX_SERVERS = 10
 STEPS = 121
-"""Number of demands at which Perseus first compares costs. Successive demands have equal ratios.
-The lowest demand is one request/s, or MIN_SERVERS of the capacity of a dedicated server if that
-rate is less. The highest demand fills MAX_SERVERS dedicated servers."""
+"""Number of demands at which Perseus compares costs before it adds further demands (HALVINGS). The
+ratio of successive demands is constant. `demands_rps` describes the lowest and the highest
+demand."""
 
 HALVINGS = 4
-"""Number of times that Perseus halves the distance between two demands with different cheapest
-servers. The table `crossings` then states each change within half a percent."""
+"""Number of times that Perseus adds a demand between two successive demands with different cheapest
+servers. The added demand is the geometric mean of the two demands. After HALVINGS additions, the
+demands in the table `crossings` have an error of at most half a percent. At these demands, the
+cheapest servers change."""
 
 RELIABLE = 0.9
-"""Lowest probability of a saving that counts as reliable."""
+"""Perseus calls a saving reliable only if its probability is at least RELIABLE."""
 
 DRAWS = 100
 """Number of draws of the capacities from which the probability of a saving is computed."""
@@ -44,15 +46,15 @@ DRAWS = 100
 
 @dataclass(frozen=True)
 class Question:
-    """Models whose demands keep a fixed proportion while the total demand rises. The `shares` of
-    the models in the demand sum to 1."""
+    """Models whose demands keep a fixed proportion while the total demand rises. `shares` has the
+    share of each model in the total demand."""
 
     models: tuple[str, ...]
     shares: tuple[float, ...]
 
     @cached_property
     def description(self) -> str:
-        """Text such as "a 76%, b 24%", with enough digits for the smallest share."""
+        """Text such as "a 76%, b 24%", with enough decimals that no share is rounded to 0."""
         digits = next(n for n in count() if round(100 * min(self.shares), n) > 0)
         pairs = zip(self.models, self.shares, strict=True)
         return ", ".join(f"{model} {share:.{digits}%}" for model, share in pairs)
@@ -60,8 +62,8 @@ class Question:
 
 @dataclass(frozen=True)
 class Option:
-    """Servers of one type for a demand: only dedicated servers, or also shared servers if `shared`
-    is true."""
+    """Servers of one type that may carry a demand: only dedicated servers, or also shared servers
+    if `shared` is true."""
 
     server: str
     shared: bool
@@ -75,8 +77,8 @@ class Option:
 class Cost:
     """Cost of the servers of one option (server type, dedicated or shared) at one demand.
 
-    `servers` and `usd_per_hour` use the lower limits of the capacities; `usd_at_estimates` uses
-    their estimates.
+    `servers` and `usd_per_hour` use the lower limits of the servers' capacities. `usd_at_estimates`
+    is the cost in USD/h at the estimated capacities.
 
     `probability_of_saving` is the probability that shared servers cost less than the cheapest
     dedicated servers, from joint draws of the capacities; NaN if unknown.
@@ -97,15 +99,16 @@ class Cost:
 
 @dataclass(frozen=True)
 class Stretch:
-    """A range of demand in which the same option is the cheapest.
+    """A range of total demands in which the same option is the cheapest.
 
-    `least_saving` and `most_saving` are the smallest and the largest of all savings over dedicated
-    servers in the range, at the lower limits and at the estimates of the capacities.
+    At each demand of the range, there are two savings relative to dedicated servers: the saving at
+    the lower limits of the capacities, and the saving at their estimates. `least_saving` and
+    `most_saving` are the smallest and the largest of all these savings.
 
     `first` and `last` are the costs at the lowest and at the highest demand of the range.
-    `least_probability` is the lowest probability of a saving in the range, NaN if unknown or for
-    dedicated servers. `is_reliable` is false if shared servers are the cheapest without a reliable
-    saving (see `stretches`).
+    `least_probability` is the lowest probability of a saving in the range; NaN if unknown, or if
+    dedicated servers are the cheapest. `is_reliable` is false if shared servers are the cheapest in
+    the range but their saving is not reliable (see `stretches`).
     """
 
     first: Cost
@@ -121,19 +124,21 @@ class Stretch:
 
 
 Best: TypeAlias = tuple[Cost, tuple[float, ...], bool]
-"""The cheapest option at a demand, its savings over dedicated servers at the lower limits and at
-the estimates, and whether the savings are reliable."""
+"""The cheapest option at one demand, its savings relative to dedicated servers (at the lower limits
+and at the estimates of the capacities), and whether these savings are reliable."""
 
 
 def questions(points: Sequence[OperatingPoint], demand: FleetDemand | None) -> list[Question]:
-    """Return the groups of models, with the proportions of their demands, for which Perseus
-    compares costs.
+    """Return the groups of models for which Perseus compares costs, each with the proportion of the
+    models' demands.
 
-    If the study has a demand, the models keep the proportion of this demand. Otherwise, the models
-    of each shared scenario form a group, and each model that several servers serve forms a group.
+    If the study has a demand, the models of the demand form one group, in the proportion of the
+    demand. If the study has no demand, the models of each shared scenario form a group. In
+    addition, each single model that has dedicated peaks on several servers forms a group. The
+    function leaves out a group if one of its models has no dedicated peak.
 
-    The demands of a shared scenario are in such a proportion that each model needs equally many
-    dedicated servers. The models are in the order of the configuration.
+    In a group without a configured demand, the demands are such that each model needs the same
+    number of dedicated servers. The models are in the order of the configuration.
     """
     if demand is not None:
         top = demand.levels[-1]
@@ -156,16 +161,16 @@ def _question(rps: dict[str, float]) -> Question:
 
 
 def _servers_of(points: Sequence[OperatingPoint], models: tuple[str, ...]) -> int:
-    """Return the number of configured servers with operating points for exactly these models.
-    Servers that differ only in the setting of a grid are counted once."""
+    """Return the number of configured servers that have an operating point with exactly these
+    models. Servers that differ only in the setting of a grid count as one configured server."""
     return len({configured(each.server) for each in points if each.models == models})
 
 
 def costs(points: Sequence[OperatingPoint], demand: FleetDemand | None) -> Iterator[Cost]:
     """Yield the cost of each option for each group of models, at STEPS or more demands.
 
-    Each cost includes the head-room and the minimum number of servers that the configured demand
-    requires. The function leaves out servers without an on-demand price.
+    The costs take two conditions of the configured demand into account: the head-room, and the
+    minimum number of servers. The function leaves out servers without an on-demand price.
     """
     points = [point for point in points if "on_demand" in point.usd_per_hour]
     with_each = 1 if demand is None else demand.min_servers
@@ -179,11 +184,10 @@ def costs(points: Sequence[OperatingPoint], demand: FleetDemand | None) -> Itera
 def _refined(
     question: Question, points: Sequence[OperatingPoint], with_each: int
 ) -> Iterator[Cost]:
-    """Yield the costs of one group of models, by option and demand. Between two demands with
+    """Yield the costs of one group of models, sorted by option and demand. Between two demands with
     different cheapest servers, the function adds further demands.
 
-    If there are too many combinations of servers to try for each draw, the function adds no
-    demands.
+    If the probability of a saving is unknown for all costs, the function adds no demands.
     """
     found = list(_costs(question, points, with_each, demands_rps(question, points)))
     for _ in range(HALVINGS if any(cost.has_probability for cost in found) else 0):
@@ -193,7 +197,8 @@ def _refined(
 
 
 def _between_changes(of: Sequence[Cost]) -> list[float]:
-    """Return the geometric mean of each two successive demands with different cheapest servers."""
+    """If two successive demands have different cheapest servers, return their geometric mean, for
+    each such pair of demands."""
     found = list(_best_of_each(of))
     return [
         float(np.sqrt(before[0].total_rps * after[0].total_rps))
@@ -208,8 +213,8 @@ def _costs(
     with_each: int,
     demands: Sequence[float],
 ) -> Iterator[Cost]:
-    """Yield the costs of one group of models at these demands in requests/s. `points` has only
-    operating points that serve no other models."""
+    """Yield the costs of one group of models at the total demands `demands` in requests/s. `points`
+    serve no other models."""
     able = {
         option: chosen
         for server in dict.fromkeys(each.server for each in points)
@@ -238,8 +243,6 @@ def _costs(
 
 
 def _are_few(question: Question, chosen: Sequence[OperatingPoint], with_each: int) -> bool:
-    """Return whether there are few enough combinations of servers to try all combinations for each
-    draw."""
     hosts = np.array([[model in each.models for each in chosen] for model in question.models])
     return are_few_ways(len(chosen), fewest(hosts, with_each))
 
@@ -247,11 +250,11 @@ def _are_few(question: Question, chosen: Sequence[OperatingPoint], with_each: in
 def demands_rps(question: Question, points: Sequence[OperatingPoint]) -> list[float]:
     """Return the demands at which costs are compared, in ascending order.
 
-    The lowest demand is MIN_RPS or, if less, the share MIN_SERVERS of the capacity of one server.
-    The highest demand needs all of MAX_SERVERS servers, each of which serves one model.
+    The lowest demand is the lower of two rates: MIN_RPS, and the share MIN_SERVERS of the capacity
+    of one server. The highest demand fills MAX_SERVERS servers that each serve one model.
 
-    The capacity for a model is the largest rate of the model that a server of any type carries.
-    Servers that also serve other models are included, because a model may have no dedicated peak.
+    The capacity for a model is the largest rate of the model on a server of any type. Servers with
+    several models are included, because a model may have no dedicated peak.
     """
     most_rps: dict[str, float] = {}
     for model, rps in (item for each in points for item in each.lower_rps.items()):
@@ -287,12 +290,13 @@ def _servers(
     with_each: int,
     is_drawn: bool,
 ) -> Floats:
-    """Return the number of servers that an option needs for each demand, shape (2 + draws,
+    """For each demand, return the number of servers that an option needs, shape (2 + draws,
     demands).
 
     The first row uses the lower limits of the capacities, the second row the estimates, and each
-    other row one joint draw. The rows of draws are NaN if there are too many combinations of
-    servers to try.
+    other row one joint draw of the capacities. If `is_drawn` is false, there are only the first two
+    rows. If a demand needs so many servers that there are too many combinations to try, the values
+    for this demand are NaN in all rows except the first two.
     """
     models, shares = question.models, np.array(question.shares)
     zeros = np.zeros(DRAWS)
@@ -314,7 +318,7 @@ def _price(chosen: Sequence[OperatingPoint]) -> float:
 
 
 def _probability_of_less(usd: Floats, other_usd: Floats) -> Floats:
-    """Return, for each demand, the probability that `usd` is less than `other_usd`; NaN if unknown.
+    """For each demand, return the probability that `usd` is less than `other_usd`; NaN if unknown.
 
     Both arrays have joint draws of costs, shape (draws, demands).
     """
@@ -324,16 +328,16 @@ def _probability_of_less(usd: Floats, other_usd: Floats) -> Floats:
 
 
 def stretches(of: Sequence[Cost]) -> Iterator[Stretch]:
-    """Yield, for each question, the ranges of demand in which the cheapest option is the same.
+    """For each question (group of models), yield the ranges of total demand in which the cheapest
+    option is the same.
 
-    The costs at the lower limits of the capacities decide which option is the cheapest, as in the
-    plan of a fleet.
+    The function compares costs at the lower limits of the capacities, as the plan of a fleet does.
 
     If shared and dedicated servers cost the same, the function chooses dedicated servers, because
-    their tenants do not disturb each other. A saving of shared servers is reliable if it exists at
-    the lower limits, at the estimates and, if draws are known, in the share RELIABLE of the draws.
-    A saving that exists only at the lower limits may be due to the larger uncertainty of a
-    dedicated peak.
+    their tenants do not disturb each other. A saving of shared servers is reliable if shared
+    servers are cheaper at the lower limits, at the estimates and, if draws are known, in at least
+    the share RELIABLE of the draws. If shared servers are cheaper only at the lower limits, the
+    reason may be that a dedicated peak is less certain than the peak of the shared server.
     """
     for _, asked in groupby(of, key=lambda cost: cost.question):
         for (*_, is_reliable), run in groupby(_best_of_each(list(asked)), key=_kind):
@@ -350,14 +354,12 @@ def stretches(of: Sequence[Cost]) -> Iterator[Stretch]:
 
 
 def _best_of_each(of: Sequence[Cost]) -> Iterator[Best]:
-    """Yield the cheapest option at each demand of one question, by ascending demand."""
     by_demand = sorted(of, key=lambda cost: cost.total_rps)
     for _, same in groupby(by_demand, key=lambda cost: cost.total_rps):
         yield _best(list(same))
 
 
 def _kind(best: Best) -> tuple[Option, bool, bool]:
-    """Return the properties that all demands of one range have in common."""
     cost, _, is_reliable = best
     return cost.option, cost.has_probability, is_reliable
 

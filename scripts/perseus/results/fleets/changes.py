@@ -16,8 +16,8 @@ PRICE_FACTORS = (0.5, 0.8, 1.25, 2.0)
 
 @dataclass(frozen=True)
 class Change:
-    """A multiplication by `factor`: of the price of `server`, or of the highest demand if `server`
-    is None.
+    """A multiplication by `factor`: of the price of `server` or, if `server` is None, of the
+    highest level of the demand.
 
     `before` is the plan before the change, and `plan` is the plan after the change.
     """
@@ -29,15 +29,17 @@ class Change:
 
     @property
     def keeps_servers(self) -> bool:
-        """True if both plans have the same servers with the same load lines."""
+        """True if the fleets before and after the change have the same servers with the same load
+        lines."""
         return _fleet(self.plan) == _fleet(self.before)
 
 
 def changes(plans: Sequence[Plan], demand: FleetDemand | None) -> Iterator[Change]:
-    """Yield the effect of each change on the plan with sharing and on the dedicated plan.
+    """Apply each change to two plans: the plan with sharing, and the dedicated plan. Yield each
+    change with the plan after the change.
 
-    The function varies prices only if the fleet may have several types of servers. With only one
-    type, another price changes the cost of the fleet, but never its servers.
+    The function changes prices only if the fleet may have several types of servers. If only one
+    type of server is available, a change of its price never changes the servers of the fleet.
     """
     for before in plans:
         if demand is None or before.level != demand.levels[-1] or not before.counts:
@@ -60,8 +62,8 @@ def changes(plans: Sequence[Plan], demand: FleetDemand | None) -> Iterator[Chang
 def _planned(
     before: Plan, points: Sequence[OperatingPoint], level: DemandLevel, demand: FleetDemand
 ) -> Plan:
-    """Return the cheapest plan after the change. Among equally cheap plans, the function prefers
-    the fleet from before the change."""
+    """Return the cheapest plan after a change. If the fleet from before the change is as cheap as
+    the cheapest fleet, the plan keeps the fleet from before the change."""
     offers = offered(points, spot=demand.spot is not None)
     plan = planned(before.strategy, offers, level, demand, in_full=False)
     return keeping(plan, before.counts, demand)

@@ -1,4 +1,4 @@
-"""Find the cheapest whole servers for a demand, by mixed-integer linear programming."""
+"""Find the cheapest set of servers that carries a demand, by mixed-integer linear programming."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from scipy import optimize, sparse
 from perseus.peak.stats import Floats
 
 GAP = 1e-4
-"""Relative gap of the solver: a fleet counts as the cheapest if no other fleet is cheaper by more
-than this share."""
+"""Relative gap of the solver: the solver accepts a fleet as the cheapest if no other fleet is
+cheaper by more than this share."""
 TIME_LIMIT_S = 30.0
 HEADROOM_S = 3.0
-"""Time limit in seconds for the choice among equally cheap fleets. With a thousand models, the
-solver found no better fleet in more time."""
+"""Time limit in seconds for `with_most_headroom`. For a thousand models, more time did not lead to
+a better fleet."""
 OPTIMAL, TIME_LIMIT = "optimal", "time limit"
 STATUSES: Final = (OPTIMAL, TIME_LIMIT)
 TOLERANCE = 1e-9
@@ -26,11 +26,11 @@ TOLERANCE = 1e-9
 
 @dataclass(frozen=True)
 class Offers:
-    """The K kinds of available servers. A fleet may have any number of servers of each kind.
+    """The available servers, of K kinds. A fleet may have any number of servers of each kind.
 
-    `rates_rps` (models, K) has the capacity of a server of each kind for each model, and
-    `usd_per_hour` (K,) has its price. `hosts` (models, K) is true if a server of this kind serves
-    the model. `is_spot` (K,) is true if the cloud may revoke servers of this kind.
+    `rates_rps` (models, K) has the capacity of one server of each kind for each model, and
+    `usd_per_hour` (K,) the price of one server of each kind. `hosts` (models, K) is true if servers
+    of a kind serve a model. `is_spot` (K,) is true if the cloud may revoke servers of a kind.
     """
 
     rates_rps: Floats
@@ -39,8 +39,8 @@ class Offers:
 
     @property
     def relative_prices(self) -> Floats:
-        """Prices divided by the highest price, because the tolerances of the solver are
-        absolute."""
+        """Prices divided by the highest price. The solver needs relative prices, because its
+        tolerances are absolute."""
         return self.usd_per_hour / (self.usd_per_hour.max() or 1.0)
 
     @property
@@ -52,8 +52,9 @@ class Offers:
 class Wanted:
     """A demand with its conditions.
 
-    The fields are the demand for each model (models,), the head-room of each server, the least
-    number of servers per model, and the largest share of each demand on spot servers.
+    The fields are the demand for each model (models,), the share of each server's capacity that
+    stays free, the least number of servers per model, and the largest share of a model's demand on
+    spot servers.
     """
 
     demand_rps: Floats
@@ -64,10 +65,11 @@ class Wanted:
 
 @dataclass(frozen=True)
 class Solution:
-    """A fleet that the solver found: the number of servers of each kind, shape (K,), and their
-    cost.
+    """A fleet that the solver found: the number of servers of each kind, shape (K,), and the cost
+    of all servers.
 
-    Another fleet may be cheaper, but by at most the share `gap`. `status` is one of STATUSES.
+    Any cheaper fleet would save at most the share `gap` of the cost of this fleet. `status` is one
+    of STATUSES.
     """
 
     counts: NDArray[np.int64]
@@ -77,15 +79,18 @@ class Solution:
 
 
 class NoFleetError(ValueError):
-    """Error: no fleet of the available servers carries the demand. The message says why."""
+    """Error: no fleet of the available servers carries the demand. The message states the
+    reason."""
 
 
 def cheapest(
     offers: Offers, wanted: Wanted, gap: float = GAP, time_limit_s: float = TIME_LIMIT_S
 ) -> Solution:
-    """Return the cheapest fleet that carries the demand. A model without demand needs no server.
+    """Return the cheapest fleet that carries the demand and meets the conditions in `wanted`. A
+    model without demand needs no server.
 
-    Raises NoFleetError if no fleet carries the demand, or if the solver found no fleet in time.
+    Raises NoFleetError if no fleet carries the demand, or if the solver finds no fleet within
+    `time_limit_s`.
     """
     matrix, least = _constraints(offers, wanted)
     prices = offers.relative_prices
@@ -110,15 +115,15 @@ def with_most_headroom(offers: Offers, wanted: Wanted, found: Solution) -> Solut
     """Return the fleet with the largest spare capacity among the fleets that cost no more than
     `found`.
 
-    The spare capacity for a model is relative to the demand for this model. If the solver finds no
-    fleet in time, the result is `found`.
+    The spare capacity of a fleet is the lowest of (capacity / demand) over all models. If the
+    solver finds no fleet in time, the result is `found`.
     """
     matrix, least = _constraints(offers, wanted)
     prices, asked = offers.relative_prices, int(np.sum(wanted.demand_rps > 0))
     most = float(prices @ found.counts)
     spare = np.zeros(
         (len(matrix), 1)
-    )  # the last variable is the spare capacity; each of the first rows must reach it
+    )  # the last variable is the spare capacity; the first rows must be at least as large
     spare[:asked] = -1
     least = np.where(np.arange(len(least)) < asked, 0.0, least)
     made = optimize.milp(
@@ -141,13 +146,14 @@ def with_most_headroom(offers: Offers, wanted: Wanted, found: Solution) -> Solut
 
 
 def carries(counts: NDArray[np.int64], offers: Offers, wanted: Wanted) -> bool:
-    """Return whether a fleet with these numbers of servers meets the demand and its conditions."""
+    """Return whether a fleet with these numbers of servers carries the demand and meets the
+    conditions in `wanted`."""
     return not _is_short(counts, *_constraints(offers, wanted))
 
 
 def _is_short(counts: NDArray[np.int64], matrix: Floats, least: Floats) -> bool:
-    """Return whether a solution of the solver violates the constraints. Because of a bug, the
-    solver may return solutions that violate the constraints (scipy issue 24141)."""
+    """Return whether a solution of the solver violates the constraints, which may happen because of
+    a bug of the solver (scipy issue 24141)."""
     return bool(np.any(matrix @ counts - least < -1e-6 * np.maximum(least, 1)))
 
 

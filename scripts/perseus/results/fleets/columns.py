@@ -22,15 +22,15 @@ FLEET = [
         "level",
         TEXT,
         "",
-        "level of the demand: low, typical or peak. If the demand is constant, the level is"
+        "level of the demand: low, typical or peak. If the demand has only one level, its name is"
         " `demand`.",
     ),
     column(
         "strategy",
         TEXT,
         "",
-        "strategy of the plan: dedicated (only dedicated servers), sharing allowed, or one type of"
-        " server (shared or dedicated)",
+        "servers that the plan may use: dedicated (only dedicated servers), sharing allowed"
+        " (dedicated and shared servers) or one type of server",
     ),
 ]
 """The first columns of every table of fleets."""
@@ -40,7 +40,8 @@ SOLVED = [
         "gap",
         REAL,
         "share",
-        "largest share of the price by which another fleet may be cheaper (gap of the solver)",
+        "largest saving that a cheaper fleet may still offer, as a share of the price of this fleet"
+        " (gap of the solver)",
     ),
     column(
         "status",
@@ -51,7 +52,7 @@ SOLVED = [
         choices=("", *STATUSES),
     ),
 ]
-"""Columns that show whether a cheaper fleet may exist."""
+"""Columns that say whether a cheaper fleet may exist."""
 
 FLEET_OR_REASON = holds(
     "a row has either a fleet or a reason why no fleet exists",
@@ -61,14 +62,14 @@ FLEET_OR_REASON = holds(
 
 
 def _adds_up(proportion: pd.Series) -> pd.Series:
-    """Return whether the percentages in each text add up to 100 %, apart from rounding."""
+    """For each text, return whether its percentages add up to 100 %, apart from rounding."""
     shares = proportion.str.findall(r" (\d+(?:\.\d+)?)%(?:,|$)")
     return shares.map(lambda each: abs(sum(map(float, each)) - 100) <= len(each) / 2 * _last(each))
 
 
 def _last(shares: Sequence[str]) -> float:
-    """Return the value of one unit in the last decimal place of these percentages, for example
-    0.1."""
+    """Return the value of one unit in the last decimal place of the percentages `shares`, for
+    example 0.1."""
     digits = max((len(share.partition(".")[2]) for share in shares), default=0)
     return 10.0**-digits * (1 + TOLERANCE)
 

@@ -1,5 +1,5 @@
-"""Compute how many servers, dedicated or shared, each combination of demands for two models
-needs."""
+"""Given the demands for two models, compute two numbers: how many dedicated servers carry the
+demands, and how many servers carry the demands if servers may also be shared."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from perseus.results.fleets.servers_needed import MAX_WAYS, ways
 def needed_together(
     rates_rps: Floats, first_rps: Floats, second_rps: Floats, most: int
 ) -> NDArray[np.float64]:
-    """Return the least number of shared or dedicated servers for each pair of demands, shape
-    (demands for the second model, demands for the first model).
+    """For each pair of demands, return the least number of servers (shared, dedicated or both),
+    shape (demands for the second model, demands for the first model).
 
     The number is NaN if it exceeds `most`, or if there are too many combinations of servers to try.
     Each column of `rates_rps`, shape (2 models, columns), is an operating point: the rates of both
@@ -38,8 +38,8 @@ def needed_together(
 def needed_apart(
     alone_rps: tuple[float, float], first_rps: Floats, second_rps: Floats
 ) -> NDArray[np.float64]:
-    """Return the least number of dedicated servers for each pair of demands, shape (demands for the
-    second model, demands for the first model)."""
+    """For each pair of demands, return the least number of dedicated servers, shape (demands for
+    the second model, demands for the first model)."""
     first, second = (
         np.ceil(rps / alone - TOLERANCE)
         for rps, alone in zip((first_rps, second_rps), alone_rps, strict=True)
@@ -48,11 +48,11 @@ def needed_apart(
 
 
 def _reached(rates_rps: Floats, most: int) -> Iterator[tuple[int, Floats]]:
-    """Yield, for 1, 2, 3, ... servers, the number of servers and their capacities for the two
+    """For 1, 2, 3, ... servers, yield this number and the capacities of these servers for the two
     models, shape (2, ways).
 
-    Each column has the capacities for one way to divide the servers among the operating points. The
-    columns are in ascending order of the capacity for the first model.
+    A column belongs to one way to divide the servers among the operating points. The capacities for
+    the first model ascend.
     """
     columns = rates_rps.shape[1]
     for servers in range(1, most + 1):

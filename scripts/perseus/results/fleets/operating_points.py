@@ -1,4 +1,5 @@
-"""Derive operating points from peaks: the measured capacity of one server, and its price."""
+"""Derive operating points (the rates that one server carries, with its price) from measured
+peaks."""
 
 from __future__ import annotations
 
@@ -21,25 +22,25 @@ from perseus.results.repeats import (
 from perseus.study.tasks.tables import Price
 
 LOWER = 0.05
-"""Quantile of the capacity that plans use as lower limit: a server carries more than its lower
-limit with a probability of 95 %. With the estimates instead, planned fleets would be too small,
-since the cheapest fleet tends to have the servers whose capacity is overestimated."""
+"""Plans use this quantile of a server's capacity as its lower limit: a server carries more than its
+lower limit with a probability of 95 %. With estimates instead of lower limits, planned fleets would
+be too small, because the cheapest fleet tends to have the servers whose capacity is
+overestimated."""
 
 
 @dataclass(frozen=True)
 class OperatingPoint:
     """Rates that one server carries within the SLAs of all its models.
 
-    The server also carries lower rates. Models without load are left out, because the server does
-    not serve them.
+    The server also carries lower rates. The fields do not contain models without load.
 
-    Three fields have a rate for each model, in requests/s of one image each: `rates_rps` is the
-    estimate, `lower_rps` is the lower limit for plans, and `draws_rps` has joint draws with other
-    operating points, shape (draws,). `usd_per_hour` has one price for each pricing (on demand,
-    spot). `speed_changes` (loaded tenants,) is the speed of the host in this cell divided by its
-    speed in the dedicated cell of each tenant. `limit_changes` (loaded tenants,) has the factors by
-    which these changes of speed change the dedicated peaks. All rates are already divided by
-    `limit_changes`.
+    Three fields have rates for each model, in requests/s of one image each: `rates_rps` has the
+    estimate, `lower_rps` the lower limit for plans, and `draws_rps` draws of the rate, shape
+    (draws,). Draw d of all operating points is one joint sample. `usd_per_hour` has one price for
+    each pricing (on demand, spot). For each tenant with load, `speed_changes` has the speed of the
+    host in the cells of `peak` divided by its speed in the cells of the tenant's dedicated peak.
+    `limit_changes` has the factor by which this change of speed changes the dedicated peak of the
+    tenant. All rates are already divided by `limit_changes`.
     """
 
     peak: RepeatedPeak
@@ -63,8 +64,8 @@ class OperatingPoint:
         return not self.peak.is_dedicated
 
     def leaving(self, headroom: float) -> OperatingPoint:
-        """Return this operating point with lower rates, so that the share `headroom` of its
-        capacity stays free."""
+        """Return this operating point with all rates multiplied by 1 - `headroom`, so that the
+        share `headroom` of the server's capacity stays free."""
         used = 1 - headroom
         return replace(
             self,
@@ -77,11 +78,12 @@ class OperatingPoint:
 def operating_points(
     peaks: Sequence[RepeatedPeak], prices: Mapping[str, Price]
 ) -> tuple[OperatingPoint, ...]:
-    """Return the operating points (rates that one server carries) of all peaks whose lower limit is
-    known and whose server has a price.
+    """Return the operating points (rates that one server carries) of all peaks that have a lower
+    limit above 0 and a server with a price.
 
-    `prices` has the prices of each server. The function corrects the rates of shared servers to the
-    speed of the host in the dedicated cells, so that shared and dedicated fleets are comparable.
+    `prices` has the prices by server. The function converts the rates of shared servers to the
+    speed that the host had in the dedicated cells, so that the costs of shared and dedicated fleets
+    are comparable.
     """
     dedicated = dedicated_peaks(peaks)
     return tuple(
@@ -114,12 +116,12 @@ def _point(peak: RepeatedPeak, alone: Alone, price: Price) -> OperatingPoint:
 
 
 def _by_model(models: Sequence[str], values: Floats) -> dict[str, Any]:
-    """Return, for each model, the sum of the values of its tenants. The first axis of `values` is
-    the tenants."""
+    """For each model, return the sum of the values of its tenants. The first axis of `values` has
+    one entry per tenant."""
     names = np.array(models)
     return {model: values[names == model].sum(axis=0) for model in dict.fromkeys(models)}
 
 
 def of_models(points: Sequence[OperatingPoint], models: Sequence[str]) -> Iterator[OperatingPoint]:
-    """Yield the operating points that serve at least one of these models and no other model."""
+    """Yield the operating points whose models are all among `models`."""
     return (point for point in points if set(point.models) <= set(models))

@@ -1,4 +1,5 @@
-"""Plan fleets for a demand: dedicated servers only, sharing allowed, or one type of server."""
+"""Plan fleets for a demand by three strategies: dedicated servers only, sharing allowed, or one
+type of server."""
 
 from __future__ import annotations
 
@@ -27,15 +28,16 @@ DEDICATED, SHARING, ONE_TYPE = "dedicated", "sharing allowed", "one type of serv
 SPOT = "spot"
 HOURS_PER_MONTH = 730
 MAX_RESAMPLED = 400
-"""Largest size of a plan (offers x models) whose cost gets a 95 % interval. Perseus does not repeat
-a larger plan for draws of the capacities."""
+"""The cost of a plan gets a 95 % interval only if the plan has at most this size (offers x models).
+Perseus does not plan larger fleets again for each draw of the capacities."""
 RESAMPLES = 100
 NOTHING = np.zeros(1)
 
 
 @dataclass(frozen=True)
 class Offer:
-    """An available kind of server: its operating point (rates that it carries) and its pricing."""
+    """An available kind of server: its operating point (rates that one server carries) and its
+    pricing (on demand or spot)."""
 
     point: OperatingPoint
     pricing: str
@@ -47,14 +49,14 @@ class Offer:
 
 @dataclass(frozen=True)
 class Plan:
-    """A fleet for one level of the demand. `counts` (offers,) has the number of servers of each
-    offer in `offers`.
+    """A fleet for one level of the demand. For each offer in `offers`, `counts` (offers,) has the
+    number of servers in the fleet.
 
-    A plan is empty if no server is needed, or if no fleet carries the demand. If no fleet carries
-    the demand, `why_not` says why. `usd_draws` (draws,) has the cost of the cheapest fleet for each
-    draw of the capacities. Draw d of the cost uses the same capacities in the plans of all
-    strategies. `usd_draws` is empty for large plans. Spot servers carry at most
-    `largest_spot_share` of a model's demand.
+    `counts` is empty if no server is needed, or if no fleet carries the demand; in the second case,
+    `why_not` is the reason. `usd_draws` (draws,) has the cost of the cheapest fleet in USD/h for
+    each draw of the capacities. Draw d of the cost uses the same capacities in the plans of all
+    strategies. If the size of the plan (offers x models) exceeds MAX_RESAMPLED, `usd_draws` is
+    empty. Spot servers carry at most the share `largest_spot_share` of a model's demand.
     """
 
     level: DemandLevel
@@ -80,7 +82,7 @@ class Plan:
 
     @cached_property
     def by_model(self) -> dict[str, list[tuple[int, Offer]]]:
-        """Offers in `chosen` by model: for each model, the offers whose servers serve the model."""
+        """For each model, the offers in `chosen` whose servers serve the model."""
         found: dict[str, list[tuple[int, Offer]]] = {}
         for count, offer in self.chosen:
             for model in offer.point.models:
@@ -97,8 +99,8 @@ class Plan:
 
     @property
     def description(self) -> str:
-        """Text such as "2 x (a 1 : 1 b) + 1 x (b)". If necessary, the text also names servers,
-        pricings and scenarios, so that it is unambiguous."""
+        """Text such as "2 x (a 1 : 1 b) + 1 x (b)". If this text is ambiguous, it also names the
+        servers, the pricings and the scenarios."""
         servers = {offer.point.server for offer in self.offers}
         pricings = {offer.pricing for offer in self.offers}
         scenarios = Counter(on_server for on_server, _ in {_mix(each) for each in self.offers})
@@ -113,13 +115,13 @@ class Plan:
         return " + ".join(f"{count} x ({offer_text(offer)})" for count, offer in self.chosen)
 
     def servers_with(self, model: str, but: str = "") -> int:
-        """Return the number of servers that serve a model, except servers with the pricing
-        `but`."""
+        """Return the number of servers of the plan that serve a model, except servers with the
+        pricing `but`."""
         return sum(n for n, each in self.by_model.get(model, ()) if each.pricing != but)
 
     def capacity_rps(self, model: str) -> float:
         """Return the capacity of the fleet for a model in requests/s: the sum of the lower limits
-        of its servers."""
+        of all servers that serve the model."""
         return sum(n * each.point.lower_rps[model] for n, each in self.by_model.get(model, ()))
 
     def spot_share(self, model: str) -> float:
@@ -129,10 +131,10 @@ class Plan:
         return rps / self.level.rps[model]
 
     def load_rps(self, offer: Offer, model: str) -> float:
-        """Return the requests/s of a model that go to each server of an offer.
+        """Return the rate of a model, in requests/s, on each server of an offer.
 
-        The demand is divided in proportion to the capacities, but all spot servers together get at
-        most the share `largest_spot_share`.
+        Each server gets a part of the demand in proportion to its capacity. However, all spot
+        servers together get at most the share `largest_spot_share` of the demand.
         """
         mine = offer.point.lower_rps.get(model, 0.0)
         if not (mine and (carried := self.capacity_rps(model))):
@@ -161,7 +163,8 @@ class Plan:
 
 
 def plans(points: Sequence[OperatingPoint], demand: FleetDemand | None) -> tuple[Plan, ...]:
-    """Return the plans of all strategies for each level of the demand; empty without a demand."""
+    """For each level of the demand, return one plan per strategy. Without a demand, the result is
+    empty."""
     if demand is None:
         return ()
     mine = [each for each in points if each.server in demand.servers]
@@ -186,9 +189,9 @@ def _of_level(
 
 
 def _sharing_if_cheaper(sharing: Plan, dedicated: Plan, demand: FleetDemand) -> Plan:
-    """Return the plan with sharing. If the dedicated plan costs no more than the plan with sharing,
-    the result has the servers of the dedicated plan, because models on dedicated servers do not
-    disturb each other."""
+    """Return the plan with sharing. If the dedicated plan is as cheap as the plan with sharing, the
+    result has the servers of the dedicated plan, because models on dedicated servers do not disturb
+    each other."""
     if not dedicated.counts:
         return sharing
     counts = iter(dedicated.counts)
@@ -197,8 +200,8 @@ def _sharing_if_cheaper(sharing: Plan, dedicated: Plan, demand: FleetDemand) -> 
 
 
 def offered(points: Sequence[OperatingPoint], *, spot: bool) -> list[Offer]:
-    """Return all available servers: each at its on-demand price and, with `spot`, also at its spot
-    price."""
+    """Return an offer for each operating point at its on-demand price and, if `spot` is true, also
+    an offer at its spot price."""
     pricings = ("on_demand", SPOT) if spot else ("on_demand",)
     return [
         Offer(point, pricing)
@@ -218,9 +221,9 @@ def planned(
 ) -> Plan:
     """Return the cheapest fleet at the lower limits of the capacities.
 
-    With `in_full`, the function chooses the fleet with the most spare capacity among equally cheap
-    fleets. The function also computes the costs at drawn capacities, except for plans whose size
-    (offers x models) exceeds MAX_RESAMPLED.
+    If `in_full` is true and several fleets are the cheapest, the function chooses the fleet with
+    the most spare capacity. If `in_full` is true and the size of the plan (offers x models) is at
+    most MAX_RESAMPLED, the function also computes the cost for each draw of the capacities.
     """
     models = level.models
     plan = Plan(level, strategy, tuple(offers), _largest_spot_share(demand))
@@ -247,8 +250,8 @@ def planned(
 
 
 def keeping(plan: Plan, counts: tuple[int, ...], demand: FleetDemand) -> Plan:
-    """Return the plan with the numbers of servers `counts` if these servers carry the demand and
-    cost no more than the plan; else return the plan unchanged."""
+    """If the servers `counts` carry the demand and cost no more than the plan, return the plan with
+    these servers; else return the plan unchanged."""
     if plan.why_not:
         return plan
     on_offer, wanted = _programme(plan.level, plan.offers, demand)
@@ -264,7 +267,6 @@ def _largest_spot_share(demand: FleetDemand) -> float:
 def _programme(
     level: DemandLevel, offers: Sequence[Offer], demand: FleetDemand
 ) -> tuple[Offers, Wanted]:
-    """Return the integer programme for a plan at the lower limits of the capacities."""
     models, most = level.models, _largest_spot_share(demand)
     lower = np.array([[each.point.lower_rps.get(name, 0.0) for each in offers] for name in models])
     asked = np.array([level.rps[name] for name in models])
@@ -272,10 +274,10 @@ def _programme(
 
 
 def resampled(models: Sequence[str], offers: Sequence[Offer], wanted: Wanted) -> Floats:
-    """Return the cost of the cheapest fleet in USD/h for each of RESAMPLES joint draws of the
-    capacities.
+    """For each of RESAMPLES joint draws of the capacities, return the cost of the cheapest fleet in
+    USD/h.
 
-    The result is empty if no fleet carries the demand in one of the draws.
+    If no fleet carries the demand in at least one draw, the result is empty.
     """
     drawn = np.array(
         [
@@ -296,7 +298,6 @@ def _offers(rates_rps: Floats, offers: Sequence[Offer]) -> Offers:
 
 
 def _mix(offer: Offer) -> tuple[tuple[str, str], str]:
-    """Return the description, the server and the scenario of the load line of an offer."""
     return (offer.point.peak.mix, offer.point.server), offer.point.peak.task.scenario
 
 

@@ -1,7 +1,7 @@
-"""Count the servers of one type that a demand needs (docs/explanation/fleets.md).
+"""Compute how many servers of one type carry a demand (docs/explanation/fleets.md).
 
 In the arrays of this module, a column is an operating point: the rates of all models on one server.
-A way is one division of a number of servers among the columns.
+A way is one possibility to divide a number of servers among the columns.
 """
 
 from __future__ import annotations
@@ -32,41 +32,41 @@ MAX_TRIED = 40
 operating points."""
 
 SOLVE_S = 1.0
-"""Time limit in seconds for finding the least number of servers that together serve all models."""
+"""Time limit in seconds for `fewest`, the least number of servers that together serve all
+models."""
 
 DEMAND_S = 10.0
-"""Time limit in seconds for finding the least number of servers for one demand. Ten models take
-less than a second."""
+"""Time limit in seconds for the integer programme of one demand. The integer programme for ten
+models takes less than a second."""
 
 DEMANDS_S, HURRIED_S = 60.0, 0.5
-"""Time limit in seconds for all demands together, and time limit for each further demand after the
-first limit has passed."""
+"""After DEMANDS_S seconds in total, the time limit for each further demand is HURRIED_S seconds."""
 
 Hosts: TypeAlias = tuple[tuple[bool, ...], ...]
-"""For each model and each column, whether the servers of the column serve the model. Unlike an
-array, these tuples can be keys of a cache."""
+"""For each model and each column (operating point), whether servers at this operating point serve
+the model. Unlike an array, tuples can be keys of a cache."""
 
 MAX_WAYS = 20_000
-"""Largest number of ways to divide servers among operating points for which the search tries all
-ways. Up to this number, trying all ways is faster than an integer programme. Two models with two
-mixes (four columns) stay below this number for up to MAX_TRIED servers."""
+"""The search tries all ways to divide the servers only if there are at most MAX_WAYS ways, because
+an integer programme is faster for more ways. For two models with two mixes (four operating points)
+and up to MAX_TRIED servers, there are fewer than MAX_WAYS ways."""
 
 AT_A_TIME = 2**15
-"""Number of ways x sets of rates that the search evaluates at once. The block takes 256 KiB, so it
-fits into the cache of a core."""
+"""Largest number of (way, set of rates) pairs that the search evaluates at once. Their results take
+256 KiB, which fits into the cache of a core."""
 
 
 def are_few_ways(columns: int, servers: int) -> bool:
-    """Return whether the ways to divide `servers` servers among the columns are few enough to try
-    all of them."""
+    """Return whether there are at most MAX_WAYS ways to divide `servers` equal servers among
+    `columns` operating points."""
     return comb(servers + columns - 1, servers) <= MAX_WAYS
 
 
 def fewest(hosts: NDArray[np.bool_], with_each: int = 1) -> int:
-    """Return the least number of servers with which each model is on at least `with_each` servers.
+    """Return the least number of servers such that at least `with_each` servers serve each model.
 
-    `hosts` (models, columns) is true if a server of the column serves the model. If the solver
-    needs more than SOLVE_S seconds, the result is only a lower bound of this number.
+    `hosts` (models, columns) is true if servers at an operating point serve the model. If the
+    solver needs more than SOLVE_S seconds, the result is only a lower bound of the least number.
     """
     return _fewest(_plain(hosts), with_each)
 
@@ -93,15 +93,16 @@ def _fewest(hosts: Hosts, with_each: int) -> int:
 def needed_apart(
     rates_rps: Floats, shares: Floats, demands_rps: Sequence[float] | Floats, with_each: int = 1
 ) -> NDArray[np.int64]:
-    """Return the number of dedicated servers that each total demand needs, shape (..., demands).
+    """For each total demand, return the number of dedicated servers that carry it, shape (...,
+    demands).
 
-    `rates_rps` has the capacities, shape (..., models, columns), and `shares` has the share of each
-    model in the demand. The function rounds each number up, unless it exceeds a whole number only
-    by a rounding error.
+    `rates_rps` has the rates of each model on one server, shape (..., models, columns). `shares`
+    has the share of each model in the total demand. The number of servers for each model is rounded
+    up, with a tolerance for rounding errors.
     """
     most = rates_rps.max(axis=-1)[
         ..., None, :
-    ]  # a model may have several points, for example of several presets
+    ]  # a model may have several operating points, for example of several presets
     servers = np.ceil(np.outer(demands_rps, shares) / most - TOLERANCE)
     return np.maximum(servers, with_each).sum(axis=-1).astype(np.int64)
 
@@ -109,16 +110,18 @@ def needed_apart(
 def needed(
     rates_rps: Floats, shares: Floats, demands_rps: Sequence[float], with_each: int = 1
 ) -> NDArray[np.int64]:
-    """Return the number of servers that each total demand needs, for demands in ascending order.
+    """For each total demand, return the least number of servers, dedicated or shared, that carry
+    it.
 
-    `rates_rps` has shape (models, columns), and `shares` has the share of each model in the demand.
-    Each model is on at least `with_each` servers. The function assumes that all servers cost the
-    same.
+    The demands ascend. `rates_rps` has shape (models, columns), and `shares` has the share of each
+    model in the total demand. At least `with_each` servers serve each model. The function assumes
+    that all servers cost the same.
 
-    The function tries all ways to divide the servers if there are few ways, and otherwise uses
-    integer programmes. For more than MAX_TRIED servers, if `with_each` is 1, the fleet consists of
-    copies of the group of servers with the highest capacity per server, because other combinations
-    of servers carry little more. The result never exceeds the number of dedicated servers.
+    The function tries all ways to divide the servers among the operating points if there are few
+    ways, and otherwise uses integer programmes. If a demand needs more than MAX_TRIED servers and
+    `with_each` is 1, the function adds copies of the group of servers with the highest capacity per
+    server, because other combinations carry little more. The result is at most the number of
+    servers that the demand needs if all servers are dedicated.
     """
     return needed_at_each(rates_rps[None], shares, demands_rps, with_each)[0].astype(np.int64)
 
@@ -130,11 +133,11 @@ def needed_at_each(
     with_each: int = 1,
     certain: int = 1,
 ) -> Floats:
-    """Return the numbers of servers that `needed` returns, for several sets of rates, shape (sets,
-    demands).
+    """Return the result of `needed` for each of several sets of rates, shape (sets, demands).
 
-    The rates have shape (sets, models, columns). If there are too many ways to divide the servers,
-    the result is NaN for all sets except the first `certain` sets.
+    `rates_rps` has the rates of all sets, shape (sets, models, columns). If a demand needs so many
+    servers that there are too many ways to divide them, the function finds the number of servers
+    only in the first `certain` sets. In all other sets, the value for this demand is NaN.
     """
     demands = (1 - TOLERANCE) * np.array(demands_rps)
     reached = _reached_rps(rates_rps, shares, demands[-1], with_each)[1:]
@@ -155,11 +158,11 @@ def needed_at_each(
 
 
 def _again_and_again(reached_rps: Floats, demands_rps: Floats) -> NDArray[np.int64]:
-    """Return the number of servers for demands that need more servers than the largest tried
-    number.
+    """Given demands that need more than MAX_TRIED servers, return the number of servers for each
+    demand.
 
-    `reached_rps` has the highest demands that 1, 2, 3, ... servers carry. The servers beyond the
-    largest tried number are copies of the group of servers with the highest capacity per server.
+    `reached_rps` has the highest total demands that 1, 2, 3, ... servers carry. The additional
+    servers are copies of the group of servers with the highest capacity per server.
     """
     of_each = reached_rps / np.arange(1, len(reached_rps) + 1)
     best = int(
@@ -173,9 +176,10 @@ def _again_and_again(reached_rps: Floats, demands_rps: Floats) -> NDArray[np.int
 def _solved(
     rates_rps: Floats, shares: Floats, demands_rps: Floats, with_each: int
 ) -> NDArray[np.int64]:
-    """Return the number of servers for each demand, found by integer programmes.
+    """Return the number of servers for each demand, from integer programmes.
 
-    If two demands need the same number of servers, all demands between them need this number too.
+    If two demands need the same number of servers, each demand between them also needs this number,
+    so the function solves no programme for the demands between them.
     """
     columns = rates_rps.shape[1]
     offers = Offers(rates_rps, np.ones(columns), np.zeros(columns, bool))
@@ -187,7 +191,7 @@ def _solved(
         limit_s = DEMAND_S if time.monotonic() < hurry_s else HURRIED_S
         try:
             servers[i] = cheapest(offers, wanted, GAP, limit_s).counts.sum()
-        except NoFleetError:  # no solution in time: dedicated servers always carry the demand
+        except NoFleetError:  # no solution in time: use dedicated servers, which carry any demand
             servers[i] = needed_apart(rates_rps, shares, demands_rps[[i]], with_each)[0]
 
     def solve_between(first: int, last: int) -> None:
@@ -208,12 +212,12 @@ def _solved(
 
 
 def _reached_rps(rates_rps: Floats, shares: Floats, most_rps: float, with_each: int) -> Floats:
-    """Return the highest total demand that 0, 1, 2, ... servers carry, shape (numbers of servers,
-    sets).
+    """For 0, 1, 2, ... servers, return the highest total demand that they carry, shape (numbers of
+    servers, sets).
 
-    The rates have shape (sets, models, columns). The last row is for the number of servers that
-    carries `most_rps`, for MAX_TRIED servers, or for the largest number of servers with few enough
-    ways to divide them, whichever is least.
+    `rates_rps` has the rates of all sets, shape (sets, models, columns). The last row is the first
+    number of servers that carry `most_rps` in all sets. The rows end earlier at MAX_TRIED servers,
+    or if there are more than MAX_WAYS ways to divide one more server.
     """
     sets, _, columns = rates_rps.shape
     reached = [np.zeros(sets)]
@@ -226,10 +230,11 @@ def _reached_rps(rates_rps: Floats, shares: Floats, most_rps: float, with_each: 
 
 
 def _of_all_ways(rates_rps: Floats, shares: Floats, servers: int, with_each: int) -> Floats:
-    """Return the highest total demand that this many servers carry, shape (sets,).
+    """Return the highest total demand that `servers` servers carry, shape (sets,).
 
-    The rates have shape (sets, models, columns). The function tries all ways to divide the servers
-    among the columns. The result is 0 if no way has each model on at least `with_each` servers.
+    `rates_rps` has the rates of all sets, shape (sets, models, columns). The function tries all
+    ways to divide the servers among the columns. The result is 0 if no way puts each model on at
+    least `with_each` servers.
     """
     hosts = np.any(rates_rps > 0, axis=0)
     tried = _ways_with_all(_plain(hosts), servers, with_each)
@@ -243,22 +248,26 @@ def _of_all_ways(rates_rps: Floats, shares: Floats, servers: int, with_each: int
 
 
 def _carried(rates: Floats, tried: Floats) -> Floats:
-    """Return the highest total demand that each tried way carries, shape (..., ways).
+    """For each way in `tried` (columns, ways), return the highest total demand that it carries,
+    shape (..., ways).
 
-    `rates` are capacities divided by the shares of the models, shape (..., models, columns).
+    `rates` has, for each model and column, the rate of the model on one server, divided by the
+    share of the model in the total demand; shape (..., models, columns).
     """
     models = range(rates.shape[-2])
     return reduce(np.minimum, (rates[..., model, :] @ tried for model in models))
 
 
 def _may_carry_most(rates: Floats, tried: Floats) -> NDArray[np.bool_]:
-    """Return which ways (divisions of servers) may carry the largest demand in at least one set of
-    rates.
+    """For each way, return false if in every set of rates another way certainly carries a higher
+    total demand; else true.
 
-    `rates` are as in `_carried`, shape (sets, models, columns). The bound of a set of rates is the
-    demand that the best way at the mean rates would carry at the rates of this set. The function
-    divides the rates of each set by the bound of the set. The function excludes a way if the way
-    carries less than 1 (the divided bound) even at the highest divided rates of all sets.
+    `rates` are as in `_carried`, shape (sets, models, columns). First, the function finds the way
+    that carries the most at the mean rates. The demand that this way carries in a set is the lower
+    bound of the set. The function divides the rates of each set by the lower bound of the set. For
+    each model and column, it takes the highest of these quotients in all sets. If a way carries a
+    demand of less than 1 at these highest quotients, then in each set it carries less than the
+    lower bound.
     """
     if not tried.shape[1]:
         return np.ones(0, bool)
@@ -271,11 +280,8 @@ def _may_carry_most(rates: Floats, tried: Floats) -> NDArray[np.bool_]:
 
 @lru_cache
 def _ways_with_all(hosts: Hosts, servers: int, with_each: int) -> Floats:
-    """Return the ways to divide this many servers that have each model on at least `with_each`
-    servers.
-
-    The result has shape (columns, ways).
-    """
+    """Return the ways to divide `servers` servers that put each model on at least `with_each`
+    servers, shape (columns, ways)."""
     has = np.array(hosts, dtype=np.int64)
     tried = ways(has.shape[1], servers)
     return tried[(tried @ has.T >= with_each).all(axis=1)].T.astype(float)
@@ -283,7 +289,7 @@ def _ways_with_all(hosts: Hosts, servers: int, with_each: int) -> Floats:
 
 @lru_cache
 def ways(columns: int, servers: int) -> NDArray[np.int64]:
-    """Return all ways to divide this many servers among the columns, shape (ways, columns)."""
+    """Return all ways to divide `servers` servers among the columns, shape (ways, columns)."""
     # Stars and bars (combinatorics): the servers stand in a row, bars separate the columns, and
     # each way is a choice of places for the bars.
     places = np.array(list(combinations(range(servers + columns - 1), columns - 1)), np.int64)

@@ -1,16 +1,16 @@
-"""Tables of a study: each module of this package defines the table of the same name.
+"""Make the tables of a study. Each module of this package defines the table of the same name.
 
 Each kind of experiment except `peak` has a table of the same name, and some kinds have additional
 tables (MORE). The results of the kind `peak` are in several tables, such as `peaks`, `tenants` and
 `savings`.
 
-Each module has SCHEMA (the columns and rules, see `results.schema`), DESCRIPTION (a sentence for
-the data dictionary), and the function `rows`. `rows` computes the rows of the table from the
-results of a study. For the tables in PREDICTIONS, `rows` uses predictions instead of these results.
-If a kind of experiment adds keys to record.json, the module of its table has the class RECORD. If a
-table has a section of its own in the report, its module also has TITLE, NOTE and SHOWN. SHOWN maps
-each column heading of the report to a column of the table, or to three columns (a value and the two
-ends of its interval).
+Each module has SCHEMA (the columns and rules of the table, see `results.schema`), DESCRIPTION (a
+text for the data dictionary), and the function `rows`, which computes the rows of the table from
+the results of a study. For the tables in PREDICTIONS, `rows` gets predictions instead of these
+results. If a kind of experiment adds keys to record.json, the class RECORD in the module of its
+table defines these keys. If the report shows a table in a section of its own, the module of the
+table also has TITLE, NOTE and SHOWN. SHOWN maps each column heading of the report to a column of
+the table, or to three columns (a value and the two ends of its interval).
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ OF_KINDS: Final = tuple(name for kind in OTHER_KINDS for name in (kind, *MORE.ge
 """Tables of all kinds of experiments except `peak`, in the order of the report."""
 
 PREDICTIONS: Final = ("predictions", "prediction_errors")
-"""Tables of predictions. A separate job makes these tables: the predictions of a large study take
-long, and do not change with prices."""
+"""Tables of predictions. A separate job makes these tables, because the predictions of a large
+study take long and do not depend on prices."""
 
 TABLES: Final = (
     "peaks",

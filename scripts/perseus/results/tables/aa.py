@@ -1,5 +1,4 @@
-"""Make the table `aa`: repeated measurements of the same throughput after restarts of the
-server."""
+"""Make the table `aa`: the throughput of the same closed loop after each restart of a server."""
 
 from __future__ import annotations
 
@@ -20,7 +19,7 @@ from perseus.study.experiments.aa import Run
 
 
 class AaRecord(Record):
-    """Record of an `aa` cell: the throughputs of the same closed loop after each restart of the
+    """Record of an A/A test: the throughputs of the same closed loop after each restart of a
     server."""
 
     kind: ClassVar[str] = "aa"
@@ -28,8 +27,8 @@ class AaRecord(Record):
     capacities_rps: tuple[tuple[float, ...], ...] = Field(
         description=(
             "one list per start of the server, in the order of the starts. A list has the total"
-            " throughput of all tenants in each window after the first, requests/s. A failed cell"
-            " has fewer lists than configured starts."
+            " throughput of all tenants in each window except the first window, requests/s. A"
+            " failed cell has fewer lists than configured starts."
         )
     )
 
@@ -39,7 +38,8 @@ class AaRecord(Record):
 
     @property
     def noise(self) -> Noise | None:
-        """Noise of the host; None if a start of the server was not measured."""
+        """Variation of the throughput between windows and between starts of the server; None if the
+        outcome of the cell is not ok."""
         return noise(self.capacities_rps) if self.outcome == "ok" else None
 
 
@@ -68,12 +68,12 @@ SCHEMA = Schema(
     [
         *CELL,
         column("concurrency", WHOLE, "requests",
-            "number of requests in flight of each tenant (concurrency)", least=1),
+            "number of requests that each tenant has in flight (concurrency)", least=1),
         column("restart", WHOLE, "",
-            "number of the start of the server in the cell, counted from 1",
+            "index of the start of the server in the cell, from 1",
                least=1),
         column("windows", WHOLE, "windows",
-            "number of windows after this start of the server, without the first window"),
+            "number of windows after this start of the server, except the first window"),
         column("answered_rps", REAL, "requests/s",
             "total throughput of all tenants, as the mean over the windows after this start of the"
             " server"),
@@ -85,16 +85,16 @@ SCHEMA = Schema(
         column("capacity_rps", REAL, "requests/s",
             "total throughput of all tenants, as the mean over all starts of the server"),
         column("between_windows", REAL, "share",
-            "standard deviation of the throughput between the windows after one start of the"
-            " server, relative to capacity_rps", most=inf),
+            "standard deviation of the throughput between the windows after the same start of the"
+            " server, pooled over all starts and divided by capacity_rps", most=inf),
         column("windows_low", REAL, "share",
             "lower end of the 95 % interval of `between_windows`, by the chi-squared distribution",
                most=inf),
         column("windows_high", REAL, "share",
             "upper end of the 95 % interval of `between_windows`", most=inf),
         column("between_restarts", REAL, "share",
-            "standard deviation of the mean throughput between starts of the server, relative to"
-            " capacity_rps", most=inf),
+            "standard deviation between the mean throughputs after different starts of the server,"
+            " divided by capacity_rps", most=inf),
         column("restarts_low", REAL, "share",
             "lower end of the 95 % interval of `between_restarts`, by the chi-squared distribution",
                most=inf),
@@ -115,7 +115,8 @@ SCHEMA = Schema(
         ascending("restarts_low", "between_restarts", "restarts_high"),
     ],
 )  # fmt: skip
-"""Schema of the table. Columns that describe all servers are null if the verdict is not ok."""
+"""Schema of the table. Columns that describe all starts of the server are null if the verdict is
+not ok."""
 
 
 def rows(results: StudyResults) -> Iterator[Row]:
@@ -124,9 +125,9 @@ def rows(results: StudyResults) -> Iterator[Row]:
 
 
 def noise_floors(results: StudyResults) -> dict[str, float]:
-    """Return the noise floor of each server, by name.
+    """Return the noise floor (share of the throughput) of each server, by the name of the server.
 
-    If several cells measured the noise floor of a server, the result is the highest noise floor.
+    If several cells measured the noise floor of a server, the result has the highest noise floor.
     """
     found: dict[str, float] = {}
     for record in results.of_kind(AaRecord):

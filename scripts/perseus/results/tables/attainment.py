@@ -1,4 +1,4 @@
-"""Make the table `attainment`: the share of requests within the SLA over the time of each
+"""Make the table `attainment`: the share of requests within the SLA in each second and minute of a
 replay."""
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ SCHEMA = Schema(
             "phase",
             TEXT,
             "",
-            "phase of the replay: shared (all tenants together) or alone (each tenant alone). Both"
-            " phases have the same arrivals.",
+            "phase of the replay: shared (all tenants have load) or alone (only this tenant has"
+            " load). Both phases have the same arrivals of requests.",
             choices=PHASES,
         ),
         column(
@@ -46,7 +46,8 @@ SCHEMA = Schema(
             "within",
             WHOLE,
             "requests",
-            "number of requests in the bin that got a response within the latency of the SLA",
+            "number of requests that have an intended send time in the bin and a latency within"
+            " the SLA",
         ),
         column(
             "attained",

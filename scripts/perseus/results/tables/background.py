@@ -1,4 +1,4 @@
-"""Make the table `background`: the peak of one tenant beside other tenants at constant rates."""
+"""Make the table `background`: the peak of one tenant while other tenants have constant rates."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from perseus.study.experiments.background import Run
 
 
 class BackgroundRecord(PeakRecord):
-    """Record of a search for the peak of one tenant beside other tenants at constant rates."""
+    """Record of a search for the peak of one tenant while other tenants have constant rates."""
 
     kind: ClassVar[str] = "background"
 
@@ -60,7 +60,8 @@ SCHEMA = Schema(
     [
         *CELL,
         column("load_line", TEXT, "", "name of the load line, as in the table peaks"),
-        column("searched", TEXT, "", "name of the tenant whose peak Perseus searches"),
+        column("searched", TEXT, "",
+            "name of the tenant whose peak Perseus searches"),
         column("background_tenants", TEXT, "",
             "names of the tenants with constant rates"),
         column("background_at", TEXT, "",
@@ -71,10 +72,10 @@ SCHEMA = Schema(
         column("certified_rps", REAL, "requests/s",
             "certified rate of the searched tenant in this repeat"),
         column("estimate_rps", REAL, "requests/s",
-            "rate of the searched tenant at the estimated limit of this repeat"),
+            "rate of the searched tenant at the estimated peak of this repeat"),
         column("peak_rps", REAL, "requests/s",
-            "rate of the searched tenant at the estimated limit, as the mean over the repeats that"
-            " found a limit"),
+            "rate of the searched tenant at the estimated peak: the mean over the repeats that"
+            " found a peak"),
         column("peak_low_rps", REAL, "requests/s",
             f"lower end of the 95 % interval of `peak_rps` {CI}"),
         column("peak_high_rps", REAL, "requests/s",

@@ -1,4 +1,5 @@
-"""Make the table `break_even`: the cost of the cheapest whole servers for each demand."""
+"""Make the table `break_even`: the cost of the whole servers that carry each total demand, for each
+type of server, with and without sharing."""
 
 from __future__ import annotations
 
@@ -11,34 +12,35 @@ from perseus.results.schema import Schema, column
 from perseus.results.study_results import StudyResults
 
 DESCRIPTION = (
-    "One row per group of models, demand and type of server, with and without sharing. If the study"
-    " has a demand, the models of the demand are the only group. Otherwise, the models of each"
-    " shared scenario form a group, and each model with dedicated peaks on several servers forms a"
-    " group."
+    "One row per group of models, total demand, type of server, and value of `shared`: false (only"
+    " dedicated servers) or true (also shared servers). If the study has a demand, the models of"
+    " the demand are the only group. Otherwise, the models of each shared scenario form a group,"
+    " and each model with dedicated peaks on several servers forms a group."
 )
 SCHEMA = Schema(
     [
         column("study", TEXT, "", "name of the study"),
-        column("models", TEXT, "", "models of the demand"),
+        column("models", TEXT, "", "names of the models of the group"),
         column("proportion", TEXT, "",
-            "share of each model in the total demand. If the study has no demand, the shares are"
-            " chosen so that all models need equally many dedicated servers."),
+            "share of each model in the total demand. If the study has no demand, Perseus chooses"
+            " these shares such that each model needs the same number of dedicated servers."),
         column("total_rps", REAL, "requests/s",
             "total demand for all models, in requests of one image", null=False),
         column("server", TEXT, "", "name of the type of server in the configuration"),
-        column("shared", FLAG, "", "true if servers may be shared"),
+        column("shared", FLAG, "", "true if the servers may be shared"),
         column("servers", WHOLE, "servers",
-            "number of whole servers that carry the demand, computed with the lower limits of their"
+            "number of whole servers that the demand needs, computed with the lower limits of their"
             " capacities", least=1),
         column("usd_per_hour", REAL, "USD/h",
-            "on-demand price of all servers that the column `servers` counts", null=False),
+            "on-demand price per hour of all servers that the column `servers` counts", null=False),
         column("usd_at_estimates", REAL, "USD/h",
-            "on-demand price of all servers that the demand needs, computed with the estimated"
-            " capacities", null=False),
+            "on-demand price per hour of all servers that the demand needs, computed with the"
+            " estimates of their capacities", null=False),
         column("probability_of_saving", REAL, "",
             "probability that shared servers cost less than the cheapest dedicated servers, from"
-            " joint draws of the capacities. Null if there are no shared servers, or too many"
-            " combinations of servers.", least=0, most=1),
+            " joint random draws of the capacities. Null for dedicated servers. Also null if"
+            " no dedicated servers are available, or if too many combinations of servers are"
+            " possible.", least=0, most=1),
     ],
     key=("models", "total_rps", "server", "shared"),
     holds=[PROPORTION],

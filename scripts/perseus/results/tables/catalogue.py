@@ -20,7 +20,7 @@ from perseus.study.architectures import Weights, best_weights
 
 
 class LimitRecord(BaseModel):
-    """Largest rate of a network within an SLA, in record.json of a catalogue cell."""
+    """Largest rate of a neural network within one SLA, as stored in record.json."""
 
     stated: str
     sla_ms: float
@@ -32,19 +32,19 @@ class LimitRecord(BaseModel):
 
 
 class CatalogueRecord(Record):
-    """Record of the measurement of one neural network."""
+    """Record of the measurement of one neural network (experiment `catalogue`)."""
 
     kind: ClassVar[str] = "catalogue"
 
     in_process_ms: Number = Field(
         description=(
-            "median service time of a request without a server, ms. A Python process runs the code"
-            " of the backend for one request after another. Null if Perseus has no Python backend"
-            " for the network, or if the network did not run."
+            "median service time of one request without a server, ms. For this measurement, a"
+            " Python process runs the code of the backend for one request after another. Null if"
+            " Perseus has no Python backend for the network, or if the network did not run."
         )
     )
     in_process_error: str = Field(
-        description=("reason why the network did not run without a server")
+        description=("reason why the measurement of the network without a server failed")
     )
     full_rps: Number = Field(
         description=(
@@ -56,11 +56,11 @@ class CatalogueRecord(Record):
     full_high_rps: Number
     limits: tuple[LimitRecord, ...] = Field(
         description=(
-            "one entry per SLA. `stated` is the key that states the SLA (times_unloaded or"
-            " latency), and `sla_ms` is the latency of the SLA. `limit_rps` is the largest rate"
-            " within the SLA in a simulated queue, with its 95 % interval from `low_rps` to"
-            " `high_rps`. `certified_rps` is the rate that passed a window. If no rate passed,"
-            " `reason` says why."
+            "one entry per SLA. `stated` is the key of the configuration that states the SLA"
+            " (times_unloaded or latency), and `sla_ms` is the latency of the SLA. `limit_rps` is"
+            " the largest rate within the SLA in a simulated queue, with its 95 % interval from"
+            " `low_rps` to `high_rps`. `certified_rps` is the first tested rate at which a window"
+            " passed. If no window passed, `reason` says why."
         )
     )
 
@@ -104,12 +104,13 @@ SCHEMA = Schema(
         column("tenant", TEXT, "", "name of the tenant"),
         column("model", TEXT, "", "name of the model"),
         column("architecture", TEXT, "",
-            "architecture in torchvision. Null for a user's own file.", null=True),
+            "name of the network's architecture in torchvision. Null for a user's own model"
+            " file.", null=True),
         column("input_px", WHOLE, "pixels",
-            "width of the images. Null if unknown.", null=True, least=1),
+            "width of the input images. Null if unknown.", null=True, least=1),
         column("weights", TEXT, "",
-            "name of torchvision's most accurate weights for the architecture and the width. Null"
-            " if torchvision has none.", null=True),
+            "name of the most accurate weights in torchvision for the architecture and the image"
+            " width. Null if torchvision has none.", null=True),
         column("recipe", TEXT, "",
             "training recipe of the weights in the column `weights`, as torchvision states it. Null"
             " without weights.",
@@ -123,64 +124,64 @@ SCHEMA = Schema(
         column("traffic_bytes", REAL, "bytes",
             "number of bytes that all operators of the neural network together read and write per"
             " image"),
-        column("weight_bytes", REAL, "bytes", "size of the weights"),
+        column("weight_bytes", REAL, "bytes", "size of all weights of the neural network"),
         column("operators", WHOLE, "",
-            "number of operators (nodes) in the graph of the network", null=True, least=0),
-        column("runtime", TEXT, "", "runtime that executes the network"),
-        column("asked_precision", TEXT, "", "numeric precision as configured"),
+            "number of operators (nodes) in the graph of the neural network", null=True, least=0),
+        column("runtime", TEXT, "", "runtime that executes the neural network"),
+        column("asked_precision", TEXT, "", "configured numeric precision"),
         PRECISION,
         column("request_batch_size", WHOLE, "images", "number of images per request", least=1),
         column("relative_error", REAL, "",
-            "relative error of the served responses, compared with the responses of the network in"
-            " fp32 (docs/evidence/exports.md)", least=0),
+            "relative error of the server's responses, compared with the responses of the same"
+            " network in fp32 (docs/evidence/exports.md)", least=0),
         column("in_process_ms", REAL, "ms",
-            "median service time of a request without a server. A Python process runs the code of"
-            " the backend."),
+            "median service time of one request without a server. For this measurement, a Python"
+            " process runs the code of the backend."),
         column("in_process_ips", REAL, "images/s",
-            "throughput of a Python process that computes one request after another without a"
+            "throughput of a Python process that computes one request after another, without a"
             " server"),
         column("unloaded_ms", REAL, "ms",
-            "median latency of requests that are sent one after another without other load"),
+            "median latency of requests that the client sends one after another, without other"
+            " load"),
         column("full_ips", REAL, "images/s",
-            "images per second of a server that always has requests waiting (saturation"
-            " throughput)"),
+            "throughput of a server that always has requests waiting (saturation throughput)"),
         column("full_low_ips", REAL, "images/s",
             "lower end of the 95 % interval of `full_ips`, by batch means"),
         column("full_high_ips", REAL, "images/s",
             "upper end of the 95 % interval of `full_ips`"),
         column("server_share", REAL, "share",
-            "share of the time per image on a saturated server that the server adds to the"
-            " computation: 1 - full_ips / in_process_ips. Negative if the host was faster during"
-            " the measurement of full_ips.", least=-np.inf),
+            "time that the server adds to the computation of an image, as a share of the time per"
+            " image on a saturated server: 1 - full_ips / in_process_ips. Negative if the host was"
+            " faster while Perseus measured full_ips.", least=-np.inf),
         column("sla", TEXT, "",
             "kind of SLA: times_unloaded (a multiple of the latency without load) or latency (the"
             " SLA of the model). Empty in a row without a limit."),
-        column("sla_ms", REAL, "ms", "largest latency that the SLA allows"),
+        column("sla_ms", REAL, "ms", "largest latency that the SLA allows at the SLA's percentile"),
         column("limit_rps", REAL, "requests/s",
-            "largest rate within the SLA in a simulated queue"),
+            "largest rate that keeps the SLA in a simulated queue with the measured service times"),
         column("ci_low_rps", REAL, "requests/s",
-            "lower end of the 95 % interval of `limit_rps`, from the interval of full_ips"),
+            "lower end of the 95 % interval of `limit_rps`. Perseus computes this interval from the"
+            " interval of full_ips."),
         column("ci_high_rps", REAL, "requests/s",
             "upper end of the 95 % interval of `limit_rps`"),
         column("certified_rps", REAL, "requests/s",
             "certified rate: the first of the rates 0.8 x limit_rps and 0.6 x limit_rps at which a"
             " window passed. Null if no window passed."),
         column("usd_per_million_inferences", REAL, "USD",
-            "cost of a million images at the rate limit_rps, with the first pricing in"
+            "cost of a million images at the rate limit_rps, with the first kind of price in"
             " costs.pricing"),
         column("ci_low_usd", REAL, "USD",
             "lower end of the 95 % interval of `usd_per_million_inferences`"),
         column("ci_high_usd", REAL, "USD",
             "upper end of the 95 % interval of `usd_per_million_inferences`"),
         column("on_front", FLAG, "",
-            "true if the network is on the Pareto front of cost and accuracy. Then no other row"
-            " with the same kind of SLA, request_batch_size and precision is better in one of the"
-            " two and at least as good in the other. Null without a cost or an"
-            " accuracy.", null=True),
+            "true if each other row with the same kind of SLA, request_batch_size and precision is"
+            " worse in cost or accuracy, or is equal in both (Pareto front). Null without a cost or"
+            " an accuracy.", null=True),
         column("verdict", TEXT, "",
-            "outcome of the cell, with the values as in the table peaks. If the outcome is ok, an"
-            " SLA without a certified rate has the verdict uncertified, and an SLA without a limit"
-            " has the verdict infeasible."),
+            "outcome of the cell, as in the table peaks. If this outcome is ok, the verdict is"
+            " infeasible for an SLA without a limit, and uncertified for an SLA with a limit but"
+            " without a certified rate."),
         column("reason", TEXT, "", "reason for a verdict other than ok"),
     ],
     key=("cell", "sla"),
@@ -204,8 +205,8 @@ class Network:
 
     @classmethod
     def of(cls, export: Mapping[str, Any]) -> Network:
-        """Return the properties of a neural network, given the record of its export. Unknown
-        properties are None or empty."""
+        """Return the properties of a neural network from the record of its export (conversion of
+        the network into a file for the runtime). Unknown properties are None or empty."""
         name, inputs = export.get("architecture"), export.get("inputs")
         pixels = inputs[0]["dims"][-1] if inputs else None
         return cls(

@@ -1,11 +1,11 @@
 """Make the table `catalogue_predictions`: inference times, predicted from the graphs of neural
 networks.
 
-The prediction is: time of an image = a x arithmetic operations + b x bytes that operators read and
+The prediction is: time per image = a x arithmetic operations + b x bytes that operators read and
 write + c x number of operators. The coefficients a, b and c are not negative, and minimise the sum
 of squared relative errors. Perseus predicts the time of each network twice: from a fit to all other
-networks, and from a fit to the networks of other families. Therefore the prediction errors are as
-large as for a network that was never measured.
+networks, and from a fit to the networks of other families. No prediction uses the measurement of
+the predicted network, so the errors are as large as for a network that was never measured.
 """
 
 from __future__ import annotations
@@ -26,18 +26,20 @@ from perseus.results.tables import catalogue
 
 FEATURES: Final = ("flops", "traffic_bytes", "operators")
 FEWEST: Final = 6
-"""Least number of networks in a fit."""
+"""Least number of measured networks in a fit."""
 
 DESCRIPTION = (
-    "One row per network, runtime, precision and number of images per request in a catalogue."
-    " Settings with too few measured networks for a prediction have no rows."
+    "One row per neural network, runtime, precision and number of images per request in a"
+    " catalogue. If too few networks were measured with a runtime, precision and number of images,"
+    " the table has no rows for this combination."
 )
 TITLE = "Inference times predicted from the graphs of networks"
 NOTE = (
     "The table shows the time per image on a full server (a server that always has requests"
     " waiting), predicted from the graph of the neural network: its arithmetic operations, the"
     " bytes that its operators read and write, and the number of operators. The first prediction"
-    " uses all other networks, and the second uses only networks of other families."
+    " uses the measurements of all other networks, and the second prediction uses only the"
+    " measurements of networks of other families."
 )
 SHOWN = {
     "model": "model",
@@ -53,11 +55,12 @@ SHOWN = {
 SCHEMA = Schema(
     [
         column("study", TEXT, "", "name of the study"),
-        column("cell", TEXT, "", "folder of the raw results"),
+        column("cell", TEXT, "", "folder of the cell's raw results"),
         column("model", TEXT, "", "name of the model"),
         column("family", TEXT, "",
-            "family of similar neural networks: the first letters of the name of the architecture"),
-        column("runtime", TEXT, "", "runtime that executes the network"),
+            "family of similar neural networks: the letters at the start of the architecture's"
+            " name, without `wide_`, such as resnet for resnet50"),
+        column("runtime", TEXT, "", "runtime that executes the neural network"),
         column("precision", TEXT, "", "numeric precision of the computation"),
         column("request_batch_size", WHOLE, "images", "number of images per request", least=1),
         column("networks", WHOLE, "",
@@ -66,11 +69,13 @@ SCHEMA = Schema(
         column("measured_ms", REAL, "ms",
             "measured time per image on a saturated server", null=False),
         column("predicted_ms", REAL, "ms",
-            "time per image on a saturated server, predicted from all other networks", null=False),
+            "time per image on a saturated server, predicted from the measurements of all other"
+            " networks", null=False),
         column("ratio", REAL, "", "predicted_ms / measured_ms", null=False, least=0),
         column("without_family_ms", REAL, "ms",
-            "time per image on a saturated server, predicted from networks of other families. Null"
-            " if there are too few networks."),
+            "time per image on a saturated server, predicted from the measurements of all networks"
+            " outside the family of this network. Null if the study measured too few such"
+            " networks."),
         column("family_ratio", REAL, "", "without_family_ms / measured_ms", least=0),
     ],
     key=("cell",),
@@ -90,8 +95,8 @@ def rows(results: StudyResults) -> Iterator[Row]:
 
 
 def family(model: str) -> str:
-    """Return the family of a network: the leading letters of its name. Wide ResNets belong to the
-    family of ResNets."""
+    """Return the family of a neural network: the letters at the start of its name, for example
+    "resnet" for "resnet50". Wide ResNets belong to the same family as ResNets."""
     match = re.match(r"(?:wide_)?([a-z]+)", model)
     return match[1] if match else model
 
@@ -119,15 +124,17 @@ def _predicted(networks: Sequence[Row]) -> Iterator[Row]:
 
 
 def _time(work: Floats, times_ms: Floats, known: Any, of: int) -> float:
-    """Return the predicted time of the network `of` in ms, from a fit to the `known` networks."""
+    """Return the predicted time per image of the network with index `of` in ms, from a fit to the
+    `known` networks."""
     return float(work[of] @ fitted(work[known], times_ms[known]))
 
 
 def fitted(work: Floats, times_ms: Floats) -> Floats:
-    """Return the coefficients a, b and c that predict the times of n networks with the least sum of
-    squared relative errors.
+    """Return the coefficients a, b and c, shape (3,), that predict the times of n networks with the
+    least sum of squared relative errors.
 
-    `work` has shape (n, 3), with one column per coefficient. `times_ms` has shape (n,).
+    `work` has shape (n, 3): operations, bytes and operators of each network. `times_ms` has shape
+    (n,).
     """
     scale = work.mean(axis=0)
     weights, _ = nnls(work / scale / times_ms[:, None], np.ones(len(times_ms)))
@@ -135,6 +142,9 @@ def fitted(work: Floats, times_ms: Floats) -> Floats:
 
 
 def within(ratios: Floats, share: float) -> float:
-    """Return the factor f for which the share `share` of the predicted times lies between measured
-    time / f and measured time x f. `ratios` has predicted time / measured time of each network."""
+    """Return a factor f. For the share `share` of the networks, the predicted time lies between
+    measured time / f and measured time x f.
+
+    `ratios` has predicted time / measured time of each network.
+    """
     return float(np.exp(np.quantile(np.abs(np.log(ratios)), share)))

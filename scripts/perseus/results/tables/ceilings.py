@@ -1,4 +1,5 @@
-"""Make the table `ceilings`: the highest rates that the client can send beside each server."""
+"""Make the table `ceilings`: the client ceilings, the highest rates that the client can send on
+schedule beside each server."""
 
 from __future__ import annotations
 
@@ -14,24 +15,24 @@ from perseus.results.schema import Schema, column, holds
 from perseus.results.study_results import StudyResults
 
 DESCRIPTION = (
-    "One row per server and request shape (sizes of the inputs, images per request). The ceiling"
-    " is the highest rate that the client can send on schedule."
+    "One row per server and request shape (sizes of the inputs, images per request). The client"
+    " ceiling is the highest rate that the client can send on schedule."
 )
 SCHEMA = Schema(
     [
         column("server", TEXT, "",
             "name of the server in the configuration. During the measurement, a null model (a model"
-            " that does no work) runs on the cores of this server, and the client runs on the other"
+            " that does no work) runs on the cores of this server, and the client runs on its own"
             " cores."),
-        column("models", TEXT, "", "models whose requests have this shape"),
-        column("inputs", TEXT, "", "shape of the inputs of one example, such as 3x224x224"),
+        column("models", TEXT, "", "names of the models whose requests have this shape"),
+        column("inputs", TEXT, "", "shape of the inputs for one image, such as 3x224x224"),
         column("request_batch_size", WHOLE, "images", "number of images per request", least=1),
-        column("request_bytes", WHOLE, "bytes", "size of the inputs of a request"),
+        column("request_bytes", WHOLE, "bytes", "size of the inputs in one request"),
         column("protocol", TEXT, "",
             "protocol of the requests: grpc or http", choices=("grpc", "http")),
         column("shared_memory", FLAG, "",
-            "true if the client passes the inputs in system shared memory"),
-        column("client_cores", WHOLE, "cores", "number of cores of the client"),
+            "true if the client passes the inputs to the server in system shared memory"),
+        column("client_cores", WHOLE, "cores", "number of cores on which the client runs"),
         column("processes", WHOLE, "", "number of client processes"),
         column("ceiling_rps", REAL, "requests/s",
             "highest rate that the client sent on schedule in a valid window (client ceiling). The"
@@ -40,23 +41,23 @@ SCHEMA = Schema(
         column("problem", TEXT, "",
             "reason why the measured client ceiling is too low. Empty if the ceiling is reliable."),
         column("first_invalid_rps", REAL, "requests/s",
-            "lowest rate above the client ceiling at which a window was invalid"),
+            "lowest rate at which a window was invalid, among the rates above the client"
+            " ceiling"),
         column("send_lag_p99_ms", REAL, "ms",
             "99th percentile of the send lag at the client ceiling"),
         column("longest_lag_ms", REAL, "ms",
             "largest allowed 99th percentile of the send lag: 2 % of the shortest SLA latency of"
-            " the models in this row (20 % on a busy host), but at least 1 ms. Perseus first rounds"
-            " the SLA latency down to 50, 100, 200, 500, 1000, ... ms.",
+            " the models in this row, but at least 1 ms. If the study permits windows on a busy"
+            " host, 20 % instead of 2 %. Before this computation, Perseus rounds the SLA latency"
+            " down to 50, 100, 200, 500, 1000, ... ms.",
                null=False),
         column("client_cpu", REAL, "cores",
-            "the larger of two values at the client ceiling: CPU time per second of the busiest"
-            " client process, and CPU time per second of all clients divided by the number of"
-            " client cores"),
+            "CPU load of the client at the client ceiling, as the larger of two values: CPU time"
+            " per second of the busiest client process, and CPU time per second of all clients"
+            " divided by the number of client cores"),
         column("closed_loop_rps", REAL, "requests/s",
-
-
-                    "highest throughput of the client in closed loops at several"
-                    " concurrencies", null=False),
+            "highest throughput of the client in closed loops with different"
+            " concurrencies", null=False),
         column("closed_loop_concurrency", WHOLE, "requests",
             "number of requests in flight (concurrency) in the closed loop with the highest"
             " throughput"),

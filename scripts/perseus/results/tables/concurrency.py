@@ -1,5 +1,4 @@
-"""Make the table `concurrency`: throughputs and latencies in closed loops, without a verdict on an
-SLA."""
+"""Make the table `concurrency`: the throughput and the latencies of each tenant in closed loops."""
 
 from __future__ import annotations
 
@@ -29,20 +28,22 @@ class Level(BaseModel):
 
 
 class ConcurrencyRecord(Record):
-    """Record of a sweep: closed loops at several concurrencies."""
+    """Record of closed loops at several concurrencies (numbers of requests in flight)."""
 
     kind: ClassVar[str] = "concurrency"
 
     levels: tuple[Level, ...] = Field(
-        description="per concurrency and tenant, the throughput with its 95 % interval, requests/s"
+        description=(
+            "for each concurrency and tenant, the throughput with its 95 % interval, requests/s"
+        )
     )
 
     def totals_rps(self) -> dict[int, float]:
-        """Return the total throughput of all tenants by their total number of requests in flight,
-        which is in ascending order.
+        """Return a dictionary from the number of requests in flight of all tenants, in ascending
+        order, to the total throughput of all tenants in requests/s.
 
         The result leaves out a concurrency if the client or the host may have limited the
-        throughput, or if there was no response.
+        throughput, or if no request got a response.
         """
         rows = [row for row in self.windows() if row["window_verdict"] == Verdict.INVALID]
         invalid = {int(row["scale"]) for row in rows}
@@ -78,9 +79,9 @@ SCHEMA = Schema(
     [
         *CELL,
         column("tenant", TEXT, "", "name of the tenant"),
-        column("model", TEXT, "", "model of the tenant"),
+        column("model", TEXT, "", "name of the tenant's model"),
         column("concurrency", WHOLE, "requests",
-            "number of requests in flight of each tenant (concurrency)", least=1),
+            "number of requests that each tenant has in flight (concurrency)", least=1),
         column("answered_rps", REAL, "requests/s",
             "throughput of the tenant in the closed loop", null=False),
         column("low_rps", REAL, "requests/s",
@@ -89,16 +90,18 @@ SCHEMA = Schema(
         column("high_rps", REAL, "requests/s",
             "upper end of the 95 % interval of `answered_rps`"),
         column("requests", WHOLE, "requests",
-            "number of requests that count for the throughput and the latencies"),
+            "number of the tenant's requests from which Perseus computes the throughput and the"
+            " latencies"),
         column("effective_requests", REAL, "requests",
-            "number of independent requests that would give as much evidence as these requests,"
-            " whose latencies are correlated (docs/explanation/verdict.md)"),
+            "effective sample size: `requests`, reduced because the latencies of successive"
+            " requests are correlated (docs/explanation/verdict.md)"),
         column("batches", WHOLE, "batches",
-            "number of batches (groups of consecutive requests) from which the intervals are"
+            "number of batches (groups of consecutive requests) from which the 95 % intervals are"
             " computed"),
         column("errors", WHOLE, "requests",
             "number of requests that failed, timed out, were refused or were not sent"),
-        column("p50_ms", REAL, "ms", "median latency, counted from the actual send time"),
+        column("p50_ms", REAL, "ms",
+            "median latency, measured from the actual send time"),
         column("p95_ms", REAL, "ms", "95th percentile of the latency"),
         column("p95_low_ms", REAL, "ms", "lower end of the 95 % interval of `p95_ms`"),
         column("p95_high_ms", REAL, "ms",
@@ -107,16 +110,17 @@ SCHEMA = Schema(
         column("p99_ms", REAL, "ms", "99th percentile of the latency"),
         column("queue_ms", REAL, "ms", "mean time that a request waits in the queue of the server"),
         column("compute_ms", REAL, "ms",
-            "mean service time in the server: preparation of the inputs, inference, and"
-            " preparation of the outputs"),
+            "mean time that the server works on a request: preparation of the inputs, inference,"
+            " and preparation of the outputs"),
         column("client_ms", REAL, "ms",
             "mean time of a request in transport and in the client: mean latency minus queue_ms and"
             " compute_ms"),
         column("client_cpu", REAL, "cores",
-            "the larger of two values: CPU time per second of the tenant's busiest client process,"
-            " and CPU time per second of all clients divided by the number of client cores"),
+            "CPU load of the client, as the larger of two values: CPU time per second of the"
+            " tenant's busiest client process, and CPU time per second of all clients divided by"
+            " the number of client cores"),
         column("valid", FLAG, "",
-            "true if the server, and not the client or the host, limited the throughput"),
+            "true if the server limited the throughput, and neither the client nor the host did"),
         column("reason", TEXT, "",
             "reason why the closed loop is not valid. Empty if the loop is valid."),
     ],

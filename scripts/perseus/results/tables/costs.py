@@ -1,5 +1,5 @@
 """Make the table `costs`: the cost of inferences on each load line
-(docs/explanation/sharing-ratio.md)."""
+(docs/explanation/sharing-and-cost.md)."""
 
 from __future__ import annotations
 
@@ -24,57 +24,60 @@ from perseus.results.schema import Schema, ascending, column
 from perseus.results.study_results import StudyResults
 from perseus.study.tasks.tables import Price
 
-DESCRIPTION = "One row per load line and pricing. A server without a price has no row."
+DESCRIPTION = (
+    "One row per load line and kind of price (pricing). A server without a price has no row."
+)
 SCHEMA = Schema(
     [
         *LOAD_LINE,
-        column("runtime", TEXT, "", "runtime that executes the networks"),
+        column("runtime", TEXT, "",
+            "runtime that executes the neural networks, as configured"),
         PRECISION,
-        column("cores", WHOLE, "cores", "number of cores of the server", least=1),
+        column("cores", WHOLE, "cores", "number of CPU cores of the server", least=1),
         column("instance", TEXT, "",
-            "cloud instance from which Perseus takes the price of the server"),
+            "cloud instance whose price Perseus uses for the server"),
         column("vcpus", REAL, "vCPUs",
-            "number of vCPUs of the instance. Null if the price list does not state it."),
+            "number of vCPUs of the instance. Null if the price list does not state this number."),
         column("accelerator", TEXT, "",
-            "accelerators whose price is not part of the price of the instance. Empty without"
-            " accelerators."),
+            "accelerators that are priced separately from the instance. Empty if there are none."),
         column("share", REAL, "",
-            "share of the instance, and of its price, that belongs to the server. In a grid, a"
-            " server with more cores than the instance has a share above 1.", null=False, least=0),
-        column("region", TEXT, "", "region of the price"),
+            "share of the instance that the server uses. The costs contain only this share of the"
+            " price of the instance. The share is above 1 if a server in a grid has more cores than"
+            " the instance.", null=False, least=0),
+        column("region", TEXT, "", "cloud region of the price"),
         column("zone", TEXT, "",
-            "availability zone of the price. Without a configured zone, this is the cheapest zone."
-            " Empty if the price list has no zones."),
+            "availability zone of the price: the configured zone, or else the cheapest zone. Empty"
+            " if the price list has no zones."),
         column("pricing", TEXT, "", "kind of price: on_demand, spot or committed",
                choices=("on_demand", "spot", "committed")),
         column("usd_per_hour", REAL, "USD/h",
             "price of the server per hour: `share` x (price of the instance and its accelerators)",
                null=False),
         column("usd_per_million_inferences", REAL, "USD",
-            "cost of a million inferences, in the proportion of the mix, on a server that always"
-            " runs at its estimated limit"),
+            "cost of a million inferences, in the mix of the load line, on a server that always"
+            " runs at its estimated peak"),
         column("ci_low_usd", REAL, "USD",
             f"lower end of the 95 % interval of `usd_per_million_inferences` {CI}"),
         column("ci_high_usd", REAL, "USD",
             f"upper end of the 95 % interval of `usd_per_million_inferences` {CI}"),
         column("usd_per_million_certified", REAL, "USD",
-            "cost of a million inferences, in the proportion of the mix, on a server that always"
+            "cost of a million inferences, in the mix of the load line, on a server that always"
             " runs at its certified rate"),
         column("dedicated_usd_per_million", REAL, "USD",
-            "cost of a million inferences in the same proportion on dedicated servers that always"
-            " run at their peaks. The cost counts fractions of servers."),
+            "cost of a million inferences, in the mix of the load line, on dedicated servers that"
+            " always run at their dedicated peaks. This cost contains only the used fractions of"
+            " these servers."),
         column("joules_per_inference", REAL, "J",
-            "energy of one inference at the certified rate, as the mean over the repeats. The"
-            " energy is that of whole GPU boards and of whole processors with their memory. The"
-            " energy includes idle power and the cores of the client. Null without energy"
-            " counters."),
+            "energy of one inference at the certified rate (mean over the repeats). The energy is"
+            " that of whole GPU boards and whole processors with their memory, including idle power"
+            " and the client. Null without energy counters."),
         column("energy_of", TEXT, "",
-            "hardware whose energy was measured: GPUs, processors and memory, or both. Empty"
-            " without energy counters."),
+            "hardware that `joules_per_inference` includes: GPUs, processors and memory, or both."
+            " Empty without energy counters."),
         column("electricity_usd_per_million", REAL, "USD",
-            "cost of the electricity for a million inferences at the price costs.usd_per_kwh. The"
-            " price of a cloud server already includes electricity. Null if the energy or the price"
-            " of electricity is unknown."),
+            "cost of the electricity for a million inferences at the configured price"
+            " costs.usd_per_kwh. The price of a cloud server already includes electricity. Null if"
+            " the energy or the price of electricity is unknown."),
         *PRICED,
         column("price_doubts", TEXT, "",
             "reasons why the price of the server may be wrong. Empty if the price is not in"
@@ -92,7 +95,7 @@ def rows(results: StudyResults) -> Iterator[Row]:
 
 
 def priced(peak: RepeatedPeak, price: Price, results: StudyResults) -> Iterator[Row]:
-    """Yield the rows of the table for one load line, at one price of its server."""
+    """Yield the rows of the table for the peak of one load line, at one price of its server."""
     ratio = results.sharing_ratio(peak).value
     images = peak.images_per_request
     rate = peak.total(images).interval()

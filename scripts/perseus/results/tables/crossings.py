@@ -1,4 +1,4 @@
-"""Make the table `crossings`: the cheapest servers for each range of demand."""
+"""Make the table `crossings`: the cheapest servers for each range of the total demand."""
 
 from __future__ import annotations
 
@@ -20,22 +20,23 @@ from perseus.results.schema import Schema, ascending, column, holds
 from perseus.results.study_results import StudyResults
 
 DESCRIPTION = (
-    "One row per group of models and range of the demand. Within a range, the cheapest kind of"
-    " servers and the column `reliable` do not change. The probability of a saving is known at all"
-    " demands of a range or at none. The groups are those of the table break_even."
+    "One row per group of models and range of the total demand. The table break_even has the same"
+    " groups. A new range begins if `cheapest` or `reliable` changes, or if the probability of a"
+    " saving becomes known or unknown."
 )
 TITLE = "What is the cheapest at which demand"
 NOTE = (
     "The table shows the cheapest whole servers for each range of demand, at on-demand prices."
-    f" Perseus compares the costs at {STEPS} demands in equal ratios, and at more demands where the"
-    f" cheapest servers change. The highest demand fills {MAX_SERVERS} dedicated servers. The"
-    f" lowest demand is one request per second, or {MIN_SERVERS:.0%} of the capacity of a dedicated"
-    " server if that rate is less. All servers are of one type, and planned with the lower limits"
-    " of their capacities. The table names shared servers only if they are cheaper than dedicated"
-    " servers. A saving is reliable if shared servers are also cheaper at the estimated capacities"
-    f" and in at least {RELIABLE:.0%} of the random draws of the capacities. 'Saving' is the lowest"
-    " and the highest saving in the range, relative to the cheapest dedicated servers for the same"
-    " demand. P(saving > 0) is the lowest probability of a saving in the range."
+    f" Perseus compares the costs at {STEPS} demands, each larger than the previous demand by the"
+    " same factor, and at further demands near each change of the cheapest servers. The highest"
+    f" demand fills {MAX_SERVERS} dedicated servers. The lowest demand is one request per second,"
+    f" or {MIN_SERVERS:.0%} of the capacity of a dedicated server if that rate is less. Each plan"
+    " uses servers of one type and the lower limits of their capacities. The table names shared"
+    " servers only if they are cheaper than dedicated servers. A saving is reliable if shared"
+    " servers are cheaper at the lower limits of the capacities, at the estimated capacities, and"
+    f" in at least {RELIABLE:.0%} of the random draws of the capacities. 'Saving from' and 'to' are"
+    " the lowest and the highest saving in the range, relative to the cheapest dedicated servers"
+    " for the same demand. P(saving > 0) is the lowest probability of a saving in the range."
 )
 SHOWN = {
     "models": "models",
@@ -55,39 +56,42 @@ SHOWN = {
 SCHEMA = Schema(
     [
         column("study", TEXT, "", "name of the study"),
-        column("models", TEXT, "", "models of the demand"),
+        column("models", TEXT, "", "names of the models of the group"),
         column("proportion", TEXT, "", "share of each model in the total demand"),
-        column("from_rps", REAL, "requests/s", "lowest demand of the range",
+        column("from_rps", REAL, "requests/s",
+            "lowest total demand of the range, in requests of one image",
                null=False),
-        column("to_rps", REAL, "requests/s", "highest demand of the range",
+        column("to_rps", REAL, "requests/s",
+            "highest total demand of the range, in requests of one image",
                null=False),
-        column("cheapest", TEXT, "", "description of the cheapest servers in the range"),
-        column("server", TEXT, "", "type of the cheapest servers"),
-        column("shared", FLAG, "", "true if some of the cheapest servers are shared"),
+        column("cheapest", TEXT, "",
+            "text with the type of the cheapest servers in the range, such as 'cpu1, dedicated' or"
+            " 'cpu1, sharing allowed'"),
+        column("server", TEXT, "", "name of the type of the cheapest servers in the configuration"),
+        column("shared", FLAG, "", "true if some of the cheapest servers are shared servers"),
         column("reliable", FLAG, "",
             "true if dedicated servers are the cheapest, or if the saving of shared servers is"
-            " reliable. A saving is reliable if shared servers are also cheaper at the estimated"
-            f" capacities, and if the probability of a saving is at least {RELIABLE:.0%} or"
-            " unknown."),
+            " reliable. This saving is reliable if shared servers are cheaper at the lower limits"
+            " of the capacities and at the estimates of the capacities. Its probability must also"
+            f" be at least {RELIABLE:.0%}, unless the probability is unknown."),
         column("from_servers", WHOLE, "servers",
-            "number of servers at the lowest demand of the range", least=1),
+            "number of servers to buy at the lowest demand of the range", least=1),
         column("to_servers", WHOLE, "servers",
-            "number of servers at the highest demand of the range", least=1),
+            "number of servers to buy at the highest demand of the range", least=1),
         column("from_usd_per_month", REAL, "USD",
-            f"on-demand price of the servers for {HOURS_PER_MONTH} hours at the lowest demand of"
-            " the range", null=False),
+            "on-demand price of the servers in the column `from_servers` for"
+            f" {HOURS_PER_MONTH} hours", null=False),
         column("to_usd_per_month", REAL, "USD",
-            "on-demand price of the servers for a month at the highest demand of the"
-            " range", null=False),
+            "on-demand price per month of the servers in the column `to_servers`", null=False),
         column("least_saving", REAL, "share",
             "lowest saving in the range, relative to the cost of the cheapest dedicated servers."
-            " Null without dedicated servers.", least=-inf),
+            " Null if no dedicated servers are available.", least=-inf),
         column("most_saving", REAL, "share",
             "highest saving in the range, relative to the cost of the cheapest dedicated"
             " servers", least=-inf),
         column("probability_of_saving", REAL, "",
-            "lowest probability in the range that shared servers cost less than dedicated servers,"
-            " as in the table break_even. Null if unknown.", least=0, most=1),
+            "probability that shared servers cost less than dedicated servers, as in the table"
+            " break_even: the lowest value in the range. Null if unknown.", least=0, most=1),
     ],
     key=("models", "from_rps"),
     holds=[
@@ -100,7 +104,7 @@ SCHEMA = Schema(
             lambda shared, most_saving: ~(shared & (most_saving <= 0)),
         ),
         holds(
-            "if shared servers are the cheapest and the saving is reliable, the lowest saving is"
+            "if shared servers are the cheapest and the saving is reliable, `least_saving` is"
             " above 0",
             lambda shared, reliable, least_saving: ~(shared & reliable & (least_saving <= 0)),
         ),

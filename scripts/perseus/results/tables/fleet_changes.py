@@ -1,4 +1,5 @@
-"""Make the table `fleet_changes`: the fleets after a change of the demand or of a price."""
+"""Make the table `fleet_changes`: the cheapest fleets after a change of the demand or of a
+price."""
 
 from __future__ import annotations
 
@@ -13,15 +14,15 @@ from perseus.results.schema import Schema, column
 from perseus.results.study_results import StudyResults
 
 DESCRIPTION = (
-    "One row per strategy and change. A change affects the highest level of the demand, or a price."
-    " The table is empty without a demand."
+    "One row per strategy and change. A change multiplies the highest level of the demand, or the"
+    " price of one type of server. The table is empty without a demand."
 )
 TITLE = "If the demand or a price changes"
 NOTE = (
     "The table shows the cheapest servers for the highest level of the demand, after a change of"
-    " the demand or of a price. Among equally cheap fleets, Perseus keeps the fleet from before the"
-    " change. The gap is the largest share of the price by which another fleet may be cheaper. If"
-    f" the gap is above {GAP:.2%}, the solver reached its time limit."
+    " the demand or of a price. If no other fleet is cheaper, Perseus keeps the fleet from before"
+    " the change. The gap is the largest saving that a cheaper fleet may still offer, as a share of"
+    f" the price. If the gap is above {GAP:.2%}, the solver reached its time limit."
 )
 SHOWN = {
     "permitted servers": "strategy",
@@ -37,18 +38,19 @@ SCHEMA = Schema(
     [
         *FLEET,
         column("change", TEXT, "",
-            "change of the demand for every model, or of the price of one server. For example,"
-            " demand x 0.5 halves the demand."),
+            "changed quantity and factor, such as demand x 0.5. The quantity is the demand for"
+            " every model, or the price of one type of server."),
         column("factor", REAL, "",
-            "factor of the change of the demand or the price", null=False, least=0),
+            "factor by which the change multiplies the demand or the price", null=False, least=0),
         column("reason", TEXT, "",
             "reason why no fleet carries the demand after the change. Empty if a fleet carries the"
             " demand."),
-        column("servers", WHOLE, "servers", "number of whole servers to buy", null=True),
+        column("servers", WHOLE, "servers",
+            "number of whole servers to buy after the change", null=True),
         column("fleet", TEXT, "",
-            "servers of the fleet, such as 2 x (a 1 : 1 b) + 1 x (b). Each term is a number of"
-            " servers x (load line)."),
-        column("usd_per_month", REAL, "USD", "price of the fleet for a month"),
+            "servers of the fleet, such as 2 x (a 1 : 1 b) + 1 x (b): two servers with the load"
+            " line a 1 : 1 b, and one server with b alone"),
+        column("usd_per_month", REAL, "USD", "price of the fleet per month after the change"),
         column("cost_ratio", REAL, "",
             "price of the fleet after the change / price of the fleet without the change", least=0),
         column("keeps_servers", FLAG, "",

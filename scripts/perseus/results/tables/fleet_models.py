@@ -1,5 +1,5 @@
-"""Make the table `fleet_models`: the capacity of each fleet for each model, and the share of
-requests that meet the SLA."""
+"""Make the table `fleet_models`: the capacity of each fleet for each model, and the share of the
+model's requests that meet its SLA."""
 
 from __future__ import annotations
 
@@ -25,21 +25,22 @@ SCHEMA = Schema(
         column("demand_rps", REAL, "requests/s",
             "demand for the model, in requests of one image", null=False),
         column("capacity_rps", REAL, "requests/s",
-            "sum of the lower limits of the capacities of all servers of the fleet for this model."
-            " The head-room is not subtracted.", null=False),
+            "capacity of the fleet for the model: the sum of the lower limits of the capacities of"
+            " its servers. The head-room is part of this capacity.", null=False),
         column("servers", WHOLE, "servers",
             "number of servers of the fleet that serve the model", least=1),
         column("servers_on_demand", WHOLE, "servers",
             "number of servers of the fleet that serve the model, without spot servers"),
         column("sla_share", REAL, "share",
-            "share of the requests of the model that must have a latency of at most sla_ms"
-            " (percentile of the SLA)",
+            "share of the requests of the model that must have a latency of at most `sla_ms`, such"
+            " as 0.95",
                null=False),
         column("sla_ms", REAL, "ms",
-            "largest latency that the SLA allows at its percentile", null=False),
+            "largest latency that the SLA allows for the share `sla_share` of the"
+            " requests", null=False),
         column("attained", REAL, "share",
-            "share of the requests of the model with a latency of at most sla_ms, in a simulated"
-            " queue (docs/explanation/fleets.md)"),
+            "share of the requests of the model with a latency of at most `sla_ms`, in a simulation"
+            " of the fleet (docs/explanation/fleets.md)"),
     ],
     key=("level", "strategy", "model"),
     holds=[

@@ -1,4 +1,4 @@
-"""Make the table `fleet_servers`: the servers of each fleet, with their load lines and loads."""
+"""Make the table `fleet_servers`: the servers of each fleet, and the rates of their models."""
 
 from __future__ import annotations
 
@@ -42,20 +42,23 @@ SCHEMA = Schema(
             " row", least=1),
         column("server", TEXT, "", "name of the server in the configuration"),
         column("instance", TEXT, "",
-            "cloud instance from which Perseus takes the price of the server"),
-        column("region", TEXT, "", "region of the price"),
-        column("pricing", TEXT, "", "on_demand or spot", choices=("on_demand", "spot")),
-        column("usd_per_hour", REAL, "USD/h", "price of one server", null=False),
+            "cloud instance whose price Perseus uses for the server"),
+        column("region", TEXT, "", "cloud region of the price"),
+        column("pricing", TEXT, "",
+            "kind of price: on_demand or spot", choices=("on_demand", "spot")),
+        column("usd_per_hour", REAL, "USD/h", "price of one server per hour", null=False),
         *PRICED,
         column("scenario", TEXT, "",
-            "name of the scenario, a server with its tenants (models)"),
+            "name of the scenario: a server with its tenants (models)"),
         column("load_line", TEXT, "",
             "name of the load line at which the capacity of the server was measured"),
-        column("mix", TEXT, "", "description of the load line, as in the table peaks"),
-        column("requests", TEXT, "requests/s", "rate of each model on each server of this row"),
+        column("mix", TEXT, "",
+            "load line in words, such as a 2 : 1 b for tenants a and b with the weights 2 and 1"),
+        column("requests", TEXT, "requests/s",
+            "planned rate of each model on each server of this row"),
         column("load", REAL, "share",
-            "load of one server: the highest value, among its models, of (rate of the model / lower"
-            " limit of the server's capacity for the model)", null=False),
+            "planned load of one server: the highest value, among its models, of (planned rate of"
+            " the model / lower limit of the server's capacity for the model)", null=False),
     ],
 )  # fmt: skip
 

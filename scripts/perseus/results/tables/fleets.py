@@ -1,5 +1,5 @@
-"""Make the table `fleets`: the cheapest servers for the demand among dedicated servers, among
-dedicated and shared servers, and among servers of one type."""
+"""Make the table `fleets`: the cheapest servers for the demand, with three strategies: only
+dedicated servers, dedicated and shared servers, or servers of one type."""
 
 from __future__ import annotations
 
@@ -22,7 +22,10 @@ from perseus.results.tables.startup import StartupRecord
 if TYPE_CHECKING:  # needed only for type checks
     import pandas as pd
 
-DESCRIPTION = "One row per level of the demand and strategy. The table is empty without a demand."
+DESCRIPTION = (
+    "One row per strategy (servers that the plan may use) and level of the demand. The table is"
+    " empty without a demand."
+)
 TITLE = "What to buy"
 NOTE = (
     "The table shows the cheapest whole servers for the demand, found by integer programming. The"
@@ -30,9 +33,10 @@ NOTE = (
     f" a probability of 95 %. A month has {HOURS_PER_MONTH} hours. The columns 'if known' show the"
     " 95 % interval of the price that the cheapest fleet would have if the capacities were known"
     " exactly. P(enough) is the probability that the servers carry the demand. 'Within the SLA' is"
-    " the share of requests within the SLA in a simulated queue, for the model with the lowest"
-    " share. 'Lost' is the share of the demand that is lost because the cloud revokes spot servers."
-    " The gap is the largest share of the price by which another fleet may be cheaper."
+    " the share of requests within the SLA in a simulation of the fleet, for the model with the"
+    " lowest share. 'Lost' is the share of the demand that is lost because the cloud revokes spot"
+    " servers. The gap is the largest saving that a cheaper fleet may still offer, as a share of"
+    " the price."
 )
 SHOWN = {
     "demand": "level",
@@ -55,8 +59,11 @@ SHOWN = {
 def _is_no_dearer(
     level: pd.Series, strategy: pd.Series, usd_per_hour: pd.Series, gap: pd.Series
 ) -> pd.Series:
-    """Return whether a fleet with sharing costs no more than the dedicated fleet, within the
-    tolerance of the solver (its gap)."""
+    """Return for each row whether the fleet costs no more than the dedicated fleet, after Perseus
+    subtracts the gap of the solver from its cost.
+
+    The result is true for a fleet that may not use shared servers.
+    """
     dedicated = usd_per_hour.where(strategy == DEDICATED).groupby(level).transform("max")
     is_cheap = usd_per_hour * (1 - gap) <= dedicated * (1 + 10 * TOLERANCE)
     return (strategy != SHARING) | dedicated.isna() | is_cheap
@@ -66,52 +73,50 @@ SCHEMA = Schema(
     [
         *FLEET,
         column("demand", TEXT, "requests/s", "demand for each model, in requests of one image"),
-        column("of_servers", TEXT, "", "servers that the fleet may use"),
+        column("of_servers", TEXT, "", "types of servers that the configured demand permits"),
         column("reason", TEXT, "",
             "reason why no fleet carries the demand. Empty if a fleet carries the demand."),
         column("servers", WHOLE, "servers", "number of whole servers to buy", null=True),
         column("fleet", TEXT, "",
-            "servers of the fleet, such as 2 x (a 1 : 1 b) + 1 x (b). Each term is a number of"
-            " servers x (load line)."),
-        column("usd_per_hour", REAL, "USD/h", "price of the fleet"),
+            "servers of the fleet, such as 2 x (a 1 : 1 b) + 1 x (b): two servers with the load"
+            " line a 1 : 1 b, and one server with b alone"),
+        column("usd_per_hour", REAL, "USD/h", "price of all servers of the fleet per hour"),
         column("usd_per_month", REAL, "USD", f"price of the fleet for {HOURS_PER_MONTH} hours"),
         column("usd_if_known_low", REAL, "USD",
             "lower end of the 95 % interval of the price per month that the cheapest fleet would"
-            " have if the capacities were known exactly. Null for large plans, or if no fleet"
-            " carries the demand in a draw of the capacities."),
+            " have if the capacities of servers were known exactly. Null for large plans. Also null"
+            " if there is a random draw of the capacities in which no fleet carries the demand."),
         column("usd_if_known_high", REAL, "USD",
-            "upper end of the interval that begins at usd_if_known_low"),
+            "upper end of the 95 % interval whose lower end is `usd_if_known_low`"),
         column("saving", REAL, "share",
             "saving of the fleet: 1 - (price of the fleet / price of the dedicated fleet for the"
             " same level of the demand)", least=-inf),
         column("saving_if_known_low", REAL, "share",
-            "lower end of the 95 % interval of the saving that would result if the capacities were"
-            " known exactly", least=-inf),
+            "lower end of the 95 % interval of the saving that would result if the capacities of"
+            " servers were known exactly", least=-inf),
         column("saving_if_known_high", REAL, "share",
-            "upper end of the interval that begins at saving_if_known_low", least=-inf),
+            "upper end of the 95 % interval whose lower end is `saving_if_known_low`", least=-inf),
         column("probability_of_saving", REAL, "",
-            "probability of a saving: the share of the joint draws of the capacities in which the"
-            " saving is above 0",
+            "probability that the fleet costs less than the dedicated fleet, from joint random"
+            " draws of the capacities",
                least=0, most=1),
         column("probability_enough", REAL, "",
-            "probability that the fleet carries the demand for every model, from joint draws of"
-            " the capacities", least=0, most=1),
+            "probability that the fleet carries the demand for every model, from joint random draws"
+            " of the capacities", least=0, most=1),
         column("attained", REAL, "share",
-            "share of the requests within the SLA in a simulated queue, for the model with the"
-            " lowest share. Null if the service times of a server are unknown."),
+            "share of the requests within the SLA in a simulation of the fleet, for the model with"
+            " the lowest share. Null if the service times of a server are unknown."),
         *SOLVED,
         column("on_spot", REAL, "share",
-            "share of the demand that goes to servers at the spot price"),
+            "share of the demand that spot servers carry"),
         column("lost_to_revocations", REAL, "share",
-            "share of the demand that is lost while new servers replace revoked spot servers:"
-            " on_spot x r x s / (1 + r x s). Here, r is the number of revocations of a spot server"
-            " per hour. s is the longest measured start time of the spot servers in hours, without"
-            " the boot of a new machine. The share is 0 without spot servers, and null without an"
-            " experiment `startup`."),
+            "share of the demand that is lost while new servers replace revoked spot servers"
+            " (docs/explanation/fleets.md). The share is 0 without spot servers. Null if an"
+            " experiment `startup` did not measure the start time of the spot servers."),
         column("usd_per_month_expected", REAL, "USD",
-            "price of the fleet per month with 1 + r x s times as many spot servers (r and s as in"
-            " lost_to_revocations), since the cloud also charges for servers that start. Null"
-            " without an experiment `startup`."),
+            "expected price of the fleet per month: `usd_per_month`, plus the price of the new spot"
+            " servers while they start after revocations (docs/explanation/fleets.md). Null if an"
+            " experiment `startup` did not measure the start time of the spot servers."),
     ],
     key=("level", "strategy"),
     holds=[
@@ -125,7 +130,10 @@ SCHEMA = Schema(
         ascending("usd_if_known_low", "usd_if_known_high"),
         ascending("usd_per_month", "usd_per_month_expected"),
         ascending("saving_if_known_low", "saving_if_known_high"),
-        holds("a fleet with sharing allowed costs no more than dedicated servers", _is_no_dearer),
+        holds(
+            "a fleet that may use shared servers costs no more than the dedicated fleet",
+            _is_no_dearer,
+        ),
     ],
 )  # fmt: skip
 
@@ -176,9 +184,10 @@ def _saving(plan: Plan, alone: Plan) -> Row:
 
 
 def _spot(results: StudyResults, plan: Plan) -> Row:
-    """Return the values of the columns on spot servers: share of the demand, loss, and price.
+    """Return the values of the columns `on_spot`, `lost_to_revocations` and
+    `usd_per_month_expected` (docs/explanation/fleets.md).
 
-    The function computes the loss from the longest start time of all spot servers in the plan.
+    The share of lost demand follows from the longest start time of all spot servers in the plan.
     """
     spot = results.task.demand.spot if results.task.demand else None
     used = [(count, offer) for count, offer in plan.chosen if offer.pricing == SPOT]
@@ -207,10 +216,10 @@ def _spot(results: StudyResults, plan: Plan) -> Row:
 
 
 def _starts_s(results: StudyResults) -> dict[str, float]:
-    """Return, for each server, the mean time in s from its start until all models are ready.
+    """Return the mean start time of each server in s, by its name: the time from its start until
+    all models are ready.
 
-    If several scenarios measure the start time of a server, the result is the longest mean time of
-    a scenario.
+    If several cells measured the start time of a server, the result has the longest mean time.
     """
     found: dict[str, float] = {}
     for record in results.of_kind(StartupRecord):

@@ -1,4 +1,4 @@
-"""Make the table `grid`: a comparison of all settings of each grid."""
+"""Make the table `grid`: the results of all settings of each grid."""
 
 from __future__ import annotations
 
@@ -19,18 +19,17 @@ if TYPE_CHECKING:  # needed only for type checks
     import pandas as pd
 
 DESCRIPTION = (
-    "One row per grid, load line (dedicated or shared) and setting, the cheapest setting first. The"
-    " table is empty without a grid."
+    "One row per grid (comparison of settings), load line (dedicated or shared) and setting, the"
+    " cheapest setting first. The table is empty without a grid."
 )
 TITLE = "Settings side by side"
 NOTE = (
     "The table shows the settings of each grid, the cheapest first. 95 % intervals are in brackets."
     " The cost is in USD per million inferences at the estimated limit. P(cheapest) is the"
     " probability that the setting is the cheapest, from joint draws of the costs of all settings"
-    " that can be recommended. A setting is on the front if no other setting that can be"
-    " recommended is at least as good in cost, latency and throughput, and better in one of the"
-    " three. p95 is the 95th percentile of the latency of the slowest tenant, at the certified"
-    " rate."
+    " that can be recommended. A setting is on the front if each other setting that can be"
+    " recommended is worse in cost, latency or throughput, or is equal in all three. p95 is the"
+    " 95th percentile of the latency of the slowest tenant, at the certified rate."
 )
 SHOWN = {
     "model or mix": "mix",
@@ -62,18 +61,21 @@ def _add_up_to_1(
 
 GRID = [
     column("study", TEXT, "", "name of the study"),
-    column("grid", TEXT, "", "name of the scenario in the configuration that defines the grid"),
+    column(
+        "grid",
+        TEXT,
+        "",
+        "name of the configured scenario that defines the grid (the settings to compare)",
+    ),
     column(
         "mix",
         TEXT,
         "",
-        "description of the load line, or name of the dedicated tenant, without the setting of the"
-        " grid",
+        "load line in words, without the setting, such as a 2 : 1 b for tenants a and b with the"
+        " weights 2 and 1. For a dedicated load line, this is the name of the tenant.",
     ),
     column("load_line", TEXT, "", "name of the load line, as in the configuration"),
-    column(
-        "preset", TEXT, "", "name of the preset, which sets how much evidence the study collects"
-    ),
+    column("preset", TEXT, "", "name of the preset (amount of evidence), such as quick"),
 ]
 """The first columns of every table of grids."""
 
@@ -81,64 +83,68 @@ SCHEMA = Schema(
     [
         *GRID,
         column("scenario", TEXT, "",
-            "name of the scenario, a server with its tenants (models)"),
+            "name of the scenario: a server with its tenants (models)"),
         column("server", TEXT, "",
-            "name of the server, followed by the settings of the grid that change the server, such"
-            " as cpu1~runtime-openvino"),
+            "name of the server with this setting, such as cpu1~runtime-openvino for the server"
+            " cpu1 with the runtime openvino"),
         column("setting", TEXT, "", "setting in words, such as runtime openvino, instances 2"),
         column("runtime", TEXT, "",
             "runtime in this setting. Null if the grid does not vary the runtime.", null=True),
         column("cores", WHOLE, "cores",
-            "cores of the server in this setting. Null if the grid does not vary the"
-            " cores.", null=True, least=1),
+            "number of cores of the server in this setting. Null if the grid does not vary this"
+            " number.", null=True, least=1),
         column("precision", TEXT, "",
             "numeric precision in this setting. Null if the grid does not vary the"
             " precision.", null=True),
         column("instances", WHOLE, "",
-            "number of instances in this setting. Null if the grid does not vary this"
+            "number of instances of each model in this setting. Null if the grid does not vary this"
             " number.", null=True, least=1),
         column("max_batch_size", WHOLE, "images",
-            "number of images in the largest batch in this setting. Null if the grid does not vary"
-            " this number.", null=True, least=1),
+            "configured limit of the number of images in a batch in this setting. Null if the grid"
+            " does not vary this limit.", null=True, least=1),
         column("max_queue_delay_us", TEXT, "us",
-            "longest time that a request waits for other requests of its batch in this setting, or"
-            " none without dynamic batching. Null if the grid does not vary this time.",
+            "configured limit of the time that a request waits for a larger batch in this setting."
+            " Without dynamic batching, the value is the word none. Null if the grid does not vary"
+            " this limit.",
                null=True),
         column("preferred_batch_sizes", TEXT, "images",
-            "preferred batch sizes of dynamic batching in this setting, such as 4-8, or none. Null"
-            " if the grid does not vary these sizes.",
+            "preferred batch sizes of dynamic batching in this setting, such as 4-8 for the sizes 4"
+            " and 8. Without preferred sizes, the value is the word none. Null if the grid does not"
+            " vary these sizes.",
                null=True),
         column("intra_op_threads", WHOLE, "",
-            "number of threads of one inference in this setting. Null if the grid does not vary"
-            " this number.",
+            "number of threads that compute one inference in this setting. Null if the grid does"
+            " not vary this number.",
                null=True, least=1),
         column("rank", WHOLE, "",
-            "rank by cost, from 1 for the cheapest setting. Null for a setting that cannot be"
-            " recommended.",
+            "rank of the setting by cost, from 1 for the cheapest setting. Null for a setting that"
+            " cannot be recommended.",
                null=True, least=1),
         column("excluded", TEXT, "",
             "reason why the setting cannot be recommended: it was not measured, has no certified"
             " rate or no known cost, or breaks a bound of the grid. Empty for a setting that can be"
             " recommended."),
         column("verdict", TEXT, "",
-            "verdict as in the table peaks, or left_out if the setting was not measured",
+            "verdict on the setting, as in the table peaks, or left_out if the setting was not"
+            " measured",
                choices=(*Outcome, "left_out")),
-        column("repeats", WHOLE, "", "number of measured repeats", null=True, least=1),
+        column("repeats", WHOLE, "",
+            "number of repeats. Null if the setting was not measured.", null=True, least=1),
         column("estimate_rps", REAL, "requests/s",
-            "estimated limit of the server for all tenants together"),
+            "estimated peak of the server, summed over all tenants"),
         column("ci_low_rps", REAL, "requests/s",
             f"lower end of the 95 % interval of `estimate_rps` {CI}"),
         column("ci_high_rps", REAL, "requests/s",
             f"upper end of the 95 % interval of `estimate_rps` {CI}"),
         column("certified_rps", REAL, "requests/s",
-            "certified total rate of all tenants, as the lowest value of all repeats"),
+            "certified rate, summed over all tenants: the lowest value of all repeats"),
         column("p95_ms", REAL, "ms",
             "95th percentile of the latency at the certified rate, for the tenant and the repeat"
             " with the highest value"),
         column("usd_per_million_inferences", REAL, "USD",
-            "cost of a million inferences at the estimated limit, with the first pricing in"
-            " costs.pricing. In a mix, a request of a tenant counts in proportion to its cost on a"
-            " dedicated server with the first setting (docs/explanation/grids.md)."),
+            "cost of a million inferences at the estimated peak, with the first kind of price in"
+            " costs.pricing. For the cost of a mix, Perseus assumes the same number of inferences"
+            " per request of a tenant in all settings (docs/explanation/grids.md)."),
         column("ci_low_usd", REAL, "USD",
             f"lower end of the 95 % interval of `usd_per_million_inferences` {CI}"),
         column("ci_high_usd", REAL, "USD",
@@ -151,17 +157,16 @@ SCHEMA = Schema(
         column("ratio_high", REAL, "",
             "upper end of the 95 % interval of `cost_ratio`", least=0),
         column("probability_cheapest", REAL, "",
-            "probability that the setting is the cheapest: the share of the joint draws in which"
-            " its cost is lowest. Null if the 95 % interval of a cost has an open"
-            " end.", least=0, most=1),
+            "probability that the setting is the cheapest: the share of joint random draws in which"
+            " its cost is the lowest. Null if the 95 % interval of the cost of any setting that can"
+            " be recommended has an open end.", least=0, most=1),
         column("on_front", FLAG, "",
-            "true if the setting is on the Pareto front of cost, p95_ms and throughput. Then no"
-            " other setting that can be recommended is at least as good in all three, and better in"
-            " one. Null for a setting that cannot be recommended.", null=True),
+            "true if each other setting that can be recommended is worse in cost, p95_ms or"
+            " throughput, or is equal in all three (Pareto front). Null for a setting that cannot"
+            " be recommended.", null=True),
         column("relative_error", REAL, "",
-            "largest relative error of the served responses over all tenants and repeats, compared"
-            " with the responses of the network in fp32. This error indicates the loss of"
-            " accuracy.", least=0),
+            "relative error of the server's responses, compared with the responses of the same"
+            " network in fp32: the largest value of all tenants and repeats", least=0),
         column("joules_per_inference", REAL, "J",
             "energy of one inference, as in the table costs. Null without energy counters."),
     ],

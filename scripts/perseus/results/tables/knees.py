@@ -1,5 +1,5 @@
-"""Make the table `knees`: the knee (concurrency beyond which throughput hardly grows) of each sweep
-of concurrencies."""
+"""Make the table `knees`: the knee of each server, the concurrency beyond which its throughput
+hardly grows."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from perseus.results.study_results import StudyResults
 from perseus.results.tables.concurrency import ConcurrencyRecord
 
 DESCRIPTION = (
-    "One row per cell with closed loops, for all tenants together. The table is empty without"
-    " an experiment `concurrency`."
+    "One row per cell with closed loops. All values describe all tenants together. The table is"
+    " empty without an experiment `concurrency`."
 )
 TITLE = "Knees of closed loops"
 NOTE = (
@@ -41,23 +41,24 @@ SCHEMA = Schema(
     [
         *CELL,
         column("levels", WHOLE, "",
-            "number of measured concurrencies at which the server limited the throughput"),
+            "number of measured concurrencies at which the server, not the client or the host,"
+            " limited the throughput"),
         column("law", TEXT, "",
-            "law that fits the throughput best: queueing network or universal scalability law."
+            "law that fits the throughputs best: queueing network or universal scalability law."
             " docs/explanation/closed-loops.md defines the symbols of both laws.",
                null=True, choices=(QUEUEING, UNIVERSAL)),
         column("knee", REAL, "requests",
-            "total number of requests in flight at which the two asymptotes of the throughput meet"
-            " (knee). This is R/D in the queueing network, and 1/sigma in the universal scalability"
-            " law."),
+            "knee: the number of requests in flight of all tenants at which the two asymptotes of"
+            " the fitted throughput meet. The knee is R/D in the queueing network, and 1/sigma in"
+            " the universal scalability law."),
         column("knee_low", REAL, "requests",
-            "lower end of the 95 % interval of the knee"),
+            "lower end of the 95 % interval of `knee`"),
         column("knee_high", REAL, "requests",
-            "upper end of the 95 % interval of the knee. Infinite if the measurements set no upper"
+            "upper end of the 95 % interval of `knee`. Infinite if the measurements set no upper"
             " bound."),
         column("knee_rps", REAL, "requests/s",
-            "fitted throughput at the whole number of requests in flight that is nearest to the"
-            " knee"),
+            "fitted throughput at the whole number of requests in flight that is nearest to"
+            " `knee`"),
         column("bracketed", FLAG, "",
             "true if concurrencies both below and above the knee were measured"),
         column("single_rps", REAL, "requests/s",
@@ -68,8 +69,8 @@ SCHEMA = Schema(
         column("single_high_rps", REAL, "requests/s",
             "upper end of the 95 % interval of `single_rps`"),
         column("saturated_rps", REAL, "requests/s",
-            "saturation throughput by the fit: 1/D in the queueing network, lambda/sigma in the"
-            " universal scalability law. If kappa is above 0, the server never reaches this"
+            "saturation throughput according to the fit: 1/D in the queueing network, lambda/sigma"
+            " in the universal scalability law. If kappa is above 0, the server never reaches this"
             " throughput."),
         column("saturated_low_rps", REAL, "requests/s",
             "lower end of the 95 % interval of `saturated_rps`"),
@@ -77,8 +78,8 @@ SCHEMA = Schema(
             "upper end of the 95 % interval of `saturated_rps`. Infinite if the measurements set no"
             " upper bound."),
         column("kappa", REAL, "",
-            "coherency kappa of the universal scalability law. Null if the queueing network fits"
-            " best.",
+            "coefficient kappa (coherency) of the universal scalability law. Null if the queueing"
+            " network fits best.",
                least=0),
         column("kappa_low", REAL, "", "lower end of the 95 % interval of `kappa`",
                least=0),
@@ -93,7 +94,8 @@ SCHEMA = Schema(
         column("highest_high", REAL, "requests",
             "upper end of the 95 % interval of `highest`"),
         column("error", REAL, "share",
-            "root mean square of the relative deviations of the measured throughputs from the fit",
+            "root mean square of the relative deviations of the measured throughputs from the"
+            " fitted throughputs",
                most=inf),
         column("verdict", TEXT, "",
             "outcome of the cell: ok, failed or infeasible (the model cannot be exported for a"
@@ -148,7 +150,8 @@ def _found(fit: Fit) -> Row:
 def _reason(fit: Fit | None, levels: Sequence[int]) -> str:
     if fit is None:
         return (
-            f"the server was the limit at {len(levels)} concurrencies; a fit needs {FEWEST_LEVELS}"
+            f"the server limited the throughput at {len(levels)} concurrencies; a fit needs"
+            f" {FEWEST_LEVELS}"
         )
     if fit.knee.value > levels[-1]:
         return (

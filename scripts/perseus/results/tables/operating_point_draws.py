@@ -1,5 +1,5 @@
-"""Make the table `operating_point_draws`: joint draws of the capacity of one server, from which the
-uncertainty of fleet plans follows."""
+"""Make the table `operating_point_draws`: joint random draws of the capacity of one server. Perseus
+computes the uncertainty of fleets from these draws."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ from perseus.results.schema import Schema, column
 from perseus.results.study_results import StudyResults
 
 DESCRIPTION = (
-    "One row per operating point (measured capacity of one server), model and joint draw. Perseus"
-    " computes the probabilities and intervals of the table fleets from these draws."
+    "One row per operating point (measured capacity of one server), model and joint random draw."
+    " From these draws, Perseus computes the probabilities and intervals in the table fleets."
 )
 SCHEMA = Schema(
     [
         column("study", TEXT, "", "name of the study"),
         column("scenario", TEXT, "",
-            "name of the scenario, a server with its tenants (models)"),
+            "name of the scenario: a server with its tenants (models)"),
         column("load_line", TEXT, "", "name of the load line"),
         column("preset", TEXT, "",
-            "name of the preset, which sets how much evidence the study collects"),
+            "name of the preset (amount of evidence), such as quick"),
         column("model", TEXT, "", "name of the model"),
         column("draw", WHOLE, "",
-            "number of the draw. Rows with the same number belong to the same joint draw. The table"
-            f" has at most {RESAMPLES} draws."),
+            "index of the random draw, starting at 0. All rates with the same index come from one"
+            f" joint draw. The table has at most {RESAMPLES} draws."),
         column("rps", REAL, "requests/s",
-            "rate of the model that one server carries in this draw",
+            "rate of the model that one server carries in this draw, in requests of one image",
                null=False),
     ],
     key=("scenario", "load_line", "preset", "model", "draw"),

@@ -1,4 +1,5 @@
-"""Make the table `operating_points`: the capacity of one server, for planning fleets."""
+"""Make the table `operating_points`: the capacity of one server for each model, from which Perseus
+plans fleets."""
 
 from __future__ import annotations
 
@@ -15,21 +16,23 @@ from perseus.results.schema import Schema, column
 from perseus.results.study_results import StudyResults
 
 DESCRIPTION = (
-    "One row per load line and model, with the rate of the model that one server carries. A load"
-    " line without a lower limit of its capacity has no row."
+    "One row per load line and model. The row has the rate at which one server can serve this"
+    " model, in requests of one image. A load line has no row if its capacity has no lower limit,"
+    " or if its server has no price."
 )
 TITLE = "What one server carries"
 NOTE = (
-    "The table shows the requests/s (one image each) that a server carries for all its models at"
-    " the same time. A server also carries less load of any model, but not more load of one model"
-    " in exchange for less load of another model. Plans use the lower limit: a server carries more"
-    f" than its lower limit with a probability of {1 - LOWER:.2f}. To plan by hand, add servers"
-    " until their lower limits cover the demand for each model. If several mixes cover the demand,"
-    " take the mix with the largest spare capacity: divide the lower limit of each model by its"
-    " demand, and take the mix whose smallest quotient is largest. The rates of shared servers are"
-    " corrected to the speed that the host had in the dedicated measurements, so the rates may"
-    " differ from the table of peaks. A lower limit may be above a certified rate. Plan by the"
-    " lower limit, since it uses the evidence of all windows."
+    "The table shows the rates (in requests of one image) that a server carries for all its models"
+    " at the same time. A server also carries lower rates. Plans do not assume that a server"
+    " carries a higher rate of one model if it carries a lower rate of another model. Plans use the"
+    " lower limit: a server carries more than its lower limit with a probability of"
+    f" {1 - LOWER:.2f}. To plan by hand, add servers until the sum of their lower limits covers the"
+    " demand for each model. If several mixes need equally many servers, take the mix with the"
+    " largest spare capacity: divide the lower limit of each model by its demand, and take the mix"
+    " whose smallest quotient is largest. The rates of shared servers are corrected to the speed"
+    " that the host had in the dedicated measurements, so the rates may differ from the table of"
+    " peaks. A lower limit may be above a certified rate. Plan by the lower limit, because the"
+    " lower limit uses the evidence of all windows."
 )
 SHOWN = {
     "server": "server",
@@ -45,21 +48,24 @@ SCHEMA = Schema(
         column("study", TEXT, "", "name of the study"),
         column("server", TEXT, "", "name of the server in the configuration"),
         column("scenario", TEXT, "",
-            "name of the scenario, a server with its tenants (models)"),
+            "name of the scenario: a server with its tenants (models)"),
         column("load_line", TEXT, "", "name of the load line"),
         column("preset", TEXT, "",
-            "name of the preset, which sets how much evidence the study collects"),
-        column("mix", TEXT, "", "description of the load line, as in the table peaks"),
+            "name of the preset (amount of evidence), such as quick"),
+        column("mix", TEXT, "",
+            "load line in words, such as a 2 : 1 b for tenants a and b with the weights 2 and 1"),
         column("model", TEXT, "", "name of the model"),
         column("lower_rps", REAL, "requests/s",
             f"lower limit of the rate of the model that one server carries: the {LOWER:.0%}"
-            " quantile. On shared servers, the limit is corrected to the speed of the host in the"
-            " dedicated cells.", null=False),
+            " quantile of the random draws of this rate. On shared servers, Perseus corrects this"
+            " rate to the speed that the host had during the measurements of the dedicated"
+            " peaks.", null=False),
         column("estimate_rps", REAL, "requests/s",
             "estimated rate of the model that one server carries", null=False),
         column("certified_rps", REAL, "requests/s",
-            "certified rate of the model on one server, not corrected to another speed of the host."
-            " Null if a repeat has no certified rate."),
+            "certified rate of the model on one server. Perseus does not correct this rate to the"
+            " speed that the host had during the measurements of the dedicated peaks. Null if a"
+            " repeat has no certified rate."),
         column("request_batch_size", WHOLE, "images",
             "number of images per request of the model in the measurement. If several tenants serve"
             " the model, this is the largest number.", least=1),

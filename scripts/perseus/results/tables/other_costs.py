@@ -11,16 +11,17 @@ from perseus.results.study_results import StudyResults
 from perseus.results.tables import costs
 
 DESCRIPTION = (
-    "One row per load line, pricing and entry of `other_prices`, with the columns of the table"
-    " costs. The table is empty without `other_prices`."
+    "One row per load line, kind of price and entry of a server's key `other_prices`. The columns"
+    " are those of the table costs. The table is empty without `other_prices`."
 )
 TITLE = "At other prices"
 NOTE = (
-    "The table shows what the same servers cost in other regions, or as other instances"
-    " (`other_prices`). The cost is in USD per million inferences at the estimated limit, with 95 %"
-    " intervals in brackets. The share is the part of the instance and of its price that belongs to"
-    " a server. 'Valid on' is the day on which the price was valid, if known (from the column Date"
-    " of the price list, or from costs.priced_on)."
+    "The table shows the cost of inferences on the servers of the study, at the prices of other"
+    " regions or instances (key `other_prices`). The cost is in USD per million inferences at the"
+    " estimated limit, with 95 % intervals in brackets. The share is the part of the instance that"
+    " a server uses. The cost contains only this part of the price of the instance. 'Valid on' is"
+    " the day on which the price was valid, if known (from the column Date of the price list, or"
+    " from costs.priced_on)."
 )
 SHOWN = {
     "server": "server",

@@ -19,7 +19,7 @@ if TYPE_CHECKING:  # needed only for type checks
     import pandas as pd
 
 RECORD = PeakRecord
-DESCRIPTION = "One row per load line. Each rate is the total over all tenants."
+DESCRIPTION = "One row per load line. All rates are totals over the tenants."
 
 
 def _is_answered(
@@ -32,52 +32,56 @@ SCHEMA = Schema(
     [
         *LOAD_LINE,
         column("device", TEXT, "",
-            "device that computes the networks: cpu or gpu", choices=("cpu", "gpu")),
+            "device that computes the neural networks: cpu or gpu", choices=("cpu", "gpu")),
         column("runtime", TEXT, "",
-            "runtime that executes the networks inside Triton. For a `served_model`, this is its"
-            " backend; otherwise, this is the configured runtime of the server."),
+            "runtime that executes the neural networks: the configured runtime of the server, or"
+            " the backend of a `served_model`"),
         PRECISION,
         column("certified_rps", REAL, "requests/s",
-            "certified total rate of all tenants, as the lowest value of all repeats"),
+            "certified rate, summed over all tenants: the lowest value of all repeats. Null if a"
+            " repeat has no certified rate."),
         column("estimate_rps", REAL, "requests/s",
-            "estimated limit of the server for all tenants together, as the mean over the repeats"
-            " that found a limit"),
+            "estimated peak of the server, summed over all tenants: the mean over the repeats that"
+            " found a peak"),
         column("ci_low_rps", REAL, "requests/s",
             f"lower end of the 95 % interval of `estimate_rps` {CI}"),
         column("ci_high_rps", REAL, "requests/s",
             f"upper end of the 95 % interval of `estimate_rps` {CI}"),
         column("cliff", TEXT, "",
-            "cliff in words, from the first repeat with a cliff. A cliff is an increase of the load"
-            " by at most 25 % that raises the latency by a factor of more than 20, from within the"
-            " SLA to beyond the SLA. Empty without a cliff."),
+            "description of the cliff: an increase of the load by at most 25 % raises the latency"
+            " by a factor of more than 20, from within the SLA to beyond the SLA. Empty if no"
+            " repeat has a cliff."),
         column("other_load", TEXT, "",
-            "largest load of other processes on the server's cores or GPUs in a valid window, from"
-            " the first repeat in which this load exceeded 10 %. Empty if no repeat exceeded 10"
-            " %."),
+            "message about the largest load of other processes on the server's cores or GPUs in a"
+            " valid window. Empty if this load never exceeded 10 %."),
         column("first_failing_rps", REAL, "requests/s",
-            "lowest total rate above the certified rate at which a window failed"),
-        column("certified_scale", REAL, "", "certified rate as a load factor", least=0),
-        column("estimate_scale", REAL, "", "estimated peak as a load factor", least=0),
+            "lowest rate at which a window failed, among the rates above the certified rate. The"
+            " rate is summed over all tenants."),
+        column("certified_scale", REAL, "",
+            "load factor s of the certified rate on the load line", least=0),
+        column("estimate_scale", REAL, "",
+            "load factor s of the estimated peak on the load line", least=0),
         column("ci_low_scale", REAL, "",
             f"lower end of the 95 % interval of `estimate_scale` {CI}", least=0),
         column("ci_high_scale", REAL, "",
             f"upper end of the 95 % interval of `estimate_scale` {CI}", least=0),
         column("first_failing_scale", REAL, "",
-            "first_failing_rps as a load factor",
+            "load factor s of `first_failing_rps` on the load line",
                least=0),
         column("sharing_ratio", REAL, "",
-            "sharing ratio: the sum over the tenants of (rate at the estimated limit / dedicated"
+            "sharing ratio: the sum over the tenants of (rate at the estimated peak / dedicated"
             " peak). One shared server replaces this number of dedicated servers.", least=0),
         column("sharing_ratio_low", REAL, "",
             f"lower end of the 95 % interval of `sharing_ratio` {CI}", least=0),
         column("sharing_ratio_high", REAL, "",
             f"upper end of the 95 % interval of `sharing_ratio` {CI}", least=0),
         column("certified_sharing_ratio", REAL, "",
-            "sharing ratio, computed from certified rates", least=0),
+            "sharing ratio of certified rates: the sum over the tenants of (certified rate /"
+            " certified rate on a dedicated server)", least=0),
         column("client_load", REAL, "",
-            "load of the client: the sum over the tenants of (rate at the estimated limit / client"
+            "load of the client: the sum over the tenants of (rate at the estimated peak / client"
             " ceiling). If this load is far below 1, the client did not limit the result. Null if a"
-            " ceiling is unknown or unreliable.", least=0),
+            " client ceiling is unknown or unreliable.", least=0),
         column("requests", WHOLE, "requests",
             "number of requests in all windows of all repeats, without the requests in settling"
             " times"),
@@ -133,7 +137,7 @@ def _row(peak: RepeatedPeak, alone: Alone, ratio: Quantity, client_load: float) 
 
 
 def runtime(peak: RepeatedPeak) -> str:
-    """Return the runtime that executes the networks of a peak, or several runtimes joined by +."""
+    """Return the names of the runtimes that execute the models of a load line, joined by " + "."""
     served = peak.records[0].served_models
     backends = {name: model.backend for name, model in served.items()}
     of_tenants = (backends.get(name, peak.task.server.runtime) for name in peak.tenants)

@@ -1,5 +1,5 @@
-"""Make the table `prediction_errors`: the errors of the sharing ratios that Perseus predicts for
-measured mixes."""
+"""Make the table `prediction_errors`: predicted sharing ratios of measured mixes, compared with
+their measured sharing ratios."""
 
 from __future__ import annotations
 
@@ -16,17 +16,18 @@ from perseus.results.records import Row
 from perseus.results.schema import Schema, ascending, column
 
 DESCRIPTION = (
-    "One row per shared server, preset, prediction model and kind of left-out measurements. A"
-    " prediction never uses the left-out measurements."
+    "One row per shared server, preset, prediction model and kind of left-out measurements."
 )
 TITLE = "How far predictions are off"
 NOTE = (
     "The table compares predicted and measured sharing ratios of all measured mixes of different"
-    " models. Each prediction leaves out the measurements of the mix, of one of its models, or of"
-    " the whole server. The error is |predicted / measured - 1|. The bias is the mean of (predicted"
-    " / measured - 1). The noise is the relative uncertainty of the measured ratios (half the width"
-    " of the 95 % interval / ratio, as the median over the mixes). 'Infeasible' is the number of"
-    " measured mixes that violate an SLA at every load. Their error is unknown."
+    " models. To predict a mix, Perseus leaves out measurements: only this mix ('mix'), all mixes"
+    " that contain a certain model of this mix ('model', one prediction per model), or all mixes on"
+    " the same server ('server'). The error is |predicted ratio / measured"
+    " ratio - 1|. The bias is the mean of (predicted ratio / measured ratio - 1). The noise is the"
+    " relative uncertainty of the measured ratios (half the width of the 95 % interval / ratio, as"
+    " the median over the mixes). 'Infeasible' is the number of measured mixes in which a tenant"
+    " misses its SLA at every load. The errors for these mixes are unknown."
 )
 SHOWN = {
     "server": "server",
@@ -42,33 +43,36 @@ SHOWN = {
 SCHEMA = Schema(
     [
         column("study", TEXT, "", "name of the study"),
-        column("server", TEXT, "", "name of the server"),
+        column("server", TEXT, "", "name of the server in the configuration"),
         column("preset", TEXT, "",
-            "name of the preset, which sets how much evidence the study collects"),
+            "name of the preset (amount of evidence), such as quick"),
         column("step", TEXT, "",
             f"prediction model: {', '.join(LadderStep)} (docs/explanation/frontier.md)",
                choices=LadderStep),
         column("left_out", TEXT, "",
-            "measurements that the prediction of a mix leaves out: the mix itself, all mixes with"
-            " one of its models (each of its models is left out once), or all mixes of the server",
+            "measurements that Perseus leaves out to predict a mix: mix (only this mix), model (all"
+            " mixes that contain a certain model of this mix; one prediction per model) or server"
+            " (all mixes on the same server)",
                choices=Out),
         column("predictions", WHOLE, "",
             "number of predictions from which the errors in this row are computed", least=1),
         column("median_error", REAL, "share",
-            "median of |predicted / measured sharing ratio - 1|",
+            "median over the predictions of |predicted sharing ratio / measured sharing ratio - 1|",
                null=False, most=inf),
         column("p90_error", REAL, "share",
-            "90th percentile of |predicted / measured sharing ratio - 1|", null=False, most=inf),
+            "90th percentile over the predictions of |predicted sharing ratio / measured sharing"
+            " ratio - 1|", null=False, most=inf),
         column("bias", REAL, "share",
-            "mean of (predicted / measured sharing ratio - 1)", null=False, least=-1,
+            "mean over the predictions of (predicted sharing ratio / measured sharing ratio -"
+            " 1)", null=False, least=-1,
                most=inf),
         column("noise", REAL, "share",
-            "relative uncertainty of the measured sharing ratios: half the width of the 95 %"
-            " interval of a ratio / the ratio, as the median over the mixes with a bounded"
-            " interval", most=inf),
+            "relative uncertainty of the measured sharing ratios: the median over the mixes of"
+            " (half the width of the 95 % interval / sharing ratio). Mixes with an unbounded"
+            " interval are left out.", most=inf),
         column("infeasible", WHOLE, "",
-            "number of mixes of different models that violate an SLA at every load on the server,"
-            " although each tenant alone keeps its SLA"),
+            "number of mixes of different models in which a tenant misses its SLA at every load on"
+            " the shared server, although each tenant alone keeps its SLA"),
     ],
     key=("server", "preset", "step", "left_out"),
     holds=[ascending("median_error", "p90_error")],

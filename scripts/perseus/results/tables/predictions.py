@@ -17,23 +17,25 @@ from perseus.results.records import Row
 from perseus.results.schema import Schema, ascending, close, column, holds
 
 DESCRIPTION = (
-    "One row per measured mix of different models on a shared server, and per unmeasured pair of"
-    " tenants. The table has at most 100 mixes and 100 pairs per server. If several load lines have"
-    " the same mix, only the first load line counts. A mix that violates an SLA at every load has"
-    " no row."
+    "One row per measured mix of different models on a shared server, and one row per pair of"
+    " tenants whose mix 1 : 1 was not measured. The table has at most 100 mixes and 100 pairs per"
+    " server. If several load lines have the same mix, only the first load line is in the table. A"
+    " mix that violates an SLA at every load has no row."
 )
 TITLE = "Predicted sharing"
 NOTE = (
-    "The table shows the sharing ratio (sum of rate / dedicated peak) at the limit of each mix,"
-    " predicted from measurements of each tenant alone and of other mixes. Prediction models: "
+    "The table shows the predicted sharing ratio of each mix: the sum over the tenants of (rate at"
+    " the peak of the mix / dedicated peak). Predictions use measurements of each tenant alone and"
+    " of other mixes. Prediction models and their assumptions: "
     + "; ".join(f"{step}, {step.description}" for step in LadderStep)
     + (
-        ". Perseus uses the prediction model that predicts the other mixes best, and corrects its"
-        " mean error. Nine of ten measured ratios should lie within the interval of their"
-        " prediction. The half-width is half the width of the interval, relative to the prediction."
-        " A pair needs no measurement if predictions are as exact as a second measurement, or if"
-        " the interval is narrow enough for your question. With `predict: true`, an experiment"
-        " `frontier` does not measure mixes that need no measurement."
+        ". For each mix, Perseus uses the prediction model with the smallest error on all other"
+        " measured mixes, and corrects the prediction by the mean error on those mixes. Nine of ten"
+        " measured sharing ratios should lie within their prediction intervals. The half-width is"
+        " half the width of the prediction interval, as a share of the prediction. A mix needs no"
+        " measurement if its prediction is as exact as a second measurement, or if the interval is"
+        " narrow enough for your question."
+        " With `predict: true`, an experiment `frontier` skips mixes that need no measurement."
     )
 )
 SHOWN = {
@@ -53,50 +55,53 @@ INTERVAL = f"of the {100 * CONFIDENCE:.0f} % prediction interval"
 SCHEMA = Schema(
     [
         column("study", TEXT, "", "name of the study"),
-        column("server", TEXT, "", "name of the server"),
+        column("server", TEXT, "", "name of the server in the configuration"),
         column("mix", TEXT, "",
             "tenants with load, each with its weight. The rate of a tenant is proportional to"
             " weight x dedicated peak."),
         column("preset", TEXT, "",
-            "name of the preset, which sets how much evidence the study collects"),
+            "name of the preset (amount of evidence), such as quick"),
         column("measured_ratio", REAL, "",
-            "measured sharing ratio at the limit, as in the table savings. Null if not"
-            " measured.", least=0),
+            "measured sharing ratio at the peak of the mix, as in the table savings. Null if the"
+            " mix was not measured.", least=0),
         column("measured_low", REAL, "",
             f"lower end of the 95 % interval of `measured_ratio` {CI}", least=0),
         column("measured_high", REAL, "",
             f"upper end of the 95 % interval of `measured_ratio` {CI}", least=0),
         column("predicted_ratio", REAL, "",
-            "sharing ratio from the prediction model that predicts the other mixes best, corrected"
-            " by the mean error of this model. Null if too few mixes were measured.",
+            "predicted sharing ratio of the mix: the result of the prediction model in `step`,"
+            " corrected by the mean error of this model for the measured mixes except this mix."
+            " Null if too few mixes were measured.",
                least=0),
         column("predicted_low", REAL, "",
-            f"lower end {INTERVAL} of the sharing ratio", least=0),
+            f"lower end {INTERVAL} around `predicted_ratio`", least=0),
         column("predicted_high", REAL, "",
-            f"upper end {INTERVAL} of the sharing ratio", least=0),
+            f"upper end {INTERVAL} around `predicted_ratio`", least=0),
         column("within", REAL, "share",
-            "half the width of the prediction interval / predicted_ratio, but at least the"
-            " uncertainty of the measured ratios. Nine of ten predictions have at most this"
-            " error.", most=inf),
+            "relative half-width of the prediction interval: predicted_high / predicted_ratio -"
+            " 1", most=inf),
         column("as_measured", FLAG, "",
-            "true if nine of ten predictions differ from the measured sharing ratio by no more than"
-            " a second measurement would"),
-        column("error", REAL, "share", "predicted_ratio / measured_ratio - 1", least=-1, most=inf),
+            "true if nine of ten predictions of the prediction model in `step` are as close to the"
+            " measured sharing ratios as second measurements would be"),
+        column("error", REAL, "share",
+            "relative error of the prediction: predicted_ratio / measured_ratio -"
+            " 1", least=-1, most=inf),
         column("step", TEXT, "",
-            f"prediction model that made the prediction: {', '.join(LadderStep)}"
-            " (docs/explanation/frontier.md). Empty without a"
+            "prediction model with the smallest error on the measured mixes except this mix:"
+            f" {', '.join(LadderStep)} (docs/explanation/frontier.md). Empty without a"
             " prediction.", choices=("", *LadderStep)),
         *(
             column(f"{step.lower()}_ratio", REAL, "",
-                f"sharing ratio that the prediction model {step} predicts (assumption:"
-                f" {step.description})",
+                f"sharing ratio that the prediction model {step} predicts"
+                f" (docs/explanation/frontier.md). Assumption: {step.description}",
                 least=0)
             for step in LadderStep
         ),
         column("mixes_known", WHOLE, "",
-            "number of other measured mixes of different models on the server. For an unmeasured"
-            " pair, only one mix of each group of models counts."),
-        column("reason", TEXT, "", "reason why there is no prediction"),
+            "number of measured mixes of different models on the server, without this mix. For a"
+            " pair whose mix was not measured, Perseus uses only one mix of each combination of"
+            " models."),
+        column("reason", TEXT, "", "reason why there is no prediction. Empty with a prediction."),
     ],
     key=("server", "preset", "mix"),
     holds=[

@@ -22,14 +22,15 @@ SURE = 0.95
 """A recommendation is clear only if its setting is the cheapest with at least this probability."""
 
 DESCRIPTION = (
-    "One row per grid and load line (dedicated or shared). The table is empty without a grid."
+    "One row per grid (comparison of settings) and load line (dedicated or shared). The table is"
+    " empty without a grid."
 )
 TITLE = "Recommended settings"
 NOTE = (
     "The table shows the cheapest setting that has a certified rate and keeps the bounds of the"
     " grid. The choice is clear if the setting is the cheapest with a probability of at least"
-    f" {SURE:g}, and if the extra cost of the runner-up, as a share, exceeds the noise floor of"
-    " the host (from an experiment `aa`). With a single repeat, the intervals do not include the"
+    f" {SURE:g}, and if (cost of the runner-up / cost of the setting - 1) exceeds the noise floor"
+    " of the host (from an experiment `aa`). With a single repeat, the intervals do not include the"
     " variation between server starts."
 )
 SHOWN = {
@@ -47,25 +48,27 @@ SCHEMA = Schema(
     [
         *GRID,
         column("setting", TEXT, "",
-            "recommended setting. Null without a recommendation.", null=True),
+            "recommended setting in words. Null without a recommendation.", null=True),
         column("server", TEXT, "",
-            "server of the recommended setting, followed by the settings of the grid that change"
-            " the server", null=True),
+            "name of the server with the recommended setting, such as cpu1~runtime-openvino for the"
+            " server cpu1 with the runtime openvino", null=True),
         column("scenario", TEXT, "",
             "name of the scenario with the recommended setting",
                null=True),
         column("certified_rps", REAL, "requests/s",
-            "certified total rate of all tenants with the recommended setting, as the lowest value"
+            "certified rate with the recommended setting, summed over all tenants: the lowest value"
             " of all repeats"),
         column("p95_ms", REAL, "ms",
-            "95th percentile of the latency at the certified rate, for the slowest tenant"),
+            "95th percentile of the latency at the certified rate, for the tenant and the repeat"
+            " with the highest value"),
         column("usd_per_million_inferences", REAL, "USD",
             "cost of a million inferences with the recommended setting, as in the table grid"),
         column("ci_low_usd", REAL, "USD",
             f"lower end of the 95 % interval of `usd_per_million_inferences` {CI}"),
         column("ci_high_usd", REAL, "USD",
             f"upper end of the 95 % interval of `usd_per_million_inferences` {CI}"),
-        column("runner_up", TEXT, "", "second cheapest setting (runner-up)", null=True),
+        column("runner_up", TEXT, "",
+            "second cheapest setting that can be recommended (runner-up)", null=True),
         column("cost_ratio", REAL, "", "cost of the runner-up / cost of the recommended setting",
                least=0),
         column("ratio_low", REAL, "",
@@ -75,12 +78,12 @@ SCHEMA = Schema(
             "upper end of the 95 % interval of `cost_ratio`", least=0),
         column("probability_cheapest", REAL, "",
             "probability that the recommended setting is the cheapest. Null if the 95 % interval of"
-            " a cost has an open end.", least=0, most=1),
+            " the cost of any setting that can be recommended has an open end.", least=0, most=1),
         column("noise_floor", REAL, "share",
-            "noise floor of the host, as the highest value of the compared servers. In only 5 % of"
-            " cases, two measurements with the same configuration differ by more than this share."
-            " Null without an experiment `aa`.", most=inf),
-        column("settings", WHOLE, "", "number of settings that were measured"),
+            "highest noise floor of the compared servers. In only 5 % of cases, two measurements"
+            " with the same configuration differ by more than this share. Null without an"
+            " experiment `aa`.", most=inf),
+        column("settings", WHOLE, "", "number of measured settings"),
         column("excluded", WHOLE, "",
             "number of measured settings that cannot be recommended"),
         column("verdict", TEXT, "",
@@ -88,7 +91,7 @@ SCHEMA = Schema(
             " cheaper), only one (only one setting can be recommended) or none (no setting can be"
             " recommended)",
                choices=VERDICTS),
-        column("recommendation", TEXT, "", "recommendation in words"),
+        column("recommendation", TEXT, "", "the recommendation in one or two sentences"),
     ],
     key=("grid", "mix", "load_line"),
     holds=[
@@ -166,4 +169,4 @@ def _sure(probability: float) -> str:
 def _noise(floor: float | None) -> str:
     if floor is None:
         return "; the noise floor of this host was not measured (experiment `aa`)"
-    return f"; ratios up to {1 + floor:.3g} may be noise of this host"
+    return f"; cost ratios up to {1 + floor:.3g} may be noise of this host"

@@ -1,5 +1,5 @@
-"""Make the table `replay`: results with bursty or recorded arrivals of requests, which the client
-sends to all tenants together and to each tenant alone."""
+"""Make the table `replay`: results with bursty or recorded arrivals of requests. The client sends
+the same arrivals to all tenants together and to each tenant alone."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ class Minute(BaseModel):
 
 
 class Burst(BaseModel):
-    """A burst of arrivals, and the recovery time of the server; None if the server had not
-    recovered by the end of the window."""
+    """A burst of arrivals, and the recovery time of the server in s. The recovery time is None if
+    the server had not recovered by the end of the window."""
 
     start_s: int
     end_s: int
@@ -39,7 +39,8 @@ class Burst(BaseModel):
 
 
 class Fidelity(BaseModel):
-    """Deviation of the actual send times from the intended send times."""
+    """Statistics of the send lag (actual minus intended send time), and number of requests that the
+    client dropped."""
 
     lag_p50_ms: Number
     lag_p99_ms: Number
@@ -69,9 +70,9 @@ class Offered(BaseModel):
 
     @property
     def longest_recovery_s(self) -> float:
-        """Longest recovery time in s; NaN without bursts.
+        """Longest recovery time after a burst in s; NaN without bursts.
 
-        The result is infinite if the server had not recovered by the end of the window.
+        The time is infinite if the server had not recovered by the end of the window.
         """
         found = [np.inf if each.recovery_s is None else each.recovery_s for each in self.bursts]
         return max(found, default=np.nan)
@@ -92,16 +93,16 @@ class ReplayRecord(Record):
 
     offered: tuple[Offered, ...] = Field(
         description=(
-            "one entry per phase (shared, alone) and tenant with load. `window` is the number of"
-            " its window in windows.parquet. The entry has the configured mean rate, the verdict,"
-            " the share of requests within the SLA with its 95 % interval, and the largest number"
-            " of requests in flight. It has the worst minute (the minute with the lowest share),"
-            " and the bursts of the arrivals, each with the seconds until recovery (null if the"
-            " server had not recovered by the end of the window). `fidelity` has the send lag, the"
+            "one entry per phase (shared, alone) and tenant with load. `window` is the index of its"
+            " window in windows.parquet. The entry has the configured mean rate, the verdict, the"
+            " share of requests within the SLA, the 95 % interval of this share, the largest number"
+            " of requests in flight, the worst minute (the minute with the lowest share), and the"
+            " bursts of the arrivals. Each burst has the seconds until recovery, or null if the"
+            " server had not recovered by the end of the window. `fidelity` has the send lag, the"
             " share of requests sent within 1 ms of their intended send time, and the number of"
-            " requests that the client dropped. For each second of the window, the entry has the"
-            " number of requests that should be sent in this second, and how many of these requests"
-            " were within the SLA."
+            " requests that the client dropped. `requests_each_s` has the number of requests with"
+            " an intended send time in each second of the window, and `within_each_s` has the"
+            " number of these requests within the SLA."
         )
     )
 
@@ -110,7 +111,8 @@ class ReplayRecord(Record):
         return Run.model_validate(self.task.run)
 
     def of(self, phase: str, tenant: str) -> Offered | None:
-        """Return the result of a tenant in a phase; None if the phase was not measured."""
+        """Return the result of a tenant in a phase ("shared" or "alone"); None if the phase was not
+        measured."""
         same = (each for each in self.offered if (each.phase, each.tenant) == (phase, tenant))
         return next(same, None)
 
@@ -127,7 +129,7 @@ NOTE = (
     " interval in brackets. The worst minute may begin at any second. The recovery is the time from"
     " the end of a burst until all its requests have ended and the SLA has held for one second."
     " 'Sent on time' is the share of requests that the client sent within 1 ms of the intended send"
-    " time. If few requests were sent on time, the client and not the server delayed requests."
+    " time. If few requests were sent on time, the client, not the server, delayed requests."
 )
 SHOWN = {
     "cell": "cell",
@@ -151,68 +153,73 @@ SCHEMA = Schema(
     [
         *CELL,
         column("tenant", TEXT, "", "name of the tenant"),
-        column("model", TEXT, "", "model of the tenant"),
+        column("model", TEXT, "", "name of the tenant's model"),
         column("phase", TEXT, "",
-            "phase of the replay: shared (all tenants together) or alone (each tenant alone). Both"
-            " phases have the same arrivals.",
+            "phase of the replay: shared (all tenants have load) or alone (only this tenant has"
+            " load). Both phases have the same arrivals of requests.",
                choices=PHASES),
         column("process", TEXT, "", "arrival process: poisson, gamma, mmpp or trace",
                choices=("poisson", "gamma", "mmpp", "trace")),
         column("duration_s", REAL, "s", "duration of the replayed arrivals", null=False),
         column("rate_rps", REAL, "requests/s", "configured mean rate of the tenant"),
-        column("offered_rps", REAL, "requests/s", "mean rate of the drawn arrivals"),
-        column("busiest_rps", REAL, "requests/s", "largest number of arrivals in one second"),
+        column("offered_rps", REAL, "requests/s",
+            "mean rate of the arrivals that Perseus drew for the tenant"),
+        column("busiest_rps", REAL, "requests/s",
+            "largest number of the tenant's arrivals in one second"),
         column("dispersion", REAL, "",
-            "variance of the number of arrivals per second, divided by the mean number (index of"
-            " dispersion). Poisson arrivals have the value 1.", least=0),
+            "index of dispersion: variance of the number of arrivals per second / mean of this"
+            " number. Poisson arrivals have the value 1.", least=0),
         column("requests", WHOLE, "requests", "number of requests that the client sent", null=True),
         column("effective_requests", REAL, "requests",
-            "number of independent requests that would give as much evidence as these requests,"
-            " whose latencies are correlated (docs/explanation/verdict.md)"),
+            "effective sample size: `requests`, reduced because the latencies of successive"
+            " requests are correlated (docs/explanation/verdict.md)"),
         column("errors", WHOLE, "requests",
             "number of requests that failed, timed out or were not sent",
                null=True),
         column("sla_percentile", REAL, "%",
-            "percentile of the latency that the SLA limits", null=False),
+            "percentile of the latency in the SLA, such as 95 for p95", null=False),
         column("sla_ms", REAL, "ms",
-            "largest latency that the SLA allows at the percentile sla_percentile", null=False),
+            "largest latency that the SLA allows at the percentile `sla_percentile`", null=False),
         column("attained", REAL, "share",
-            "share of requests with a response within the latency of the SLA (attainment)"),
+            "attainment: the share of the requests that got a response within `sla_ms`"),
         column("attained_low", REAL, "share",
             "lower end of the 95 % interval of `attained` (docs/explanation/verdict.md)"),
         column("attained_high", REAL, "share",
             "upper end of the 95 % interval of `attained`"),
-        column("p50_ms", REAL, "ms", "median latency, counted from the intended send time"),
+        column("p50_ms", REAL, "ms",
+            "median latency, measured from the intended send time"),
         column("p95_ms", REAL, "ms", "95th percentile of the latency"),
         column("p99_ms", REAL, "ms", "99th percentile of the latency"),
         column("worst_minute_start_s", WHOLE, "s",
-            "time from the start of the window to the start of the worst minute. The worst minute"
-            " is the 60 s with the lowest attainment, or the whole window if the window is"
-            " shorter.", null=True),
+            "time from the start of the window to the start of the worst minute, the 60 s with the"
+            " lowest attainment. A window of less than 60 s is its own worst minute.", null=True),
         column("worst_minute_requests", WHOLE, "requests",
             "number of requests with an intended send time in the worst minute", null=True),
         column("worst_minute_attained", REAL, "share",
-            "share of the requests of the worst minute with a latency within the SLA"),
+            "share of the requests in the worst minute that got a response within `sla_ms`"),
         column("bursts", WHOLE, "",
             "number of bursts in the arrivals of the tenant (docs/explanation/replay.md)",
                null=True),
         column("worst_recovery_s", REAL, "s",
-            "longest recovery time after a burst: from the end of the burst until all its requests"
-            " have ended and the SLA has held for one second. Infinite if the server had not"
-            " recovered by the end of the window."),
+            "longest recovery time after a burst: from the end of the burst until all requests of"
+            " the burst have ended and the SLA has held for one second. Infinite if the server had"
+            " not recovered by the end of the window."),
         column("most_in_flight", WHOLE, "requests",
-            "largest number of requests that are past their intended send time and have no"
-            " response yet", null=True),
-        column("lag_p50_ms", REAL, "ms", "median of the send lag (actual - intended send time)"),
+            "largest number of requests that were in flight at one time. A request is in flight"
+            " from its intended send time until its response.", null=True),
+        column("lag_p50_ms", REAL, "ms",
+            "median of the send lag (actual minus intended send time)"),
         column("lag_p99_ms", REAL, "ms", "99th percentile of the send lag"),
         column("lag_max_ms", REAL, "ms", "maximum of the send lag"),
         column("punctual", REAL, "share",
-            "share of requests that were sent within 1 ms of their intended send time"),
+            "share of requests that the client sent within 1 ms of their intended send times"),
         column("unsent", WHOLE, "requests",
-            "number of requests that the client dropped", null=True),
+            "number of requests that the client dropped because too many requests were in"
+            " flight", null=True),
         column("client_cpu", REAL, "cores",
-            "the larger of two values: CPU time per second of the tenant's busiest client process,"
-            " and CPU time per second of all clients divided by the number of client cores"),
+            "CPU load of the client, as the larger of two values: CPU time per second of the"
+            " tenant's busiest client process, and CPU time per second of all clients divided by"
+            " the number of client cores"),
         column("verdict", TEXT, "",
             "verdict on the tenant in this phase: ok, sla_missed, client_limited, disturbed,"
             " failed, blocked or infeasible (the model cannot be exported for a setting of a grid)",
@@ -255,7 +262,7 @@ def rows(results: StudyResults) -> Iterator[Row]:
 
 
 def _asked(record: ReplayRecord, tenant: MeasuredTenant, phase: str) -> Row:
-    """Return the columns whose values are known before a phase is measured."""
+    """Return the columns of a row that do not depend on the measurement of the phase."""
     return {
         **cell(record.task),
         "tenant": tenant.name,

@@ -1,4 +1,4 @@
-"""Make the table `runtimes`: a comparison of the speed of runtimes at equal numeric precision."""
+"""Make the table `runtimes`: the speed of runtimes, compared at equal numeric precision."""
 
 from __future__ import annotations
 
@@ -19,15 +19,16 @@ from perseus.results.tables.peaks import runtime
 from perseus.study.setting import MARK
 
 DESCRIPTION = (
-    "One row per dedicated peak of a model that was measured with several runtimes or precisions."
-    " The table is empty without a model that was measured in this way."
+    "One row per dedicated peak. The table contains only models whose dedicated peaks were"
+    " measured with several runtimes or precisions. Without such a model, the table is empty."
 )
 TITLE = "Runtimes"
 NOTE = (
-    "The table compares limits of a model alone, in settings that differ only in runtime and"
-    " precision. 95 % intervals are in brackets. P(fastest) compares only runtimes that computed in"
-    " the same precision. Another precision has other operations and other responses. Therefore,"
-    " the ratio to fp32 shows the gain of the precision, and not which runtime is faster."
+    "The table compares the limit (estimated peak) of each model alone, in settings that differ"
+    " only in runtime and precision. 95 % intervals are in brackets. P(fastest) compares only"
+    " runtimes that computed in the same precision. At another precision, operations and responses"
+    " differ. Therefore, 'limit / fastest limit in fp32' shows the gain from the precision, and not"
+    " which runtime is faster."
 )
 SHOWN = {
     "model": "mix",
@@ -45,35 +46,36 @@ SCHEMA = Schema(
     [
         column("study", TEXT, "", "name of the study"),
         column("question", TEXT, "",
-            "name of the model, with the settings that are equal in all compared rows"),
+            "name of the compared tenant, with its settings in the grid, but without the"
+            " precision"),
         column("model", TEXT, "", "name of the model"),
         column("preset", TEXT, "",
-            "name of the preset, which sets how much evidence the study collects"),
+            "name of the preset (amount of evidence), such as quick"),
         column("mix", TEXT, "", "name of the tenant, as in the table peaks"),
         column("device", TEXT, "",
-            "device that computes the networks: cpu or gpu", choices=("cpu", "gpu")),
-        column("cores", WHOLE, "cores", "number of cores of the server", least=1),
+            "device that computes the neural networks: cpu or gpu", choices=("cpu", "gpu")),
+        column("cores", WHOLE, "cores", "number of CPU cores of the server", least=1),
         column("asked_precision", TEXT, "",
             "configured numeric precision. Empty if only the server knows the precision."),
         column("precision", TEXT, "",
             "numeric precision of the computation, as in the table peaks"),
-        column("runtime", TEXT, "", "runtime that executes the network"),
+        column("runtime", TEXT, "", "runtime that executes the neural network"),
         column("server", TEXT, "", "name of the server in the configuration"),
         column("scenario", TEXT, "",
-            "name of the scenario, a server with its tenants (models)"),
+            "name of the scenario: a server with its tenants (models)"),
         column("load_line", TEXT, "", "name of the load line, as in the table peaks"),
         column("verdict", TEXT, "", "verdict, as in the table peaks"),
         column("reason", TEXT, "", "reason for a verdict other than ok"),
-        column("estimate_rps", REAL, "requests/s", "estimated limit of the server"),
+        column("estimate_rps", REAL, "requests/s", "estimated dedicated peak of the model"),
         column("ci_low_rps", REAL, "requests/s",
             f"lower end of the 95 % interval of `estimate_rps` {CI}"),
         column("ci_high_rps", REAL, "requests/s",
             f"upper end of the 95 % interval of `estimate_rps` {CI}"),
         column("rank", WHOLE, "",
-            "rank of the runtime by its limit, among runtimes with the same precision, from 1 for"
-            " the fastest. Null if the limit is unknown.", null=True, least=1),
+            "rank of the runtime by its estimated peak among runtimes with the same precision, from"
+            " 1 for the fastest. Null if the peak is unknown.", null=True, least=1),
         column("rate_ratio", REAL, "",
-            "limit of this runtime / limit of the fastest runtime with the same precision",
+            "peak with this runtime / peak with the fastest runtime at the same precision",
                least=0),
         column("ratio_low", REAL, "",
             "lower end of the 95 % interval of `rate_ratio`",
@@ -81,20 +83,21 @@ SCHEMA = Schema(
         column("ratio_high", REAL, "",
             "upper end of the 95 % interval of `rate_ratio`", least=0, most=inf),
         column("probability_fastest", REAL, "",
-            "probability that the runtime is the fastest with the same precision: the share of the"
-            " joint draws in which its limit is highest. Null if the 95 % interval of a limit has"
-            " an open end.",
+            "probability that the runtime is the fastest at the same precision: the share of joint"
+            " random draws in which its peak is the highest. Null if the 95 % interval of any peak"
+            " at this precision has an open end.",
                least=0, most=1),
         column("fp32_ratio", REAL, "",
-            "limit of this runtime / limit of the fastest runtime in fp32. The ratio shows the gain"
-            " of another precision. Null in fp32.", least=0),
+            "peak with this runtime / peak with the fastest runtime in fp32. The ratio shows the"
+            " gain of another precision. Null in fp32.", least=0),
         column("fp32_ratio_low", REAL, "",
             "lower end of the 95 % interval of `fp32_ratio`", least=0),
         column("fp32_ratio_high", REAL, "",
             "upper end of the 95 % interval of `fp32_ratio`", least=0, most=inf),
         column("relative_error", REAL, "",
-            "largest relative error of the served responses over all repeats, compared with the"
-            " responses of the network in fp32 (docs/evidence/exports.md)", least=0),
+            "relative error of the server's responses, compared with the responses of the same"
+            " network in fp32 (docs/evidence/exports.md): the largest value of all"
+            " repeats", least=0),
     ],
     key=("scenario", "load_line"),
     holds=[
@@ -116,11 +119,11 @@ def rows(results: StudyResults) -> Iterator[Row]:
 
 
 def questions(peaks: Peaks) -> Mapping[tuple[Hashable, ...], Peaks]:
-    """Return groups of dedicated peaks: the peaks of a group have the same model, and differ only
-    in runtime and precision.
+    """Return groups of dedicated peaks. The peaks of a group have the same model and the same
+    settings except runtime and precision.
 
-    The key of a group contains the settings that its peaks have in common. The result leaves out
-    groups with only one runtime and precision.
+    The key of a group contains the common settings of its peaks. The result leaves out groups with
+    only one runtime and precision.
     """
     found: dict[tuple[Hashable, ...], list[RepeatedPeak]] = {}
     for peak in peaks:
@@ -167,7 +170,8 @@ def _of_question(question: str, peaks: Peaks, study: str) -> Iterator[Row]:
 
 
 def _ranked(peaks: Peaks) -> list[RepeatedPeak]:
-    """Return the peaks whose limit was found, in descending order of the limit."""
+    """Return the known peaks in descending order. The result leaves out load lines for which no
+    search found a peak."""
     return sorted((peak for peak in peaks if peak.is_known), key=lambda peak: -peak.total().value)
 
 

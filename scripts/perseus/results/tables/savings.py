@@ -1,4 +1,4 @@
-"""Make the table `savings`: savings of shared servers at their limit, relative to the cost of
+"""Make the table `savings`: the saving of each shared server at its peak, relative to the cost of
 dedicated servers."""
 
 from __future__ import annotations
@@ -17,17 +17,18 @@ from perseus.results.schema import Schema, ascending, close, column, holds
 from perseus.results.study_results import StudyResults
 from perseus.results.tables.aa import noise_floors
 
-DESCRIPTION = "One row per shared load line."
+DESCRIPTION = "One row per load line of a shared server."
 SCHEMA = Schema(
     [
         *LOAD_LINE,
         column("sharing_ratio", REAL, "",
-            "sharing ratio: the sum over the tenants of (rate at the limit of the shared"
-            " server / dedicated peak)", least=0),
+            "sharing ratio: the sum over the tenants of (rate at the peak of the shared server /"
+            " dedicated peak)", least=0),
         column("speed_change", REAL, "",
-            "speed of the host in the shared cells / its speed in the dedicated cells, from"
-            " saturation probes (geometric mean over the tenants). `sharing_ratio` is corrected for"
-            " this change of speed (docs/explanation/sharing-ratio.md).", least=0),
+            "speed of the host in the cells of the shared server / its speed in the cells of the"
+            " dedicated peaks, from saturation probes (geometric mean over the tenants)."
+            " `sharing_ratio` is corrected for this change of speed"
+            " (docs/explanation/sharing-ratio.md).", least=0),
         column("saving", REAL, "share",
             "saving of the shared server, relative to the cost of dedicated servers: 1 - 1 /"
             " sharing_ratio. If the saving is negative, sharing costs more.", least=-inf),
@@ -36,21 +37,23 @@ SCHEMA = Schema(
         column("ci_high", REAL, "share",
             f"upper end of the 95 % interval of `saving` {CI}", least=-inf),
         column("probability_of_saving", REAL, "",
-            "probability that sharing saves money: the share of the posterior draws with a saving"
-            " above 0. Null if an end of the 95 % interval is open.", least=0, most=1),
+            "probability that sharing saves money: the share of the random draws in which the"
+            " saving is above 0. Null if the 95 % interval of `saving` has an open end.",
+               least=0, most=1),
         column("ci_simultaneous_low", REAL, "share",
-            "lower end of the simultaneous 95 % interval of the saving. The simultaneous intervals"
-            " contain the savings of all load lines of the scenario, so also the largest saving,"
-            " with a probability of 95 %.",
+            "lower end of the simultaneous 95 % interval of `saving`. With a probability of 95 %,"
+            " the simultaneous intervals of all load lines of the scenario contain the true"
+            " savings.",
                least=-inf),
         column("ci_simultaneous_high", REAL, "share",
-            "upper end of the simultaneous 95 % interval of the saving", least=-inf),
+            "upper end of the simultaneous 95 % interval of `saving`", least=-inf),
         column("noise_floor", REAL, "share",
             "noise floor of the host. In only 5 % of cases, two measurements with the same"
             " configuration differ by more than this share. Null without an experiment `aa`.",
                most=inf),
         column("lines_compared", WHOLE, "",
-            "number of load lines of the scenario that the simultaneous intervals cover"),
+            "number of load lines for which Perseus computed the simultaneous intervals"
+            " jointly"),
     ],
     key=("scenario", "load_line"),
     holds=[
@@ -89,8 +92,8 @@ def rows(results: StudyResults) -> Iterator[Row]:
 
 
 def _loaded(peak: RepeatedPeak, alone: Alone) -> list[tuple[str, RepeatedPeak | None]]:
-    """Return the tenants with load on a load line, each with its dedicated peak (None if not
-    measured)."""
+    """Return the names of the tenants with load on a load line, each with its dedicated peak (None
+    if the dedicated peak was not measured)."""
     return [(peak.tenants[i], alone[i]) for i in peak.loaded]
 
 

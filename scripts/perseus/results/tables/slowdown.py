@@ -1,5 +1,5 @@
-"""Make the table `slowdown`: the latency of every tenant beside every other tenant, divided by the
-tenant's latency alone."""
+"""Make the table `slowdown`: the latency of each tenant while another tenant has load, divided by
+the latency of the tenant alone."""
 
 from __future__ import annotations
 
@@ -23,40 +23,40 @@ from perseus.results.study_results import StudyResults
 
 
 class SlowdownRecord(Record):
-    """Record of a slowdown experiment: windows of every tenant alone and beside every other
-    tenant."""
+    """Record of an experiment `slowdown`: windows with load for one tenant alone, and windows with
+    load for two tenants."""
 
     kind: ClassVar[str] = "slowdown"
 
     rates_rps: dict[str, Number] = Field(
         description=(
             "per tenant, the offered rate in requests/s. Null if the rate is a share of a dedicated"
-            " peak that the search did not find."
+            " peak, and the search did not find this peak."
         )
     )
     dedicated_rps: dict[str, Number] = Field(
         description=(
             "per tenant, the dedicated peak in requests/s, if the offered rate is a share of this"
-            " peak. Empty for absolute rates."
+            " peak. Empty if the offered rates are absolute."
         )
     )
     steps: tuple[Step, ...] = Field(
         description=(
-            "one entry per window, in the order of the windows. An entry has the round, the tenants"
-            " with load, and `outcome` (ok, client_limited or disturbed) with its `reason`. If the"
-            " outcome is ok, `seen` has the results of each tenant: number of requests, share of"
-            " requests with a response, verdict on the SLA, and the mean (by batch means) and the"
-            " p95 of the latency in ms, each with its 95 % interval. An open end of an interval is"
-            " null."
+            "one entry per window, in the order of the windows. An entry has the index of the round"
+            " (docs/explanation/slowdown.md), the tenants with load, and `outcome` (ok,"
+            " client_limited or disturbed) with its `reason`. If the outcome is ok, `seen` has the"
+            " results of each tenant: number of requests, share of requests with a response,"
+            " verdict on the SLA, and the mean (by batch means) and the p95 of the latency in ms,"
+            " each with its 95 % interval. Null for an open end of an interval."
         )
     )
 
 
 RECORD = SlowdownRecord
 DESCRIPTION = (
-    "One row per ordered pair of tenants: a tenant, and another tenant under load beside it. If"
-    " both names are equal, the row compares two windows of this tenant alone (A/A). The table is"
-    " empty without an experiment `slowdown`."
+    "One row per ordered pair of tenants: a tenant, and another tenant that has load at the same"
+    " time. If both names are equal, the row compares two windows in which only this tenant has"
+    " load (A/A). The table is empty without an experiment `slowdown`."
 )
 TITLE = "Slowdown of each pair"
 NOTE = (
@@ -86,54 +86,52 @@ SCHEMA = Schema(
     [
         *CELL,
         column("tenant", TEXT, "", "name of the tenant"),
-        column("model", TEXT, "", "model of the tenant"),
+        column("model", TEXT, "", "name of the tenant's model"),
         column("beside", TEXT, "",
-            "name of the other tenant under load. If the row compares two windows of the tenant"
-            " alone (A/A), this is the tenant's own name."),
+            "name of the other tenant that has load at the same time. If the row compares two"
+            " windows of the tenant alone (A/A), this is the tenant's own name."),
         column("rate_rps", REAL, "requests/s", "offered rate of the tenant"),
         column("beside_rps", REAL, "requests/s",
             "offered rate of the tenant in the column `beside`"),
         column("comparisons", WHOLE, "",
-            "number of valid comparisons. A comparison has two consecutive windows: the tenant"
-            " beside the other tenant, and the tenant alone."),
+            "number of valid comparisons. A comparison has two consecutive windows: one of the"
+            " tenant beside the other tenant, and one of the tenant alone."),
         column("over_sla", WHOLE, "",
-            "number of comparisons in which the tenant violated its SLA beside the other tenant"),
+            "number of comparisons in which the tenant violated its SLA while the other tenant had"
+            " load"),
         column("alone_mean_ms", REAL, "ms",
-            "mean latency of the tenant alone, as the geometric mean over the windows"),
+            "mean latency of the tenant alone (geometric mean over the windows)"),
         column("mean_ms", REAL, "ms",
-            "mean latency of the tenant beside the other tenant, as the geometric mean over the"
-            " windows"),
+            "mean latency of the tenant beside the other tenant (geometric mean over the windows)"),
         column("slowdown", REAL, "",
-            "mean latency beside the other tenant / mean latency alone, as the geometric mean over"
-            " the comparisons", least=0),
+            "slowdown of the mean latency: mean latency beside the other tenant / mean latency"
+            " alone (geometric mean over the comparisons)", least=0),
         column("slowdown_low", REAL, "", "lower end of the 95 % interval of `slowdown`",
                least=0),
         column("slowdown_high", REAL, "",
             "upper end of the 95 % interval of `slowdown`", least=0),
         column("alone_p95_ms", REAL, "ms",
-            "95th percentile of the latency of the tenant alone, as the geometric mean over the"
-            " windows"),
+            "95th percentile of the latency of the tenant alone (geometric mean over the windows)"),
         column("p95_ms", REAL, "ms",
-            "95th percentile of the latency of the tenant beside the other tenant, as the"
-            " geometric mean over the windows"),
+            "95th percentile of the latency of the tenant beside the other tenant (geometric mean"
+            " over the windows)"),
         column("p95_slowdown", REAL, "",
-            "p95 of the latency beside the other tenant / p95 of the latency alone, as the"
-            " geometric mean over the comparisons", least=0),
+            "slowdown of the 95th percentile of the latency: value beside the other tenant / value"
+            " alone (geometric mean over the comparisons)", least=0),
         column("p95_slowdown_low", REAL, "",
             "lower end of the 95 % interval of `p95_slowdown`",
                least=0),
         column("p95_slowdown_high", REAL, "",
             "upper end of the 95 % interval of `p95_slowdown`", least=0),
         column("beyond_noise", FLAG, "",
-            "true if the slowdown differs significantly from the slowdown in the A/A row of the"
-            " tenant. Then the 95 % interval of the ratio of these slowdowns excludes 1. Null in"
-            " the A/A row.",
+            "true if the slowdown differs significantly from the slowdown in the tenant's A/A row:"
+            " the 95 % interval of the ratio of the two slowdowns excludes 1. Null in the A/A row.",
                null=True),
         column("verdict", TEXT, "",
             "verdict on the pair of tenants: ok, blocked, client_limited, disturbed, throttled,"
             " failed, infeasible (the server does not keep up with the load of the pair, or of the"
-            " tenant alone) or uncertified (no requests, or missing responses while the tenant is"
-            " alone)",
+            " tenant alone) or uncertified (the tenant had no requests, or the server answered too"
+            " few requests of the tenant alone)",
                choices=VERDICTS),
         column("reason", TEXT, "", "reason for a verdict other than ok"),
     ],
@@ -170,8 +168,8 @@ def rows(results: StudyResults) -> Iterator[Row]:
 
 
 def of_pairs(steps: Sequence[Step], rng: np.random.Generator) -> dict[Pair, Row]:
-    """Return the slowdown of each tenant beside each other tenant, given the windows of the
-    experiment."""
+    """Return the measured columns of each row of the table, by pair of tenants, from the windows of
+    the experiment."""
     compared: dict[Pair, list[SlowdownComparison]] = {}
     for each in comparisons(steps):
         compared.setdefault(each.pair, []).append(each)
@@ -199,11 +197,11 @@ def of_pairs(steps: Sequence[Step], rng: np.random.Generator) -> dict[Pair, Row]
 
 
 def _ending(compared: Sequence[SlowdownComparison]) -> tuple[Outcome, str]:
-    """Return the outcome of a pair of tenants, and its reason.
+    """Return the outcome of a pair of tenants, and the reason for this outcome.
 
-    If the server did not keep up with the load in one comparison, the pair is infeasible, because
-    its latencies would grow with the length of the window. Otherwise, one valid comparison is
-    enough for the outcome ok.
+    If the server does not keep up with the load in at least one comparison, the outcome is
+    infeasible, because the latencies would grow with the length of the window. Otherwise, one valid
+    comparison is enough for the outcome ok.
     """
     endings = [each.ending for each in compared]
     for decides in (Outcome.INFEASIBLE, Outcome.OK):
@@ -230,8 +228,8 @@ def _usual(values_ms: Sequence[float]) -> float:
 
 
 def _beyond(pair: Pair, slowdowns: Mapping[Pair, Quantity]) -> bool | None:
-    """Return whether a slowdown differs significantly from the slowdown in the tenant's A/A
-    comparison.
+    """Return whether the slowdown of a pair differs significantly from the slowdown in the A/A
+    comparison of its first tenant.
 
     The result is None for the A/A comparison itself, or if there is no A/A comparison.
     """

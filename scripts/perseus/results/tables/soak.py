@@ -28,7 +28,7 @@ FAILED_REQUESTS = "failed requests"
 
 
 class Reading(BaseModel):
-    """Memory and number of open files of the server between two windows; NaN if unknown."""
+    """Memory and number of open files of the server after a window; NaN if unknown."""
 
     time_ns: int
     memory_bytes: Number
@@ -37,15 +37,16 @@ class Reading(BaseModel):
 
 @dataclass(frozen=True)
 class Series:
-    """Values of a quantity over the hours since the first window; `hours`, `values` and `requests`
-    have shape (n,).
+    """The n values of a quantity, such as a latency, over the time of a soak test. `hours` (time
+    since the first window), `values` and `requests` have shape (n,).
 
     The quantity belongs to `tenant`, or to the whole server if `tenant` is None. A latency is
-    infinite if too many requests got no response. Drifts are relative to `scale`, or to the level
-    of the quantity if `scale` is None. For failed requests, `requests` has the number of requests
-    in each window, and `values` has the failed percentage of these requests. If the quantity is the
-    latency at the percentile of the SLA, `exceedance` is the share of late requests, and `allowed`
-    is the share that the SLA allows; else both are NaN.
+    infinite if too many requests got no response. `scale` is the reference value for relative
+    changes. If `scale` is None, the reference is the value of the fitted line at the end of the
+    warm-up. For failed requests, `requests` has the number of requests in each window, and `values`
+    has the percentage of these requests that failed. For the latency at the percentile of the SLA,
+    `exceedance` is the share of late requests, and `allowed` is the share of late requests that the
+    SLA allows; for other quantities, both are NaN.
     """
 
     quantity: str
@@ -67,24 +68,24 @@ class SoakRecord(Record):
     rates_rps: dict[str, Number] = Field(
         description=(
             "per tenant, the offered rate in requests/s. Null if the rate is a share of a dedicated"
-            " peak that the search did not find."
+            " peak, and the search did not find this peak."
         )
     )
     readings: tuple[Reading, ...] = Field(
         description=(
             "one reading after each window. `time_ns` is the time on the monotonic clock."
             " `memory_bytes` is the sum of the resident memory of the server's processes, and"
-            " `open_files` is the number of file descriptors that these processes have open. A"
-            " value that this host cannot read is null."
+            " `open_files` is the number of file descriptors that these processes have open. Null"
+            " for a value that this host cannot read."
         )
     )
 
     def series(self) -> list[Series]:
-        """Return one series of values over time for each quantity that can drift.
+        """Return the values over time of each quantity that can drift.
 
-        For each tenant, the series are the median latency, the latency at the percentile of the
-        SLA, and the failed requests, in valid windows. The last series are the memory and the open
-        files of the server.
+        The quantities of each tenant are the median latency, the latency at the percentile of the
+        SLA, and the failed requests, in valid windows. The last two quantities are the memory and
+        the open files of the server.
         """
         windows = self.windows()
         start_ns = min((row["start_ns"] for row in windows), default=0)
@@ -127,17 +128,21 @@ def _series(
 
 
 RECORD = SoakRecord
-DESCRIPTION = "One row per cell and quantity that can drift, such as the memory of the server."
+DESCRIPTION = (
+    "One row per cell and quantity that can drift, such as the memory of the server. The table is"
+    " empty without an experiment `soak`."
+)
 TITLE = "Soak"
 NOTE = (
     "One server carries a constant load for hours. A quantity grows or falls if the 95 % interval"
     " of its change per hour (in brackets) excludes 0, and the change over the whole time is at"
     " least 1 % of the level at the start. A quantity is steady if the interval excludes changes"
-    " per hour of 10 % of the level at the start. For failed requests, the 1 % and the 10 % refer"
-    " to the share of late requests that the SLA allows. A latency is infinite in a window in"
-    " which more requests failed than its percentile leaves out (5 % for p95). A latency with"
-    " infinite values never counts as steady. Memory and open files belong to the processes of the"
-    " server, and are measured between windows."
+    " per hour of 10 % or more of the level at the start. For failed requests, Perseus relates the"
+    " 1 % and the 10 % not to the level at the start, but to the largest exceedance within the SLA"
+    " (5 % for p95). A percentile of the latency is"
+    " infinite in a window in which too many requests failed (more than 5 % for p95). A latency"
+    " with infinite values never counts as steady. Memory and open files belong to the processes of"
+    " the server, and are measured between windows."
 )
 SHOWN = {
     "cell": "cell",
@@ -172,43 +177,43 @@ SCHEMA = Schema(
         column("rate_rps", REAL, "requests/s",
             "offered rate of the tenant. Null for quantities of the whole server."),
         column("windows", WHOLE, "windows",
-            "number of windows with a value of the quantity, warm-up included"),
+            "number of windows with a value of the quantity, including the warm-up"),
         column("warm_up_hours", REAL, "h",
-            "length of the warm-up, from the first window to the first window that counts"),
-        column("hours", REAL, "h", "time from the first window that counts to the last window"),
+            "time from the first window of the soak to the first window that Perseus uses in the"
+            " fit of the straight line. The fit leaves out the earlier windows as warm-up."),
+        column("hours", REAL, "h",
+            "time from the first window to the last window in the fit of the straight line"),
         column("level", REAL, "see unit",
-               "value of the quantity at the end of the warm-up, from the fitted straight"
-               " line", least=-inf),
+               "value of the fitted straight line at the end of the warm-up", least=-inf),
         column("per_hour", REAL, "unit/h",
-            "change of the quantity per hour, from the slope of the fitted straight"
-            " line", least=-inf),
+            "slope of the fitted straight line: the change of the quantity per hour", least=-inf),
         column("low_per_hour", REAL, "unit/h",
             "lower end of the 95 % interval of `per_hour`", least=-inf),
         column("high_per_hour", REAL, "unit/h",
             "upper end of the 95 % interval of `per_hour`", least=-inf),
         column("drift", TEXT, "",
             "trend of the quantity: steady, grows, falls, too short to tell, or infinite at times"
-            " (in some windows, more requests failed than the percentile leaves out)",
+            " (in some windows, so many requests failed that the percentile of the latency is"
+            " infinite)",
                choices=Trend),
         column("exceedance", REAL, "share",
-            "share of the requests in all valid windows that took longer than the SLA or had no"
-            " response (exceedance). A value stands only in the row of the latency whose percentile"
-            " is that of the SLA.",
+            "share of late requests in all valid windows: requests that took longer than the SLA"
+            " allows or got no response. Only the row of the latency at the percentile of the SLA"
+            " has a value.",
                most=1),
         column("allowed", REAL, "share",
-            "share of requests that the SLA allows to be late. A value stands only in the row of"
-            " the latency whose percentile is that of the SLA.", most=1),
+            "share of requests that the SLA allows to be late. Only the row of the latency at the"
+            " percentile of the SLA has a value.", most=1),
         column("requests", WHOLE, "requests",
             "number of requests in all valid windows. Only the row of failed requests has a"
             " value.", null=True),
         column("failed_requests", WHOLE, "requests",
             "number of failed requests: errors, refusals, and requests without a response by the"
-            " end of their window", null=True),
+            " end of their window. Only the row of failed requests has a value.", null=True),
         column("failing_from_hours", REAL, "h",
-            "time from the first window to the first window with too many failed requests"
-            " (docs/explanation/soak.md). Over 1 % of the requests failed in this window, and"
-            " significantly over 1 % failed from this window to the end. Null without this"
-            " window."),
+            "time from the first window of the soak to the first window with too many failed"
+            " requests: over 1 % in this window, and significantly over 1 % from this window to the"
+            " end (docs/explanation/soak.md). Null if there is no such window."),
         column("verdict", TEXT, "",
             "verdict on the cell: ok, blocked, client_limited, disturbed, throttled, failed or"
             " infeasible (the server died under the load)", choices=VERDICTS),
@@ -253,11 +258,8 @@ def _row(record: SoakRecord, series: Series) -> Row:
 
 
 def _failed_requests(series: Series) -> Row:
-    """Return three values: the number of requests, the number of failed requests, and the time from
-    which too many requests fail.
-
-    The three values are None for quantities other than failed requests.
-    """
+    """Return the columns `requests`, `failed_requests` and `failing_from_hours`, which are None for
+    quantities other than failed requests."""
     if series.requests is None:
         return dict.fromkeys(("requests", "failed_requests", "failing_from_hours"))
     failed = np.round(series.requests * series.values / 100)
@@ -269,11 +271,11 @@ def _failed_requests(series: Series) -> Row:
 
 
 def failing(requests: NDArray[np.int64], failed: Floats) -> NDArray[np.bool_]:
-    """Return whether too many requests failed in each of n windows; all arrays have shape (n,).
+    """Return for each of n windows whether too many requests failed. All arrays have shape (n,).
 
-    Too many requests fail if over 1 % of the requests of the window failed, and also significantly
-    over 1 % of all requests from this window to the end of the test (interval of Clopper and
-    Pearson).
+    Too many requests failed if over 1 % of the requests in the window failed, and if significantly
+    over 1 % of the requests from this window to the end of the test failed (Clopper-Pearson
+    interval).
     """
     later, lost = (np.cumsum(each[::-1])[::-1] for each in (requests, failed))
     surely = special.betaincinv(lost, later - lost + 1, TAIL) > 1 - ANSWERED

@@ -1,4 +1,4 @@
-"""Make the table `startup`: the start times of fresh servers."""
+"""Make the table `startup`: the times that servers need to start."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from perseus.results.study_results import StudyResults
 
 
 class Start(BaseModel):
-    """One start of a server; each dictionary has one entry per tenant."""
+    """Times of one start of a server. Each dictionary has one entry per tenant."""
 
     page_cache: str
     resident_share: float
@@ -26,7 +26,7 @@ class Start(BaseModel):
 
 
 class StartupRecord(Record):
-    """Record of a `startup` cell: repeated starts of a server."""
+    """Record of repeated starts of a server (experiment `startup`)."""
 
     kind: ClassVar[str] = "startup"
 
@@ -43,15 +43,15 @@ class StartupRecord(Record):
 
 RECORD = StartupRecord
 DESCRIPTION = (
-    "One row per start of a server and tenant. If a cell started no server, it has one row per"
+    "One row per tenant and start of a server. If a cell started no server, it has one row per"
     " tenant, with the reason. The table is empty without an experiment `startup`."
 )
 TITLE = "Starts of servers"
 NOTE = (
-    "Perseus starts fresh servers, one after another. 'Ready' is the time from the start until all"
-    " models are ready. 'Load' is the load time of each model. 'First inference' is the latency of"
-    " the very first inference of a model. 'Steady inference' is the median latency of later"
-    " inferences."
+    "Perseus starts the server several times, one start after another. 'Ready' is the time from the"
+    " start until all models are ready. 'Load' is the load time of each model. 'First inference' is"
+    " the latency of the very first inference of a model. 'Steady inference' is the median latency"
+    " of later inferences."
 )
 SHOWN = {
     "cell": "cell",
@@ -71,7 +71,7 @@ SCHEMA = Schema(
     [
         *CELL,
         column("start", WHOLE, "",
-            "number of the start of the server, counted from 1 for each state of the page cache."
+            "index of the start among the starts with the same state of the page cache, from 1."
             " Null if no server started.", null=True, least=1),
         column("page_cache", TEXT, "",
             "requested state of the page cache: warm (the model files stay in the page cache) or"
@@ -80,20 +80,21 @@ SCHEMA = Schema(
                null=True,
                choices=("warm", "cold")),
         column("resident_share", REAL, "share",
-            "share of the pages of all model files that were in memory before the start of the"
-            " server"),
+            "number of pages of the model files that were in memory before the server started /"
+            " number of all pages of these files"),
         column("ready_s", REAL, "s",
             "time from the start of the server until all models are ready"),
         column("tenant", TEXT, "",
             "name of the tenant"),
-        column("model", TEXT, "", "model of the tenant"),
+        column("model", TEXT, "", "name of the tenant's model"),
         column("load_s", REAL, "s",
-            "time in which the server loads the model, from the log of the server. Null if the log"
-            " is not on this host."),
+            "time in which the server loads the tenant's model, from the log of the server. Null if"
+            " the log is not on this host."),
         column("first_inference_ms", REAL, "ms",
             "latency of the very first request of the tenant after the start of the server"),
         column("steady_inference_ms", REAL, "ms",
-            "median latency of later requests, which are sent one after another"),
+            "median latency of the tenant's later requests, which the client sends one after"
+            " another"),
         column("verdict", TEXT, "",
             "outcome of the cell: ok, blocked, client_limited, disturbed, throttled, failed (a"
             " start of the server failed, which ended the cell) or infeasible (the model cannot be"

@@ -1,4 +1,4 @@
-"""Make the table `tenants`: the results of each tenant at the certified rate of a cell."""
+"""Make the table `tenants`: the results of each tenant at the certified rate of each repeat."""
 
 from __future__ import annotations
 
@@ -22,39 +22,41 @@ DESCRIPTION = "One row per cell and tenant, with results at the certified rate."
 SCHEMA = Schema(
     [
         *LOAD_LINE,
-        column("cell", TEXT, "", "folder of the raw results"),
-        column("repeat", WHOLE, "", "number of the repeat, counted from 1", least=1),
+        column("cell", TEXT, "",
+            "folder of the cell's raw results"),
+        column("repeat", WHOLE, "", "index of the repeat, starting at 1", least=1),
         column("tenant", TEXT, "", "name of the tenant"),
-        column("model", TEXT, "", "model of the tenant"),
+        column("model", TEXT, "", "name of the tenant's model"),
         column("rate_rps", REAL, "requests/s", "certified rate of the tenant in this repeat"),
         column("estimate_rps", REAL, "requests/s",
-            "rate of the tenant at the estimated limit of this repeat"),
+            "rate of the tenant at the estimated peak of this repeat"),
         column("ci_low_rps", REAL, "requests/s",
-            "rate of the tenant at the lower end of the 95 % interval of the estimated limit, from"
-            " all repeats"),
+            "rate of the tenant at the lower end of the 95 % interval of the peak. Perseus"
+            " computes this interval from all repeats."),
         column("ci_high_rps", REAL, "requests/s",
-               "rate of the tenant at the upper end of the 95 % interval of the estimated limit,"
-               " from all repeats", most=inf),
+               "rate of the tenant at the upper end of the 95 % interval of the peak. Perseus"
+               " computes this interval from all repeats.", most=inf),
         column("base_rps", REAL, "requests/s",
-            "rate of the tenant at load factor s = 0: the term `base` of its rate base + s x"
-            " direction"),
+            "rate of the tenant at load factor s = 0 of the load line. At load factor s, the rate"
+            " is base_rps + s x direction_rps."),
         column("direction_rps", REAL, "requests/s",
-            "increase of the tenant's rate per unit of the load factor s: the factor `direction`"
-            " of its rate base + s x direction"),
+            "increase of the tenant's rate per unit of the load factor s. At load factor s, the"
+            " rate is base_rps + s x direction_rps."),
         column("dedicated_rps", REAL, "requests/s",
-            "estimated dedicated peak of the tenant on the same server, as the mean of the"
-            " repeats"),
+            "estimated dedicated peak of the tenant on the same server: the mean over its repeats"),
         column("requests", WHOLE, "requests",
-            "number of requests in the last window that certified the rate", null=True),
+            "number of the tenant's requests in the last window that certified the rate, without"
+            " the requests in the settling time", null=True),
         column("effective_requests", REAL, "requests",
-            "number of independent requests that would give as much evidence as these requests,"
-            " whose latencies are correlated (docs/explanation/verdict.md)"),
+            "effective sample size: `requests`, reduced because the latencies of successive"
+            " requests are correlated (docs/explanation/verdict.md)"),
         column("batches", WHOLE, "batches",
-            "number of batches (groups of consecutive requests) from which the bounds of the"
-            " exceedance are computed (docs/explanation/verdict.md)", null=True),
+            "number of batches (groups of consecutive requests) from which the bounds of"
+            " `exceedance` are computed (docs/explanation/verdict.md)", null=True),
         column("errors", WHOLE, "requests",
             "number of requests that failed, timed out, were refused or were not sent", null=True),
-        column("p50_ms", REAL, "ms", "median latency, counted from the intended send time"),
+        column("p50_ms", REAL, "ms",
+            "median latency, measured from the intended send time"),
         column("p95_ms", REAL, "ms", "95th percentile of the latency"),
         column("p95_low_ms", REAL, "ms", "lower end of the 95 % interval of `p95_ms`"),
         column("p95_high_ms", REAL, "ms",
@@ -62,8 +64,8 @@ SCHEMA = Schema(
             " an upper bound."),
         column("p99_ms", REAL, "ms", "99th percentile of the latency"),
         column("alone_p95_ms", REAL, "ms",
-            "95th percentile of the latency of the tenant alone on the same server at the same"
-            " rate. Null in dedicated scenarios."),
+            "95th percentile of the latency of the tenant at the same rate on the same server,"
+            " while the other tenants have no load. Null in dedicated scenarios."),
         column("slowdown", REAL, "", "slowdown that the other tenants cause: p95_ms / alone_p95_ms",
                least=0),
         column("slowdown_low", REAL, "",
@@ -74,43 +76,45 @@ SCHEMA = Schema(
             " for an upper bound.",
                least=0),
         column("sla_percentile", REAL, "%",
-            "percentile of the latency that the SLA limits", null=False),
+            "percentile of the latency in the SLA, such as 95 for p95", null=False),
         column("sla_ms", REAL, "ms",
-            "largest latency that the SLA allows at the percentile sla_percentile", null=False),
-        column("sla_percentile_ms", REAL, "ms", "measured latency at the percentile of the SLA"),
+            "largest latency that the SLA allows at the percentile `sla_percentile`", null=False),
+        column("sla_percentile_ms", REAL, "ms",
+            "measured latency at the percentile `sla_percentile`"),
         column("exceedance", REAL, "share",
-            "share of the requests that exceeded the latency of the SLA or failed (exceedance)"),
+            "share of late requests: requests that took longer than `sla_ms` or failed"),
         column("exceedance_low", REAL, "share",
-            "lower one-sided bound of the share of late requests, at the confidence of the"
+            "one-sided lower confidence bound of `exceedance`, at the confidence level of the"
             " verdict"),
         column("exceedance_high", REAL, "share",
-            "upper one-sided bound of the share of late requests, at the confidence of the"
+            "one-sided upper confidence bound of `exceedance`, at the confidence level of the"
             " verdict"),
         column("queue_ms", REAL, "ms", "mean time that a request waits in the queue of the server"),
         column("compute_ms", REAL, "ms",
-            "mean service time in the server: preparation of the inputs, inference, and"
-            " preparation of the outputs"),
+            "mean time that the server works on a request: preparation of the inputs, inference,"
+            " and preparation of the outputs"),
         column("client_ms", REAL, "ms",
             "mean time of a request in transport and in the client: mean latency minus queue_ms and"
             " compute_ms"),
         column("unloaded_p50_ms", REAL, "ms",
-            "median latency without load, from requests that are sent one after another"),
+            "median latency of requests that the client sends one after another, without other"
+            " load"),
         column("first_inference_ms", REAL, "ms",
             "latency of the very first request of the tenant after the start of the server"),
         column("startup_s", REAL, "s",
             "time from the start of the server until all models are ready"),
         column("preprocessing", TEXT, "",
             "program that converts images into tensors: client (before the window starts) or"
-            " server. Empty if the requests contain tensors.", choices=("", "client", "server")),
+            " server. Empty without a conversion.", choices=("", "client", "server")),
         column("request_bytes", REAL, "bytes",
-            "mean size of the inputs of a request of the tenant"),
+            "mean size of the inputs in one request of the tenant"),
         column("client_cpu_ms", REAL, "ms",
-            "CPU time that the client of this tenant uses per request"),
+            "CPU time of the client of this tenant per request"),
         column("client_preprocess_ms", REAL, "ms",
             "CPU time that the client needs to convert images into the tensors of a request. This"
             " time is not part of client_cpu_ms or of any latency."),
         column("server_cpu_ms", REAL, "ms",
-            "CPU time of the server per request, as the mean over the requests of all tenants"),
+            "mean CPU time of the server per request, over the requests of all tenants"),
     ],
     key=("cell", "tenant"),
     holds=[
@@ -188,15 +192,16 @@ def _of_cell(
 def _rates_rps(record: PeakRecord, scale: float) -> list[float]:
     """Return the rate of each tenant in requests/s at the load factor `scale`.
 
-    The load factor may be infinite. A tenant at a constant rate keeps its rate.
+    If the load factor is infinite, the rate is infinite for all tenants except tenants with a
+    constant rate.
     """
     line = zip(record.line.base_rps, record.line.direction_rps, strict=True)
     return [base + scale * more if more else base for base, more in line]
 
 
 def _slowdown(shared: Row, alone: Row) -> Row:
-    """Return the slowdown of a tenant: its p95 latency beside other tenants / its p95 latency
-    alone, at the same rate."""
+    """Return the columns `alone_p95_ms` and `slowdown`, with the ends of the interval. `shared` and
+    `alone` are the rows of the tenant in the windows beside other tenants and alone."""
     of_shared, of_alone = (
         Interval(*(number(row.get(name)) for name in ("p95_ms", "p95_low_ms", "p95_high_ms")))
         for row in (shared, alone)

@@ -40,7 +40,7 @@ def serve(
     say: Callable[[str], None],
     rate_limited_cores: int = 0,
 ) -> AbstractContextManager[RunningServer]:
-    """Serve a model repository in a container of apptainer, with the interface of `launch`."""
+    """Serve a model repository in a container of apptainer. The arguments are those of `launch`."""
     return apptainer_triton(
         contents(server),
         repository,
@@ -62,10 +62,9 @@ def apptainer_triton(
     rate_limited_cores: int = 0,
     ready_timeout_s: float = READY_S,
 ) -> Iterator[RunningServer]:
-    """Serve a model repository in a container of apptainer. The image in `inside` is a URI or a
-    path.
+    """Serve a model repository in a container of apptainer. `inside.image` is a URI or a path.
 
-    All other arguments and the errors are the same as for `engine_triton`.
+    All other arguments and the errors are as for `engine_triton`.
     """
     check_served(repository, cores)
     engine = find_engine("apptainer")
@@ -97,10 +96,10 @@ def apptainer_triton(
 
 
 def apptainer_exec(engine: str, of: Container) -> list[str]:
-    """Return the command line of `apptainer exec`, which runs a child process with this host's
-    network and /dev/shm.
+    """Return the command line of `apptainer exec`, which runs Triton as a child process with this
+    host's network and /dev/shm.
 
-    Raises ServerError for a path that --mount cannot express.
+    Raises ServerError if the option --mount cannot express a path that the container needs.
     """
     return [
         engine,
@@ -118,20 +117,20 @@ def apptainer_exec(engine: str, of: Container) -> list[str]:
 def apptainer_environment(
     environment: Mapping[str, str], gpus: Sequence[int | str]
 ) -> dict[str, str]:
-    """Return the environment of `apptainer exec`, with the list of GPUs in a variable. The option
-    --env would split the list at its commas."""
+    """Return the environment variables of `apptainer exec`, one of which contains the list of GPUs.
+    The option --env would split this list at its commas."""
     if not gpus:
         return dict(environment)
     return {**environment, "APPTAINERENV_CUDA_VISIBLE_DEVICES": ",".join(map(str, gpus))}
 
 
 def _stop_child(name: str, process: subprocess.Popen[bytes]) -> None:
-    """Stop the server before its parent apptainer, so that apptainer can clean up."""
+    """Stop the server before its parent process apptainer, so that apptainer can clean up."""
     if process.poll() is None:
         with contextlib.suppress(psutil.Error):
             server = psutil.Process(find_server(process.pid, name) or process.pid)
             server.terminate()
-            server.resume()  # a stopped process cannot react to a signal
+            server.resume()  # a suspended process cannot react to SIGTERM
     with contextlib.suppress(subprocess.TimeoutExpired):
         process.wait(STOP_S)
     kill_group(process)

@@ -8,7 +8,7 @@ from perseus.serving.containers import serve_in_engine
 
 
 def gpu_options(gpus: Sequence[int | str]) -> list[str]:
-    """Return the options for GPUs with these ids.
+    """Return the options with which a container may use the GPUs with these ids.
 
     docker reads the value as CSV, so the list needs quotation marks.
     """

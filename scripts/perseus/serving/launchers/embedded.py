@@ -6,10 +6,10 @@ and no root, and listens only on the loopback address.
     with terminate_as_exit(), embedded_triton(repository, log_path, cores=[0]) as server:
         measure(server.grpc_address)
 
-Three mechanisms remove the leftovers of a server. At the end of the context, Perseus stops the
-server. If the measuring process is killed before the end of the context, the kernel sends SIGTERM
-to the server. The names of shared memory and temporary folders identify the measuring process. If
-the measuring process has ended, the next start of a server removes the memory and the folders.
+Three mechanisms remove the leftovers of a server. (1) When the context closes, Perseus stops the
+server. (2) If the measuring process is killed while the context is open, the kernel sends SIGTERM
+to the server. (3) The names of shared memory and temporary folders identify the measuring process.
+If this process has ended, the next start of a server removes its shared memory and folders.
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ def serve(
     say: Callable[[str], None],
     rate_limited_cores: int = 0,
 ) -> AbstractContextManager[RunningServer]:
-    """Serve a model repository with the embedded server, with the interface of `launch`. The
-    launcher sends no progress messages."""
+    """Serve a model repository with the embedded server. The arguments are those of `launch`, but
+    `say` gets no messages."""
     return embedded_triton(
         repository, log_path, cores, rate_limited_cores=rate_limited_cores, gpus=server.gpus
     )
@@ -61,10 +61,11 @@ def embedded_triton(
 ) -> Iterator[RunningServer]:
     """Serve a model repository with the tritonserver of nvidia-pytriton while the context is open.
 
-    Enter the context in a thread that does not end before the context, for example the main thread:
-    the kernel ends the server together with the *thread* that started it. Close all clients before
-    you leave the context. If no client is connected, the server ends at once. Otherwise the server
-    first responds to all requests and unloads its models, which takes seconds.
+    Enter the context in a thread that does not end before the context closes, for example the main
+    thread: the kernel ends the server together with the *thread* that started it. Close all clients
+    before you leave the context. If no client is connected then, the server ends at once. If a
+    client is still connected, the server responds to all requests and unloads its models before it
+    ends, which takes seconds.
 
     Args:
         repository: Triton model repository; the server loads every model.

@@ -9,13 +9,13 @@ from perseus.serving.containers import serve_in_engine
 
 
 def gpu_options(gpus: Sequence[int | str]) -> list[str]:
-    """Return the options for GPUs with these ids, by the Container Device Interface."""
+    """Return the options of the Container Device Interface with which a container may use the GPUs
+    with these ids."""
     return [f"--device=nvidia.com/gpu={gpu}" for gpu in gpus]
 
 
 def user_options() -> list[str]:
-    """Return the options with which a user has the same id inside and outside of a rootless
-    container."""
+    """Return the options that give the user the same id inside a rootless container as outside."""
     return ["--userns=keep-id"] if os.getuid() else []
 
 

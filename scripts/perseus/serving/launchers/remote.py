@@ -1,9 +1,10 @@
-"""Use a server that runs on another host, with its own models or with pushed models.
+"""Connect to a server that runs on another host, to measure its own models or models that Perseus
+pushes.
 
-The launcher starts no server. If the server is a Triton in explicit model control, the launcher
-pushes the models of a scenario over gRPC, and afterwards always unloads the pushed models. The
-server's own models stay unchanged. A server that is measured with its own models may be any server
-of the Open Inference Protocol.
+The launcher starts no server. If the server is a Triton with explicit model control, the launcher
+can push the models of a scenario over gRPC, and afterwards always unloads them. The server's own
+models stay unchanged. If Perseus measures only the server's own models, any server of the Open
+Inference Protocol is suitable.
 """
 
 from __future__ import annotations
@@ -35,8 +36,8 @@ def serve(
     say: Callable[[str], None],
     rate_limited_cores: int = 0,
 ) -> AbstractContextManager[RunningServer]:
-    """Yield a remote server, with the interface of `launch`. A remote server has its own cores, and
-    no priorities among tenants."""
+    """Yield a remote server. The arguments are those of `launch`, but a remote server ignores
+    `cores` and `rate_limited_cores`."""
     if server.remote is None:
         raise ServerError(f"{server.name}: the launcher 'remote' needs the address of the server")
     return remote_server(server.remote, repository, log_path, say=say)
@@ -54,10 +55,11 @@ def remote_server(
 
     If `repository` is None, Perseus measures the server's own models, over gRPC, or over HTTP if
     the server has no gRPC. While the context is open, no other measurement from this machine may
-    use the server, and no measurement from another machine may push models. `log_path` gets the
-    facts about the server, whose own log is on its host. Raises ServerError in four cases: the
-    server is unreachable or refuses a call, is not in explicit model control, contains models that
-    others loaded, or does not serve the pushed models.
+    use the server, and no measurement from another machine may push models. The function writes a
+    description of the server to `log_path`; the server's own log is on its host. Raises ServerError
+    if the server is unreachable or refuses a call, or if another measurement has pushed models. If
+    models are to be pushed, also raises ServerError if the server has no explicit model control,
+    has loaded other models, or does not serve the pushed models.
     """
     models = _read(repository) if repository else []
     server, about = _found(remote, needs_grpc=bool(models))
@@ -84,9 +86,10 @@ def remote_server(
 
 
 def _found(remote: Remote, *, needs_grpc: bool) -> tuple[RunningServer, str]:
-    """Return the server and its description of itself, over HTTP if the server has no gRPC.
+    """Return the server, and its name, version and address as text. The function asks the server
+    over gRPC, or over HTTP if the server has no gRPC.
 
-    Raises ServerError with the error of gRPC if the server responds neither over gRPC nor over
+    Raises ServerError, with the error of gRPC, if the server responds neither over gRPC nor over
     HTTP.
     """
     access = read_access(remote, os.environ)

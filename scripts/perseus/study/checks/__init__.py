@@ -1,4 +1,5 @@
-"""Check the meaning of a configuration, with one module for each section.
+"""Check whether the values of a configuration make sense together, with one module for each
+section.
 
 Before these checks, the module `validation` checks the keys and the types of the values.
 """

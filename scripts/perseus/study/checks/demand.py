@@ -15,7 +15,6 @@ FORMS = "`rps:`, or `low_rps:`, `typical_rps:` and `peak_rps:`, or `trace:`"
 
 
 def problems(study: Definition, folder: Path) -> Problems:
-    """Yield the problems of the demand."""
     if study.demand is None:
         return
     served = {tenant.model for item in study.scenarios for tenant in item.tenants}

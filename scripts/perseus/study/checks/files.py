@@ -22,7 +22,7 @@ def brace_problems(at: Place, path: str) -> Problems:
 
 
 def found(test: Callable[[], bool]) -> bool:
-    """Call a test of a path, such as `path.is_file`, and return its result.
+    """Call the test of a path, such as `path.is_file`, and return the result of the test.
 
     The result is False if the path is too long or cannot be accessed (the test raises OSError).
     """
@@ -37,9 +37,9 @@ def trace_problems(
 ) -> Problems:
     """Yield the problems of a file with recorded arrivals.
 
-    If a demand uses the file, `interval_s` is the length of the intervals in which arrivals are
-    counted, and the time unit of the file must be known. If `interval_s` is None, a replay scales
-    the gaps between arrivals, so the time unit has no effect.
+    If a demand uses the file, `interval_s` is the length of the intervals in which Perseus counts
+    arrivals. In this case, Perseus must know the time unit of the file. If `interval_s` is None,
+    Perseus scales the gaps between arrivals, so the time unit has no effect.
     """
     yield from brace_problems(at, source.file)
     try:
@@ -54,5 +54,5 @@ def trace_problems(
         yield (
             at,
             f"{source.file!r} lasts {recorded.length_s / 86_400:,.0f} days, more than"
-            f" {MAX_INTERVALS:,} times `interval_s:` (check the unit of its times)",
+            f" {MAX_INTERVALS:,} times `interval_s:` (check the unit of the times)",
         )

@@ -110,7 +110,7 @@ def _reasons(
     precisions = {tenant.precision or models[tenant.model].precision for tenant in tenants}
     is_cpu_here = here and server.device == "cpu" and most_cores is not None
     if "precision" in variant.setting and "bf16" in precisions and is_cpu_here and not has_bf16():
-        yield "precision: this CPU has no bf16 instructions, so it would compute in fp32"
+        yield "precision: this CPU has no bf16 instructions, so the server would compute in fp32"
     found = list(device_problems((), server))
     for tenant in tenants:
         found += tenant_problems((), tenant, models, [server])

@@ -14,7 +14,6 @@ from perseus.study.protocols import MAX_IN_FLIGHT
 
 
 def problems(study: Definition, folder: Path) -> Problems:
-    """Yield the problems of the section `measurement`."""
     if study.measurement.client.shared_memory:
         yield from _shared_memory_problems(study)
     yield from _in_flight_problems(study)
@@ -32,8 +31,8 @@ def _shared_memory_problems(study: Definition) -> Problems:
 
 
 def _in_flight_problems(study: Definition) -> Problems:
-    """Yield the experiments whose closed loops need more requests in flight than the client
-    processes allow."""
+    """Yield a problem for each experiment whose closed loops need more requests in flight than the
+    client processes allow."""
     client = study.measurement.client
     each = MAX_IN_FLIGHT[client.protocol]
     processes = 1 if client.processes == "auto" else client.processes

@@ -1,4 +1,4 @@
-"""Check the models: known architectures, existing files, and a scenario for each model."""
+"""Check that each model has a known architecture, existing files and a scenario."""
 
 from __future__ import annotations
 
@@ -17,7 +17,6 @@ from perseus.study.problems import Place, Problems, duplicates
 
 
 def problems(study: Definition, folder: Path) -> Problems:
-    """Yield the problems of the models."""
     yield from duplicates("models", [model.name for model in study.models])
     known = sorted(torchvision_weights())
     served = {tenant.model for item in study.scenarios for tenant in item.tenants}
@@ -61,7 +60,7 @@ _OF_OTHERS = (*_OF_FILES, "inputs", "values")
 
 @functools.cache
 def torchvision_weights(kind: str = ".") -> dict[str, tuple[str, ...]]:
-    """Return the models of torchvision of one kind, each with the names of its weights.
+    """Return the names of torchvision's models of one kind, each with the names of its weights.
 
     The kinds are "." (classification), "detection" and "segmentation". The function reads the
     source files of torchvision without importing torch. The result is empty if torchvision is not
@@ -89,8 +88,8 @@ def _library_problems(at: Place, architecture: str) -> Problems:
     library, _, name = architecture.partition("/")
     known = list(_others())
     if library == "timm":
-        # If torch is not installed here, the jobs run in another environment and check the name
-        # there.
+        # If torch is not installed here, the export job runs in another environment and checks the
+        # name.
         if importlib.util.find_spec("torch") and not importlib.util.find_spec("timm"):
             yield at, TIMM_MISSING.format(architecture)
     elif library != "torchvision":
@@ -131,7 +130,7 @@ def _weights_problems(at: Place, model: Model, folder: Path) -> Problems:
 def _example_problems(at: Place, model: Model, folder: Path) -> Problems:
     given = [key for key in ("inputs", "images", "values") if getattr(model, key) is not None]
     for key in given[1:]:
-        yield (*at, key), f"`{given[0]}:` also defines the inputs (remove one of both keys)"
+        yield (*at, key), f"`{given[0]}:` also defines the inputs (remove one of the two keys)"
     for key in ("layout", "scale", "mean", "std"):
         if key in model.model_fields_set and (model.is_built or not model.images):
             text = "applies only to the `images:` of a model with `onnx:` or `served_model:`"
@@ -149,7 +148,7 @@ def _served_problems(at: Place, model: Model) -> Problems:
         if key in model.model_fields_set:
             yield (
                 (*at, key),
-                "does not apply to a model with `served_model:` (remove one of both keys)",
+                "does not apply to a model with `served_model:` (remove one of the two keys)",
             )
 
 
@@ -158,10 +157,10 @@ def _onnx_problems(at: Place, model: Model, file: str, folder: Path) -> Problems
         if key in model.model_fields_set:
             yield (
                 (*at, key),
-                "does not apply to a model with `onnx:` (remove one of both keys)",
+                "does not apply to a model with `onnx:` (remove one of the two keys)",
             )
     if model.shape and model.input_size:
-        yield (*at, "input_size"), "`shape:` also sets the input size (remove one of both keys)"
+        yield (*at, "input_size"), "`shape:` also sets the input size (remove one of the two keys)"
     yield from brace_problems((*at, "onnx"), file)
     if not found((folder / file).is_file):
         yield (*at, "onnx"), f"there is no ONNX file {file!r}"

@@ -58,7 +58,7 @@ def _can_be_reached(address: str) -> bool:
             ipaddress.ip_address(host)
         else:
             host.encode("idna")
-    except ValueError:  # also a UnicodeError
+    except ValueError:  # or its subclass UnicodeError
         return False
     return bool(host) and port != 0
 
@@ -92,7 +92,6 @@ def _header_problems(at: Place, remote: Remote) -> Problems:
 
 
 def _host(address: str) -> str | None:
-    """Return the host in an address (host:port or URL), or None."""
     try:
         return urlsplit(address if "://" in address else f"//{address}").hostname
     except ValueError:

@@ -1,4 +1,5 @@
-"""Check the scenarios: servers, tenants, experiments, and names with two meanings."""
+"""Check the scenarios: their servers, tenants and experiments, and names that two different items
+share."""
 
 from __future__ import annotations
 
@@ -26,7 +27,6 @@ names consist of the cell's name and a suffix."""
 
 
 def problems(study: Definition, folder: Path) -> Problems:
-    """Yield the problems of the scenarios."""
     yield from duplicates("scenarios", [item.name for item in study.scenarios])
     yield from _tenant_conflicts(study)
     yield from _name_problems(study)
@@ -50,10 +50,10 @@ def problems(study: Definition, folder: Path) -> Problems:
 
 
 def _tenant_conflicts(study: Definition) -> Problems:
-    """Yield the tenants with the same name but different settings.
+    """Yield each tenant whose settings differ from an earlier tenant with the same name.
 
-    Perseus stores a dedicated peak under the name of its tenant, so one name must not have two
-    settings.
+    Perseus stores a dedicated peak under the name of its tenant, so tenants with equal names must
+    have equal settings.
     """
     used: dict[str, tuple[Place, Tenant]] = {}
     for i, item in enumerate(study.scenarios):
@@ -90,8 +90,8 @@ def _name_problems(study: Definition) -> Problems:
 
 
 def _repeated_lines(study: Definition) -> Problems:
-    """Yield the load lines (searches of one scenario) that have the same name but different
-    settings.
+    """Yield each load line (search) whose settings differ from an earlier load line with the same
+    name.
 
     Only scenarios of one tenant can have such a conflict: Perseus joins all scenarios of one tenant
     on one server into one dedicated scenario.
@@ -181,14 +181,14 @@ def _preprocessing_problems(
             " classification models of torchvision (remove this key, or give the model another"
             " `architecture:`)",
         )
-        return  # without this key, the server is suitable
+        return  # the checks of the servers apply only with this key
     if tenant.preprocessing != "server":
         return
     if tenant.priority is not None:
         yield (
             at,
-            "preprocessing on the server ignores the `priority:` of the tenant (remove one of both"
-            " keys)",
+            "the `priority:` of the tenant would not apply to the preprocessing on the server"
+            " (remove one of the two keys)",
         )
     for server in servers:
         if LAUNCHERS[server.launcher].elsewhere:
@@ -206,7 +206,6 @@ def _kind(model: Model) -> str:
 
 
 def _precision_problems(at: Place, model: str, precision: Precision, server: Server) -> Problems:
-    """Yield a problem if the server cannot execute the model in this precision."""
     device = server.device
     if precision in RUNTIMES[server.runtime].precisions.get(device, (precision,)):
         return  # another check reports the invalid runtime
@@ -234,7 +233,7 @@ def _precision_problems(at: Place, model: str, precision: Precision, server: Ser
 
 def _experiment_problems(at: Place, item: ScenarioSettings, folder: Path) -> Problems:
     tenants = [tenant.name for tenant in item.tenants]
-    if not item.experiments:  # the default experiment is a peak
+    if not item.experiments:  # the default is an experiment `peak`
         for _, text in peak.Settings(kind="peak").problems(tenants):
             yield at, f"is missing ({text})"
     seen: set[str] = set()

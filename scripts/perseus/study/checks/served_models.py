@@ -23,8 +23,8 @@ OF_THE_SERVER = (
 """Keys of a tenant that configure how the server executes its model."""
 
 Served = tuple[Place, Tenant, Model]
-"""A tenant whose model the server already has: its place in the configuration, the tenant, the
-model."""
+"""A tenant whose model the server already has: the tenant's place in the configuration, the tenant,
+and the model."""
 
 
 def problems(study: Definition) -> Problems:
@@ -68,8 +68,8 @@ def _tenant_problems(at: Place, tenant: Tenant, model: Model, servers: list[Serv
 
 
 def _named_twice(served: list[Served]) -> Problems:
-    """Yield tenants that use the same model of one server. The statistics of the server cannot tell
-    tenants of the same model apart."""
+    """Yield the tenants whose model an earlier tenant of the scenario uses. The server's statistics
+    do not distinguish tenants with the same model."""
     first: dict[str | None, Place] = {}
     for at, _, model in served:
         if first.setdefault(model.served_model, at) != at:
@@ -77,7 +77,7 @@ def _named_twice(served: list[Served]) -> Problems:
                 (*at, "model"),
                 f"{model.served_model!r} is also the model of {path(first[model.served_model])},"
                 " but the statistics of the server do not distinguish two tenants with the same"
-                " model (remove one of both tenants)",
+                " model (remove one of the two tenants)",
             )
 
 
@@ -101,8 +101,8 @@ def _grid_problems(at: Place, item: ScenarioSettings, model: Model) -> Problems:
 
 
 def _other_model_problems(study: Definition, models: Mapping[str, Model]) -> Problems:
-    """Yield each server on which a study uses both existing and deployed models, if `other_models`
-    does not allow this."""
+    """Yield each remote server on which the study uses both a model that the server already has and
+    a model that Perseus deploys. Leave out servers with `other_models: allow`."""
     for i, server in enumerate(study.servers):
         if server.remote is None or server.remote.other_models == "allow":
             continue
@@ -119,5 +119,5 @@ def _other_model_problems(study: Definition, models: Mapping[str, Model]) -> Pro
             yield (
                 ("servers", i, "remote", "other_models"),
                 f"must be `allow`, since Perseus loads {deployed[0]!r} beside {served[0]!r}, which"
-                " the server already has (or use another server for one of both models)",
+                " the server already has (or use another server for one of the two models)",
             )

@@ -83,8 +83,8 @@ def _image_problems(at: Place, server: Server, folder: Path) -> Problems:
 def device_problems(at: Place, server: Server) -> Problems:
     """Yield the problems of the GPUs and the runtime of a server.
 
-    Problems are missing GPUs, GPUs of a server on the CPU, and a runtime that the device or the
-    launcher does not support.
+    A GPU server needs `gpus:`, a CPU server must not have `gpus:`, and the device and the launcher
+    must support the runtime.
     """
     if server.device == "gpu" and server.gpus is None:
         yield (

@@ -9,8 +9,8 @@ from perseus.study.problems import Problems
 
 
 def problems(study: Definition) -> Problems:
-    """Yield a problem if the URI is not a valid address of a tracking store, or contains a user or
-    a password."""
+    """Yield a problem if the URI is not a valid address of a tracking store, or contains a user
+    name or a password."""
     uri = study.track.mlflow
     if uri is None:
         return
@@ -23,6 +23,6 @@ def problems(study: Definition) -> Problems:
     is_file = parts.scheme == "sqlite" and not parts.netloc and len(parts.path) > 1
     if parts.username or parts.password:
         names = "MLFLOW_TRACKING_USERNAME and MLFLOW_TRACKING_PASSWORD"
-        yield ("track", "mlflow"), f"has a user or password (set {names} in the environment)"
+        yield ("track", "mlflow"), f"has a user name or password (set {names} in the environment)"
     elif not (is_server or is_file):
         yield ("track", "mlflow"), f"{uri!r} is neither http://HOST:PORT nor sqlite:///FILE"

@@ -25,14 +25,15 @@ KINDS: Final = (
     "catalogue",
 )
 """All kinds of experiments, in the order of the documentation. In this package, the module of a
-kind has two classes: `Settings` (a part of the configuration) and `Run` (the work of one cell)."""
+kind has two classes: `Settings` (a section of the configuration) and `Run` (what Perseus measures
+in one cell)."""
 
 SEARCHES: Final = ("peak", "frontier")
-"""Kinds of experiments that search peaks and share tables and figures."""
+"""Kinds of experiments that search peaks. These kinds have tables and figures in common."""
 
 OTHER_KINDS: Final = tuple(kind for kind in KINDS if kind not in SEARCHES)
-"""Kinds of experiments with one table and one figure; the kind, the table and the figure have the
-same name."""
+"""All other kinds of experiments. Each kind has one table and one figure with the name of the
+kind."""
 
 
 def settings_of(kind: str) -> Any:
@@ -41,7 +42,7 @@ def settings_of(kind: str) -> Any:
 
 
 def run_of(kind: str) -> Any:
-    """Return the class `Run` (the work of one cell) of a kind of experiment."""
+    """Return the class `Run` (what Perseus measures in one cell) of a kind of experiment."""
     return import_module(f"{__name__}.{kind}").Run
 
 

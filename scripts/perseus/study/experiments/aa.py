@@ -1,5 +1,5 @@
-"""Define the experiment `aa` (A/A test): measure the same throughput on several restarted servers,
-to find the noise floor of the host."""
+"""Define the experiment `aa` (A/A test): measure the throughput of the same load on several
+restarted servers, to find the noise floor of the host."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from perseus.study.experiments.base import ExperimentRun, ExperimentSettings
 
 
 class Run(ExperimentRun):
-    """The same closed loop on one newly started server after another, with several windows on each
-    server."""
+    """Start several servers one after another, and repeat the same closed loop on each server in
+    several windows."""
 
     kind: Literal["aa"] = "aa"
     name: str = "aa"
@@ -28,28 +28,32 @@ class Run(ExperimentRun):
 
 
 class Settings(ExperimentSettings):
-    """Measure the same throughput on restarted servers."""
+    """Measure the throughput of the same load on restarted servers."""
 
     kind: Literal["aa"] = Field(
         description=(
             "`aa` measures the throughput of the same load repeatedly, on restarted servers. The"
-            " differences between the throughputs show the noise of the host, which the report"
-            " states beside savings."
+            " differences between the throughputs show the noise of the host. The report states"
+            " this noise beside savings."
         )
     )
     restarts: Annotated[Whole, Field(ge=2, le=100)] = Field(
-        default=5, description="Number of servers that Perseus starts one after another."
+        default=5,
+        description=(
+            "Number of server starts. Perseus measures each server before the next start."
+        ),
     )
     windows: Annotated[Whole, Field(ge=2, le=100)] = Field(
         default=4,
         description=(
-            "Number of counted windows on each server, after one window that does not count."
+            "Number of windows on each server. Before these windows, Perseus runs one further"
+            " window, and does not use its result."
         ),
     )
     concurrency: Annotated[Whole, Field(ge=1, le=1024)] = Field(
         default=4,
         description=(
-            "Concurrency: number of requests of each tenant in flight, large enough to keep the"
+            "Number of requests that each tenant keeps in flight. Choose a number that keeps the"
             " server busy."
         ),
     )

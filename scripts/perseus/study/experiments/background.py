@@ -26,10 +26,10 @@ Rates = Annotated[
 
 
 class Run(peak.Run):
-    """Search for a peak by varying only the rate of the tenant `searched`.
+    """Search the peak of the tenant `searched` by varying only the rate of this tenant.
 
     All other tenants stay at `background_percent` % of their dedicated peaks, or at `rates_rps`
-    (one rate for all other tenants, or one rate for each).
+    (one rate for all other tenants, or one for each other tenant).
     """
 
     kind: Literal["background"] = "background"
@@ -76,10 +76,12 @@ class Settings(ExperimentSettings):
     )
     rates_rps: Annotated[tuple[Rates, ...], Field(min_length=1)] | None = Field(
         default=None,
-        description="Rates of the other tenants in requests/s, in place of `percents_of_peak`."
-        " Perseus runs one search for each item of the list. An item is one rate for all other"
-        " tenants, or a list such as [20, 5] with one rate for each other tenant, in the order of"
-        " the tenants.",
+        description=(
+            "Rates of the other tenants in requests/s, in place of `percents_of_peak`. Perseus runs"
+            " one search for each item of the list. An item is one rate for all other tenants, or a"
+            " list such as [20, 5] with one rate for each other tenant, in the order of the"
+            " tenants."
+        ),
         examples=[[20, 40]],
     )
 
@@ -109,5 +111,5 @@ class Settings(ExperimentSettings):
             yield ("search",), f"{self.search!r} is not a tenant of this scenario{hint}"
         for i, rates in enumerate(self.rates_rps or ()):
             if isinstance(rates, tuple) and len(rates) != len(tenants) - 1:
-                others = f"{len(rates)} rates for {len(tenants) - 1} other tenants"
-                yield ("rates_rps", i), f"has {others}"
+                others = f"the number of other tenants is {len(tenants) - 1}"
+                yield ("rates_rps", i), f"has {len(rates)} rates, but {others}"

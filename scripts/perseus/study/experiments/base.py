@@ -1,5 +1,5 @@
-"""Define the base classes of experiments: settings (in the configuration) and runs (the work of one
-cell)."""
+"""Define the base classes of experiments: settings (in the configuration) and runs (what Perseus
+measures in one cell)."""
 
 from __future__ import annotations
 
@@ -14,13 +14,14 @@ from perseus.study.problems import Problems
 from perseus.study.traces import TraceSource
 
 MAX_RPS: Final = 50_000
-"""Largest allowed rate of a tenant in requests/s. One client process cannot reach this rate."""
+"""Largest allowed rate of a tenant in requests/s. The limit excludes no possible measurement: one
+client process cannot reach this rate."""
 
 Rate = Annotated[Real, Field(gt=0, le=MAX_RPS)]
 
 
 class ExperimentRun(Part):
-    """The work of one cell of an experiment. The id of the cell contains `name`."""
+    """What an experiment measures in one cell. The id of the cell contains `name`."""
 
     kind: str
     name: str
@@ -33,7 +34,7 @@ class ExperimentRun(Part):
 
     @property
     def is_survey(self) -> bool:
-        """True if the run measures one tenant alone for the table `catalogue`.
+        """True if the run is a short measurement of one tenant alone for the table `catalogue`.
 
         A survey replaces the search for the dedicated peak of the tenant. If a model cannot be
         exported or served, its row in the table `catalogue` says why.
@@ -47,7 +48,7 @@ class ExperimentRun(Part):
 
     @property
     def offers_load(self) -> bool:
-        """True if the run uses the number of client processes of the study."""
+        """True if the run uses the study's number of client processes."""
         return True
 
     @property
@@ -57,19 +58,19 @@ class ExperimentRun(Part):
 
     @property
     def needs_copies(self) -> bool:
-        """True if the run uses results of scenarios with several copies of one of its models. The
-        study may have no scenarios with several copies of a model."""
+        """True if the run can use the results of scenarios with several copies of one of its
+        models. The run is also possible if the study has no such scenario."""
         return False
 
     @property
     def traces(self) -> tuple[TraceSource, ...]:
-        """Traces that the run replays, each trace once."""
+        """Traces that the run replays, without duplicates."""
         return ()
 
     @property
     def files(self) -> tuple[str, ...]:
-        """Paths of the files that the run reads, as in the configuration. These files are inputs of
-        the Snakemake job."""
+        """Paths of the files that the run reads, as written in the configuration. These files are
+        inputs of the Snakemake job."""
         return tuple(dict.fromkeys(source.file for source in self.traces))
 
 
@@ -91,7 +92,8 @@ class ExperimentSettings(Part):
         return 0
 
     def runs(self) -> Iterator[ExperimentRun]:
-        """Yield the runs of the experiment, each run once for all its repeats."""
+        """Yield the runs of the experiment. The function yields each run once, not once for each
+        repeat."""
         raise NotImplementedError
 
     def runs_for(self, rate_shares: tuple[float, ...]) -> Iterator[ExperimentRun]:
@@ -103,8 +105,8 @@ class ExperimentSettings(Part):
         return self.runs()
 
     def renamed(self, names: Mapping[str, str]) -> Self:
-        """Return the settings with new names of tenants; `names` maps each old name to its new
-        name."""
+        """Return a copy of the settings with other names of tenants. `names` maps each old name to
+        its new name."""
         return self
 
     def problems(self, tenants: Sequence[str]) -> Problems:

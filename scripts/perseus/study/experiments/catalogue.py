@@ -14,8 +14,8 @@ from perseus.study.problems import Problems
 
 
 class Run(ExperimentRun):
-    """Measurement of one tenant: first without a server, in the process of the client; then alone
-    on a server, with two SLAs."""
+    """Measure the network of one tenant without a server, in the process of the client. Then
+    measure the tenant alone on a server, with two SLAs."""
 
     kind: Literal["catalogue"] = "catalogue"
     name: str = "catalogue"
@@ -34,7 +34,7 @@ class Settings(ExperimentSettings):
         description=(
             "`catalogue` measures a tenant alone in half a minute, so that you can compare many"
             " networks. Perseus measures the throughput of the network without a server, the"
-            " saturation throughput of the server, and the largest rates within two SLAs"
+            " saturation throughput of the server, and the largest rate within each of two SLAs"
             " (docs/explanation/catalogue.md). Perseus does not search the dedicated peak of this"
             " tenant."
         )
@@ -42,8 +42,9 @@ class Settings(ExperimentSettings):
     times_unloaded: Annotated[Real, Field(ge=1.1, le=100)] = Field(
         default=3.0,
         description=(
-            "The latency limit of a second SLA, as a multiple of the median latency without load."
-            " The second SLA has the same percentile as the SLA of the model."
+            "The latency limit of a second SLA, as a multiple of the median latency of single"
+            " requests on a server without other load. The second SLA has the same percentile as"
+            " the SLA of the model."
         ),
     )
     in_process_s: Annotated[Real, Field(ge=0.2, le=60)] = Field(

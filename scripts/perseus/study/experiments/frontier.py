@@ -1,5 +1,5 @@
-"""Define the experiment `frontier`: find the peaks of mixes (rates in a fixed ratio) that Perseus
-chooses from earlier results."""
+"""Define the experiment `frontier`: find the peaks of mixes (rates in a fixed ratio). Perseus
+chooses each mix from earlier results."""
 
 from __future__ import annotations
 
@@ -18,10 +18,11 @@ from perseus.study.problems import Problems
 class Run(peak.Run):
     """Search for the peak of a mix whose weights follow from the results of earlier mixes.
 
-    `point` is the number of the mix in the frontier, from 1. If `predict` is true and the error of
-    the prediction is at most `predict_within_percent` %, Perseus predicts the peak and does not
-    measure it. If `predict_within_percent` is None, the error may be as large as the difference
-    between two measurements of the same mix.
+    `point` is the number of the mix in the frontier, from 1. If `predict` is true and the estimated
+    error of the prediction is small enough, Perseus predicts the peak and does not measure it. The
+    largest accepted error is `predict_within_percent` %. If `predict_within_percent` is None, the
+    largest accepted error is the difference that chance may cause between two measurements of the
+    same mix.
     """
 
     kind: Literal["frontier"] = "frontier"
@@ -44,7 +45,7 @@ class Run(peak.Run):
 
     @property
     def needs_copies(self) -> bool:
-        """True if Perseus may predict the peak of the mix: predictions use scenarios with several
+        """True if Perseus may predict the peak of the mix. Predictions use scenarios with several
         copies of a model."""
         return self.predict
 
@@ -60,9 +61,10 @@ class Settings(ExperimentSettings):
         description=(
             "`frontier` searches the peaks of mixes that Perseus chooses. With two tenants, Perseus"
             " chooses mixes at which the frontier bends or is most uncertain. With three or more"
-            " tenants, Perseus measures these mixes in turn: the ratio of the typical rates of the"
-            " `demand` (if the demand names all tenants), all tenants with equal weights, each pair"
-            " of tenants, and all tenants with a double weight for one tenant."
+            " tenants, Perseus measures these mixes in turn: the mix with the ratio of the typical"
+            " rates of the `demand` (if the demand names all tenants), all tenants with equal"
+            " weights, each pair of tenants with equal weights and without the other tenants, and"
+            " all tenants with a double weight for one tenant."
         )
     )
     points: Annotated[Whole, Field(ge=1, le=100)] = Field(
@@ -71,19 +73,20 @@ class Settings(ExperimentSettings):
     predict: Flag = Field(
         default=False,
         description=(
-            "With `true`, Perseus does not measure a mix if a prediction of its sharing ratio has"
-            " at most the error `error_percent`. The prediction uses the results of the dedicated"
-            " peaks, of earlier mixes, and of scenarios with several copies of one model. The"
-            " verdict of a predicted mix is `predicted`."
+            "With `true`, Perseus predicts the sharing ratio of a mix in place of measuring it, if"
+            " the estimated error of the prediction is at most `error_percent`. The prediction uses"
+            " the results of the dedicated peaks, of earlier mixes, and of scenarios with several"
+            " copies of one model. The verdict of a predicted mix is `predicted`."
         ),
     )
     error_percent: Annotated[Real, Field(gt=0, le=100)] | None = Field(
         default=None,
         description=(
             "With `predict`: the largest accepted error of a prediction, in percent of the sharing"
-            " ratio. Nine of ten predictions must have at most this error. Perseus never estimates"
-            " the error of a prediction below the error of a measurement. Default: the difference"
-            " that chance may cause between two measurements of the same mix."
+            " ratio. If Perseus estimates that fewer than 90 % of its predictions have at most this"
+            " error, Perseus measures the mix. Perseus never estimates a smaller error for a"
+            " prediction than for a measurement. Default: the difference that chance may cause"
+            " between two measurements of the same mix."
         ),
     )
 
@@ -111,10 +114,10 @@ class Settings(ExperimentSettings):
             yield ("error_percent",), "applies only to `predict: true`"
         most = most_points(len(tenants))
         if len(tenants) > 2 and self.points > most:
-            yield ("points",), f"must be <= {most}, the number of mixes of {len(tenants)} tenants"
+            yield ("points",), f"must be <= {most} for {len(tenants)} tenants"
 
 
 def most_points(tenants: int) -> int:
-    """Return the largest number of mixes for three or more tenants (see
-    `perseus.peak.frontier`)."""
+    """Return how many mixes Perseus can measure in a frontier of three or more tenants (the mixes
+    of `perseus.peak.frontier.rays`)."""
     return 1 + tenants * (tenants - 1) // 2 + tenants

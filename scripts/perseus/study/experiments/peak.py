@@ -16,7 +16,7 @@ from perseus.study.problems import Problems
 Weight = Annotated[Whole, Field(ge=0, le=1000)]
 Percent = Annotated[Whole, Field(ge=1, le=99)]
 DEMANDED: Final = "mix-demand"
-"""Name of the mix that has the ratio of the demand of a study."""
+"""Name of the mix in which the rates have the ratio of the study's demand."""
 
 
 class Run(ExperimentRun):
@@ -53,8 +53,8 @@ class Run(ExperimentRun):
 
     @classmethod
     def demanded(cls, rate_shares: Sequence[float]) -> Run:
-        """Return the search for the peak of the mix in which the tenants have these shares of all
-        requests."""
+        """Return the search for the peak of the mix in which each tenant has its share
+        `rate_shares` of all requests."""
         return cls(line="mix", name=DEMANDED, rate_shares=tuple(rate_shares))
 
     @classmethod
@@ -73,8 +73,8 @@ class Run(ExperimentRun):
         return self.line != "dedicated"
 
     def of_weights(self, weights: tuple[int, ...]) -> Self:
-        """Return a copy of the search with these weights of the mix. The weights follow from the
-        results of earlier cells."""
+        """Return a copy of the search with these `weights` of the mix. Perseus computes the weights
+        from the results of earlier cells."""
         return self.model_copy(update={"weights": weights})
 
     def background_tenants(self, names: Sequence[str]) -> tuple[str, ...]:
@@ -91,7 +91,7 @@ class Run(ExperimentRun):
 
     @property
     def background_at(self) -> str:
-        """The fixed rates as text: "50 %" (of the dedicated peak), or requests/s."""
+        """The fixed rates as text, such as "50 %" (of the dedicated peak) or "20 requests/s"."""
         return f"{self.background_percent} %"
 
 

@@ -43,8 +43,8 @@ class Bursts(Part):
 
 
 class Trace(Part):
-    """Parts of trace files that a replay selects. Each list has one entry for each tenant, or one
-    entry for all tenants."""
+    """The parts of trace files whose requests a replay sends. Each list has one entry for each
+    tenant, or one entry for all tenants."""
 
     sources: tuple[TraceSource, ...]
     begins_s: tuple[float, ...]
@@ -52,7 +52,8 @@ class Trace(Part):
 
 
 class Run(ExperimentRun):
-    """One window with all tenants together, and one window with each tenant alone.
+    """Offer load in one window with all tenants together, and in one further window per tenant with
+    only this tenant.
 
     The mean rates are `rates_rps`, or `percents_of_peak` % of the dedicated peaks. If `rates_rps`
     and `percents_of_peak` are empty, the tenants get the recorded rates. Only the arrival process
@@ -109,15 +110,15 @@ class Settings(ExperimentSettings):
         description=(
             "`replay` sends bursty or recorded requests of all tenants together, and then the same"
             " requests of each tenant alone. The results are the share of requests within the SLA"
-            " over time, the worst minute, and the recovery time after bursts. Each list has one"
-            " entry for each tenant, in the order of the tenants, or one entry for all tenants."
+            " over time and in the worst minute, and the recovery time after bursts. Each list has"
+            " one entry for each tenant, in the order of the tenants, or one entry for all tenants."
         )
     )
     name: Name | None = Field(
         default=None,
         description=(
-            "The name of the replay, which distinguishes several replays of a scenario. Default:"
-            " the arrival process."
+            "The name of the replay. If a scenario has several replays, their names must differ."
+            " Default: the arrival process."
         ),
     )
     process: Literal["poisson", "gamma", "mmpp", "trace"] = Field(
@@ -164,7 +165,10 @@ class Settings(ExperimentSettings):
     )
     burst_share: Annotated[Real, Field(ge=0.001, le=0.9)] | None = Field(
         default=None,
-        description="Share of the time in bursts; only for process `mmpp`. Default: 0.1.",
+        description=(
+            "Mean share (0 to 1) of the time during which a burst lasts; only for process `mmpp`."
+            " Default: 0.1."
+        ),
     )
     traces: Annotated[tuple[TraceOf, ...], Field(min_length=1)] | None = Field(
         default=None,

@@ -1,5 +1,5 @@
-"""Define the experiment `slowdown`: measure the latency of each tenant alone, and beside each other
-tenant in turn."""
+"""Define the experiment `slowdown`: measure the latency of each tenant alone, and in each pair with
+another tenant."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Run(ExperimentRun):
 
 
 class Settings(ExperimentSettings):
-    """Measure the latency of each tenant alone, and beside each other tenant in turn."""
+    """Measure the latency of each tenant alone, and in each pair with another tenant."""
 
     kind: Literal["slowdown"] = Field(
         description=(
@@ -58,7 +58,10 @@ class Settings(ExperimentSettings):
     )
     rounds: Annotated[Whole, Field(ge=2, le=100)] = Field(
         default=3,
-        description="Number of rounds. Each round measures all pairs, in another order.",
+        description=(
+            "Number of rounds. Each round measures each tenant alone and all pairs of tenants, in"
+            " random order."
+        ),
     )
 
     def runs(self) -> Iterator[Run]:

@@ -13,18 +13,20 @@ from perseus.study.experiments.base import ExperimentRun, ExperimentSettings, Ra
 from perseus.study.problems import Problems
 
 WINDOWS: Final = 60
-"""Number of windows of a soak, if the length of a window is within `SHORTEST_WINDOW_S` and
-`LONGEST_WINDOW_S`. The result is valid if at least half of the windows are valid."""
+"""A soak divides its duration by this number to get the length of a window. If this length would
+be below `SHORTEST_WINDOW_S` or above `LONGEST_WINDOW_S` seconds, the window has the length of the
+bound. The result is valid if at least half of the windows are valid."""
 
 SHORTEST_WINDOW_S, LONGEST_WINDOW_S = 2.0, 60.0
-"""Least and largest length of a window in seconds. A shorter window has too few requests for a
-percentile. The client keeps all requests of one window in memory."""
+"""Least and largest length of a window in seconds. In a shorter window, a percentile would have too
+few requests. The client keeps all requests of a window in memory, which limits the length of a
+window."""
 
 Percent = Annotated[Whole, Field(ge=1, le=99)]
 
 
 class Run(ExperimentRun):
-    """Fixed rates of all tenants on one server, in windows of `window_s` seconds.
+    """Offer fixed rates of all tenants to one server, in windows of `window_s` seconds.
 
     Either `percents_of_peak` or `rates_rps` has one rate per tenant; the other list is empty.
     """
@@ -60,7 +62,7 @@ class Settings(ExperimentSettings):
         description="The rate of each tenant in requests/s, in place of `percents_of_peak`.",
     )
     duration_s: Annotated[Whole, Field(ge=60, le=86_400)] = Field(
-        default=3600, description="Seconds of load: from a minute to a day."
+        default=3600, description="Duration of the load in seconds, at most a day."
     )
 
     def runs(self) -> Iterator[Run]:

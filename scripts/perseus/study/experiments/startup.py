@@ -14,8 +14,8 @@ PageCache = Literal["warm", "cold"]
 
 
 class Run(ExperimentRun):
-    """Repeated starts of a new server, which alternate between the states of the page cache (warm,
-    cold)."""
+    """Start a new server repeatedly. The state of the page cache (warm, cold) alternates between
+    the starts."""
 
     kind: Literal["startup"] = "startup"
     name: str = "startup"
@@ -32,11 +32,11 @@ class Run(ExperimentRun):
 
 
 class Settings(ExperimentSettings):
-    """Start a fresh server several times."""
+    """Measure several starts, each with a new server."""
 
     kind: Literal["startup"] = Field(
         description=(
-            "`startup` starts a fresh server repeatedly. It measures the time until the server is"
+            "`startup` starts a new server repeatedly, and measures the time until the server is"
             " ready, the load time of each model, and the latency of the first and of later"
             " inferences."
         )
@@ -47,10 +47,10 @@ class Settings(ExperimentSettings):
     page_cache: Annotated[tuple[PageCache, ...], Field(min_length=1), Different] = Field(
         default=("warm",),
         description=(
-            "State of the page cache of the host when a server starts. With `warm`, the model files"
-            " stay in the page cache. With `cold`, Perseus removes the model files from the page"
-            " cache before each start, if the system supports the removal. The table `startup`"
-            " states the share of the files in memory."
+            "State of the host's page cache when Triton starts. With `warm`, the model files stay"
+            " in the page cache. With `cold`, Perseus removes the model files from the page cache"
+            " before each start, if the system supports the removal. The table `startup` states the"
+            " share of the model files that was in memory."
         ),
         json_schema_extra={"uniqueItems": True},
     )

@@ -25,11 +25,11 @@ class CeilingTask(Part):
     """Settings of the measurement of a client ceiling. Input files of the job contain the shapes of
     the requests.
 
-    For every launcher and runtime, Perseus measures the client ceiling with a server on this host
-    and a null model (a model that does no work). `cores` is the number of cores of the study's
-    server, or None for a remote server. For a remote server, the client uses `client_cores` cores,
-    and the null model uses all other cores of this host. `trace` is the trace of the arrival
-    process, or None.
+    Perseus measures the client ceiling with a server on this host and a null model (a model that
+    does no work). The launcher and the runtime in the study have no effect. `cores` is the number
+    of cores that the server `server` has in the study, or None for a remote server. For a remote
+    server, the client uses `client_cores` cores, and the null model uses all other cores of this
+    host. `trace` is the trace of the arrival process, or None.
     """
 
     server: str

@@ -26,8 +26,11 @@ class MeasuredArrivals(Part):
 
 
 class MeasuredClient(Part):
-    """Settings of the client of a cell. `processes` is the number of client processes per tenant.
-    None means that all tenants together have one client process per client core."""
+    """Settings of the client of a cell.
+
+    `processes` is the number of client processes per tenant. If `processes` is None, this number is
+    the number of client cores divided by the number of tenants, rounded down, but at least one.
+    """
 
     protocol: str
     shared_memory: bool
@@ -51,7 +54,7 @@ class MeasuredServer(Part):
 class ServedModel(Part):
     """A model that the server already has, with its name on the server.
 
-    `shape` has the variable sizes of the model's inputs, by input. If `deterministic` is false, the
+    `shape` has the variable input sizes, by the name of the input. If `deterministic` is false, the
     responses to the same request may differ. `examples` defines the content of the requests.
     """
 
@@ -83,16 +86,16 @@ class MeasuredTenant(Part):
 
     @property
     def steps(self) -> tuple[str, ...]:
-        """Names of the Triton models through which a request passes; empty if it passes through
-        only one."""
+        """Names of the Triton models through which a request passes; empty if a request passes
+        through one Triton model only."""
         return steps(self.name, self.preprocessing)
 
 
 class MeasureTask(Part):
     """Settings of the measurement of one cell (one repeat of one experiment of a scenario).
 
-    `trace` is the trace of the arrival process, or None. Settings of the arrival process and the
-    client that the experiment does not use have default values.
+    `trace` is the trace of the arrival process, or None. If the experiment does not use a setting
+    of the arrival process or the client, the setting has its default value.
     """
 
     study: str

@@ -8,7 +8,7 @@ from perseus.study.tasks.own_examples import OwnExamples
 
 
 class NetworkTask(Part):
-    """The network to export, and the examples for its check.
+    """The network to export, and the examples with which the job checks the export.
 
     `architecture` is timm/NAME, timm/NAME.TAG or torchvision/NAME. `weights` is "random" (seeded),
     the name of trained weights, or the path of a state_dict file. `seed` is the seed of random

@@ -28,8 +28,8 @@ class Pixels(Part):
 class OwnExamples(Part):
     """Examples from a file of arrays, from image files, or from seeded random values.
 
-    `values` is the range of random values; if it is None, the type of the input determines the
-    range.
+    `values` is the range of random values; if `values` is None, the type of the input determines
+    the range.
     """
 
     inputs: str | None = None

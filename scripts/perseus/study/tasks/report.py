@@ -11,15 +11,15 @@ from perseus.study.tenant import Tenant
 
 
 class ReportedTenant(Tenant):
-    """A tenant of a scenario. In a setting of a grid, the name of the tenant has a suffix that no
-    name in a configuration may have."""
+    """A tenant of a scenario. If the tenant belongs to a setting of a grid, its name has a suffix
+    that names in a configuration cannot have."""
 
     name: Text
 
 
 class ReportedServer(Server):
-    """A server of a scenario. In a setting of a grid, the name of the server has a suffix that no
-    name in a configuration may have."""
+    """A server of a scenario. If the server belongs to a setting of a grid, its name has a suffix
+    that names in a configuration cannot have."""
 
     name: Text
 
@@ -27,9 +27,9 @@ class ReportedServer(Server):
 class ReportTask(Part):
     """The parts of the configuration that the report shows.
 
-    The records of cells have only the settings on which a measurement depends. For the report, this
-    task adds, for example, the instances, batching, weights and images of the models. `traces` has
-    one message for each trace: how Perseus interpreted the trace.
+    The report needs more settings than the records of cells have, for example the instances,
+    batching, weights and images of the models. `traces` has one message for each trace: how Perseus
+    interpreted the trace.
     """
 
     models: tuple[Model, ...] = ()

@@ -10,8 +10,9 @@ class ServedEnsemble(Part):
     network.
 
     `tenant` is the name of the ensemble in Triton. `preprocess` and `network` are the names of the
-    two Triton models in the ensemble. `max_batch_size` is the largest batch of the network.
-    `processes` is the number of preprocessing processes that work in parallel, one image each.
+    two Triton models in the ensemble. `max_batch_size` is the largest number of images in a batch
+    of the network. `processes` is the number of preprocessing processes that work in parallel, one
+    image each.
     """
 
     tenant: str
@@ -27,12 +28,12 @@ class ServedTenant(Part):
     `name` is the name in Triton, of letters, digits, '_', '-' and '~'; the network of an ensemble
     has the suffix ".network". `model` is the name of the model in the study, for error messages
     only. `runtime` executes the model in `precision`; `study.runtimes` has the precisions of each
-    runtime. Inputs and outputs are always fp32. `model_file` is the name of the file that the
-    runtime loads. `gpus` has the numbers of the GPUs inside the server; empty for a CPU server.
-    `instances` is the number of instances that may execute at the same time (on a GPU server, on
-    each GPU). `request_batch_size` is the number of examples, such as images, in each request.
-    `max_queue_delay_us` is the time in microseconds that a request may wait for other requests of
-    its batch; None switches dynamic batching off. Triton executes a batch of one of the
+    runtime. The inputs and outputs of the model are always fp32. `model_file` is the name of the
+    file that the runtime loads. `gpus` has the numbers of the GPUs inside the server; empty for a
+    CPU server. `instances` is the number of instances that may execute at the same time (on a GPU
+    server, on each GPU). `request_batch_size` is the number of examples, such as images, in each
+    request. `max_queue_delay_us` is the time in microseconds that a request may wait for other
+    requests of its batch; None switches dynamic batching off. Triton executes a batch of one of the
     `preferred_batch_sizes` without further waiting. Tenants with a `priority` take turns on the
     cores: an instance of priority 1 gets twice as many turns as an instance of priority 2.
     `intra_op_threads` is the number of threads of each instance. `ensemble` is the Triton ensemble
@@ -56,10 +57,11 @@ class ServedTenant(Part):
 
 
 class RepositoryTask(Part):
-    """Settings of the Triton repository of a scenario: all tenants whose models Perseus deploys.
+    """Settings of the Triton repository of a scenario. The repository has the models of `tenants`:
+    all tenants whose models Perseus deploys.
 
-    In a survey (the experiment `catalogue`), a model without an export gets a row in the table
-    `catalogue` with the reason.
+    In a survey (the experiment `catalogue`), if a model cannot be exported, the table `catalogue`
+    says why.
     """
 
     tenants: tuple[ServedTenant, ...]

@@ -45,7 +45,7 @@ class Price(Part):
 
     def in_proportion(self, cores: int, of: int) -> Price:
         """Convert this price of a server with `of` cores into the price of a server with `cores`
-        cores, at the same price per core."""
+        cores, in proportion to the number of cores."""
         if cores == of:
             return self
         keys = [f"{pricing}_usd_per_hour" for pricing in ("on_demand", "spot", "committed")]
@@ -54,17 +54,17 @@ class Price(Part):
             update={
                 "share": self.share * cores / of,
                 **{key: None if usd is None else usd * cores / of for key, usd in prices.items()},
-                "source": f"{self.source}, in proportion for {cores} cores in place of {of}",
+                "source": f"{self.source}, scaled in proportion from {of} to {cores} cores",
             }
         )
 
 
 class GridSetting(Part):
-    """A setting of a grid, and the names in the records of the cells with this setting.
+    """A setting of a grid, and the names that select the records of its cells.
 
     `values` has the value of each key that the grid varies; `description` states these values as
-    text. `server`, `scenario` and `load_line` are names in the records of the cells. `why_not` says
-    why Perseus does not measure the setting; empty for a measured setting.
+    text. `server`, `scenario` and `load_line` are the names in the records of the setting's cells.
+    `why_not` says why Perseus does not measure the setting; empty for a measured setting.
     """
 
     values: dict[str, Value]
@@ -76,11 +76,11 @@ class GridSetting(Part):
 
 
 class GridQuestion(Part):
-    """A question of a grid: which setting is best for one tenant alone, or for all tenants in one
-    experiment.
+    """A question of a grid: which setting is best for one tenant alone on a server, or for all
+    tenants on one load line.
 
-    `grid`, `tenants` and `load_line` are names in the configuration. `at_most` has the bounds on
-    columns of the table `grid`, by column.
+    `grid`, `tenants` and `load_line` are names in the configuration. `at_most` has upper bounds, by
+    column of the table `grid`.
     """
 
     grid: str
@@ -106,7 +106,7 @@ class DemandLevel(Part):
 class FleetDemand(Part):
     """The demand at each level, and the conditions for the fleet that carries this demand.
 
-    `servers` has the allowed servers, including the servers with settings of grids.
+    `servers` has the servers that the fleet may use, and the variants of these servers in grids.
     """
 
     levels: tuple[DemandLevel, ...]
