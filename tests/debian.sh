@@ -29,7 +29,7 @@ unshare --mount --pid --fork --kill-child bash -euo pipefail -c '
   mount -t proc proc "$1/proc"
   mount --rbind /dev "$1/dev"
   mount --rbind /sys "$1/sys"
-  # The environment of a login, with the variables of pip's package indexes.
+  # The environment of a login, with the variables that name the package indexes of pip.
   mapfile -t pip < <(env | grep ^PIP_ | grep -v ^PIP_FIND_LINKS=)
   chroot --userspec=someone: "$1" /usr/bin/env -i "${pip[@]}" \
     HOME=/home/someone PATH=/usr/bin:/bin bash -euo pipefail -c "
