@@ -9,6 +9,7 @@ from pathlib import Path
 import pandas as pd
 from pyarrow import ArrowInvalid
 
+from perseus.peak.outcome import Outcome
 from perseus.report.conclusions import conclusions
 from perseus.report.conclusions.summary import NAMED
 from perseus.report.numbers import bounds, significant
@@ -18,6 +19,19 @@ from perseus.results.tables import TABLES
 
 MAX_CONCLUSIONS = 3
 MAX_PEAKS = 20
+VERDICTS = "docs/reference/verdicts.md"
+ADVICE = {
+    Outcome.UNCERTIFIED: (
+        "no rate passed the certification, but the estimate is valid. For a certified rate, use a"
+        " preset with longer windows: `measurement: {preset: standard}`."
+    ),
+    Outcome.INFEASIBLE: (
+        "the server misses the SLA even at low rates. Relax the SLA or choose a larger server."
+    ),
+    Outcome.PREDICTED: "Perseus did not measure this mix. To measure it, remove `predict: true`.",
+}
+"""What users can do about a verdict. For all other verdicts, the lines refer to VERDICTS."""
+
 PLAIN = str.maketrans(
     {"\N{MINUS SIGN}": "-", "\N{EN DASH}": "-", "\N{INFINITY}": "inf", BELOW: "*"}
 )
@@ -27,7 +41,8 @@ def lines(tables: Path, encoding: str | None = None) -> Iterator[str]:
     """Return the first conclusions of the report, and the peaks, as lines for the terminal.
 
     There are no lines if tables are missing or damaged. Characters that the encoding of the
-    terminal lacks are replaced. Missing tables and characters do not make a successful run fail.
+    terminal lacks are replaced. Missing tables and missing characters raise no error, since the run
+    itself was successful.
     """
     return (writable(line, encoding or "utf-8") for line in _lines(tables))
 
@@ -60,6 +75,12 @@ def _lines(tables: Path) -> Iterator[str]:
                 f"{BELOW} some windows failed at rates below the interval; the estimate uses these"
                 " windows, too. The report states the lowest failing rate."
             )
+        for verdict in shown["verdict"].drop_duplicates():
+            if verdict != Outcome.OK:
+                advice = ADVICE.get(
+                    verdict, f"for the reason, see the report; for help, {VERDICTS}"
+                )
+                yield f"{plain_words(verdict)}: {advice}"
     if len(peaks) > MAX_PEAKS:
         yield f"... and {len(peaks) - MAX_PEAKS} more: {tables}/peaks.csv"
 
@@ -85,8 +106,8 @@ def _peaks(peaks: pd.DataFrame) -> Iterator[str]:
 
 
 def _interval(row: pd.Series) -> str:
-    """Return the interval of a peak as text, with a mark if a rate below the interval failed; empty
-    if the interval is unknown."""
+    """Return the interval of a peak as text, or an empty text if the interval is unknown. If a rate
+    below the interval failed, the text ends in the mark BELOW."""
     if pd.isna(row["ci_low_rps"]):
         return ""
     mark = f" {BELOW}" if fails_below(row) else ""

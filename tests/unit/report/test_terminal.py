@@ -8,9 +8,10 @@ import pytest
 import synthetic
 import synthetic_files
 
+from perseus.peak.outcome import Outcome
 from perseus.report.conclusions import summary
 from perseus.report.shown_tables import BELOW
-from perseus.report.terminal import MAX_PEAKS, lines
+from perseus.report.terminal import ADVICE, MAX_PEAKS, lines
 from perseus.results.tables import TABLES
 
 
@@ -28,7 +29,19 @@ def test_the_conclusion_comes_before_the_peaks_in_columns(tmp_path):
     assert " ".join(output[start + 1].split()) == head
     assert output[start + 2].startswith("cpu1    resnet18 ")
     assert any(line.endswith("client limited") for line in output)
-    assert len(output) == start + 2 + 7
+    assert len(output) == start + 2 + 7 + 4  # with one line of advice for each verdict but ok
+
+
+def test_each_verdict_but_ok_is_followed_by_what_one_can_do(tmp_path):
+    assert ADVICE[Outcome.UNCERTIFIED].endswith("`measurement: {preset: standard}`.")
+    output = written(tmp_path, synthetic.with_failures(synthetic.records()))
+    assert output[-4:] == [
+        f"infeasible: {ADVICE[Outcome.INFEASIBLE]}",
+        "client limited: for the reason, see the report; for help, docs/reference/verdicts.md",
+        f"uncertified: {ADVICE[Outcome.UNCERTIFIED]}",
+        "failed: for the reason, see the report; for help, docs/reference/verdicts.md",
+    ]
+    assert not any(line.startswith("ok:") for line in written(tmp_path, synthetic.records()))
 
 
 def test_a_rate_below_the_interval_that_failed_is_marked_as_on_the_page(tmp_path):

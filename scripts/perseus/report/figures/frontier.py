@@ -53,25 +53,27 @@ CAPTION = (
     "Each point is a pair of rates on one server. Beyond the dashed line, a shared server"
     " carries more than dedicated servers of the same cost. Points are corrected to the speed"
     " that the host had when each model was measured alone; the table of peaks has the uncorrected"
-    " rates. An arrow means that the interval extends further. First failing is the lowest rate of"
-    " a window that failed; the interval uses all windows and may lie above this rate. With three"
-    " or more models, each row is a mix, the highest sharing ratio at the top; a larger marker"
-    " means a larger share of the load."
+    " rates. An arrow means that the interval extends further. The first failing rate is the"
+    " lowest rate of a window that failed. The interval of an estimate uses all windows, so the"
+    " interval may lie above the first failing rate. With three or more models, each row is a mix."
+    " The mix with the highest sharing ratio is at the top. A larger marker means a higher rate of"
+    " the model, relative to its dedicated peak."
 )
 ALSO = ("tenants", "costs")
 
 BLUE, AREA = "#0072B2", "#dcebf5"
 FAR = 10.0
-"""An interval without an upper bound is drawn up to this multiple of the estimate, beyond the axes.
-"""
+"""For an interval without an upper bound, the figure uses this multiple of the estimate as the
+upper end, which is beyond the axes."""
 
 PLANE_MM, HEIGHT = 100.0, 0.8
 """A panel for two tenants is at most PLANE_MM high, and at most HEIGHT times as high as wide."""
 
 LEGEND_MM = 12.0
 EDGE = 1.05
-"""The axes of a panel for two tenants end at EDGE times the largest value. This value may be the
-end of an interval, but only up to LONGEST_INTERVAL times the largest rate of a marker."""
+"""The axes of a panel for two tenants end at EDGE times the largest rate of a marker or of an
+interval. A longer interval extends the axes only up to LONGEST_INTERVAL times the largest rate of a
+marker."""
 LONGEST_INTERVAL = 1.25
 TITLE_PT = 8.0  # distance to the panel below
 MAX_LISTED = 6  # largest number of load lines without an estimate that a text names
@@ -152,7 +154,7 @@ def _title(results: FigureData, lines: pd.DataFrame, style: FigureTask) -> str:
 
 
 def _is_empty(tenants: pd.DataFrame) -> bool:
-    """Return whether a scenario of two tenants lacks dedicated peaks."""
+    """Return whether a scenario of two tenants lacks at least one dedicated peak."""
     mine = tenants.drop_duplicates("tenant")
     return len(mine) == 2 and not mine["dedicated_rps"].map(is_known).all()
 
@@ -230,6 +232,7 @@ def _plane(
                 ha="left" if is_left else "right",
                 fontsize="small",
                 color=DARK,
+                bbox={"facecolor": "white", "edgecolor": "none", "alpha": 0.8, "pad": 0.5},
             )
     for marker in markers:
         if np.isfinite(marker.rates_rps).all():
@@ -259,8 +262,8 @@ def _furthest(points: list[np.ndarray]) -> np.ndarray:
 def _area(axes: Axes, estimates: list[np.ndarray]) -> None:
     """For each estimate, fill the area of all pairs of rates that are at most the estimated rates.
 
-    A straight line between estimates would promise more load of one model in exchange for less load
-    of the other model, which plans do not assume.
+    The function draws no line between two estimates: plans do not assume that a server can carry
+    more load of one model in exchange for less load of the other model.
     """
     for x, y in estimates:
         axes.fill([0, x, x, 0], [0, 0, y, y], color=AREA, linewidth=0, zorder=0)
