@@ -3,7 +3,7 @@
 inputs:   a state_dict file or an ONNX file with its weights (if configured), images (if configured)
 outputs:  results/<study>/models/<model>/{model.onnx,reference.npz,check.json}; if a server needs
           them, also model.fp16.onnx, model.int8.onnx or model.pt2; if clients send images, also
-          pictures.npz
+          pictures.npz; if images have labels, also labelled.npz
 steps:    build the network, export it, run it under ONNX Runtime, compare the responses with torch
 """
 
@@ -181,3 +181,29 @@ rule pictures:
         "Computing the reference responses of {wildcards.model} to pictures"
     script:
         "../scripts/pictures.py"
+
+
+rule labelled:
+    """Write the labelled images of a model and its preprocessing into one file."""
+    input:
+        reference=lambda w: files.reference(STUDY, w.model),
+        labels=lambda w: files.labels(STUDY, w.model),
+        images=lambda w: [each.file for each in STUDY.labelled[w.model]],
+    output:
+        f"{RESULTS}/models/{{model}}/labelled.npz",
+    log:
+        f"{LOGS}/export/{{model}}.labelled.log",
+    cache: IS_CACHED
+    priority: of_models(urgency)
+    conda:
+        "../envs/perseus.yaml"
+    resources:
+        mem_mb=4000,
+    params:
+        task=lambda w: planning.labelled_task(STUDY, w.model).plain(),
+        code=SOURCES.fingerprint(["labelled.py"]),
+        versions=provenance.versions(provenance.PICTURES),
+    message:
+        "Collecting the labelled images of {wildcards.model}"
+    script:
+        "../scripts/labelled.py"

@@ -38,6 +38,7 @@ with job(snakemake.log[0], *FAILURES) as say, listeners(snakemake.log[0], say) a
             earlier_records=records("earlier"),
             trace=next(iter(files("trace")), None),
             files=files("files"),
+            labelled=next(iter(files("labelled")), None),
             copies_records=records("copies"),
             copies_dedicated_records=records("copies_dedicated"),
             checks=files("checks"),

@@ -400,6 +400,7 @@ def catalogue_record(
         | {"cell": record["cell"] | {"tenants": tenants}}
         | {"computed_precisions": {name: tenants[0]["precision"]}}
         | {"in_process_ms": in_process_ms, "in_process_error": "", "limits": limits}
+        | {"accuracy": None}
         | {"full_rps": full_rps, "full_low_rps": 0.98 * full_rps, "full_high_rps": 1.02 * full_rps}
     )
 

@@ -128,7 +128,8 @@ def test_what_lost_its_end_there_after_it_was_taken_is_made_again(counted, tmp_p
 def test_exports_alone_come_from_a_cache(empty):
     """With --cache, the workflow refuses every rule except the exports, including new rules."""
     rules = re.findall(r"^rule (\w+):", workflow_text(empty), re.MULTILINE)
-    exports = {"export", "export_network", "own_onnx", "convert", "export_program", "pictures"}
+    exports = {"export", "export_network", "own_onnx", "convert", "export_program"}
+    exports |= {"pictures", "labelled"}
     assert exports < set(rules)
     code, output, errors = empty.plan("--cache", *rules)
     refused = re.search(r"--cache ([\w ]+): ", output + errors)

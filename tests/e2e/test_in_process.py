@@ -4,16 +4,26 @@ from __future__ import annotations
 
 import json
 import os
+from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 from measure_tasks import measure_task, server, tenant
 
 from perseus.host.files import write_json
+from perseus.measurement.accuracy import Accuracy, accuracy
 from perseus.measurement.cell import Inputs, Outputs
 from perseus.measurement.in_process import InProcessError, has_backend, in_process_ms
 from perseus.measurement.measure import measure
+from perseus.measurement.tenant_under_test import tenants_on
+from perseus.models.images import random_pictures
+from perseus.models.labelled import Labelled
+from perseus.models.onnx_network import OnnxNetwork
+from perseus.models.pictures import Pictures
+from perseus.models.preprocess import Preprocessing
 from perseus.models.repository import write_tenant
+from perseus.serving.launch import launch
 from perseus.study.experiments.catalogue import Run
 from perseus.study.sla import Sla
 from perseus.study.tasks.repository import ServedTenant
@@ -54,6 +64,22 @@ def test_a_network_that_does_not_load_says_why(repository, tmp_path):
     (root / "net/1/model.onnx").write_bytes(b"no network")
     with pytest.raises(InProcessError, match="net failed when run without a server"):
         in_process_ms(root, task("onnxruntime"), CORE, 0.2, tmp_path / "log")
+
+
+def test_the_accuracy_is_that_of_the_responses_to_labelled_images(repository, exported, tmp_path):
+    """Every second label is the class with the highest score; the other labels are wrong."""
+    like = Preprocessing(64, 64, (0.5,) * 3, (0.2,) * 3, "BILINEAR")
+    files = [np.fromfile(name, np.uint8) for name in random_pictures(tmp_path, 7, seed=1)]
+    images = Labelled(Pictures(files, like), np.zeros(7, np.int64))
+    network = OnnxNetwork(str(exported[0] / "model.onnx"), "net")
+    scores = network.answer({"input": images.tensors(range(7))})["output"]
+    classes = (scores.argmax(axis=1) + np.arange(7) % 2) % scores.shape[1]
+    np.savez(tmp_path / "labelled.npz", **replace(images, classes=classes).arrays())
+    of = task("onnxruntime")
+    references = {"net": exported[0] / "reference.npz"}
+    with launch(of.server, repository("onnxruntime"), tmp_path / "log", CORE, say=print) as running:
+        (tenant,) = tenants_on(running, of, references)
+        assert accuracy(tenant, tmp_path / "labelled.npz") == Accuracy(images=7, correct=4)
 
 
 @pytest.mark.alone

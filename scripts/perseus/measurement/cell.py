@@ -33,7 +33,8 @@ class Inputs:
     cells that measured one of the tenants alone on the same server. For a dedicated cell,
     `dedicated_records` is empty. `earlier_records` contains the records of the cells that determine
     the mix of this cell. `trace` is the file with the arrivals of the study. `files` contains
-    additional files that the experiment reads, in the order of `task.run.files`.
+    additional files that the experiment reads, in the order of `task.run.files`. `labelled` is the
+    file with the labelled images of the first tenant, or None.
 
     Perseus predicts the peak of a mix from the following files. `copies_records` contains the
     records of cells with several copies of one model. `copies_dedicated_records` contains the
@@ -47,6 +48,7 @@ class Inputs:
     trace: Path | None
     earlier_records: Sequence[Path] = ()
     files: Sequence[Path] = ()
+    labelled: Path | None = None
     copies_records: Sequence[Path] = ()
     copies_dedicated_records: Sequence[Path] = ()
     checks: Sequence[Path] = ()

@@ -7,7 +7,7 @@ servers uses `started` for each server.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import asdict, dataclass
 from typing import Any, Final
@@ -19,7 +19,7 @@ from perseus.measurement.first_inferences import first_inferences
 from perseus.measurement.live_system import LiveSystem
 from perseus.measurement.monitor import Monitor
 from perseus.measurement.preprocess_cost import client_preprocess_ms
-from perseus.measurement.tenant_under_test import tenants_on
+from perseus.measurement.tenant_under_test import TenantUnderTest, tenants_on
 from perseus.measurement.unbatched_limit import unseen_requests
 from perseus.measurement.verify import refuse_cached, verify
 from perseus.peak import stats
@@ -82,13 +82,14 @@ def started(cell: CellUnderTest) -> Iterator[tuple[RunningServer, float]]:
 class ServerUnderTest:
     """A monitored server whose responses were checked.
 
-    `unloaded_ms` contains, by tenant, latencies of single requests without other load, and
-    `unloaded_p50_ms` contains the median of each tenant. `record` is the part of record.json that
-    describes the server.
+    `tenants` contains the tenants of the cell in their order. `unloaded_ms` contains, by tenant,
+    latencies of single requests without other load, and `unloaded_p50_ms` contains the median of
+    each tenant. `record` is the part of record.json that describes the server.
     """
 
     cell: CellUnderTest
     server: RunningServer
+    tenants: Sequence[TenantUnderTest]
     routes: Mapping[str, Route]
     unloaded_ms: Mapping[str, Floats]
     unloaded_p50_ms: Mapping[str, float]
@@ -150,4 +151,4 @@ def server_under_test(cell: CellUnderTest) -> Iterator[ServerUnderTest]:
                 "request_bytes": {tenant.name: tenant.request_bytes for tenant in tenants},
                 "client_preprocess_ms": preprocess_ms,
             }
-            yield ServerUnderTest(cell, server, routes, unloaded_ms, p50_ms, record)
+            yield ServerUnderTest(cell, server, tenants, routes, unloaded_ms, p50_ms, record)

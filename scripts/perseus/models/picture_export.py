@@ -1,5 +1,5 @@
-"""Write encoded images for a network, and the outputs that torch computes for these images, into
-the file pictures.npz."""
+"""Write encoded images for a network: into pictures.npz with the outputs that torch computes for
+these images, and into labelled.npz with the correct class of each image."""
 
 from __future__ import annotations
 
@@ -11,13 +11,15 @@ import numpy as np
 from perseus.host.files import whole
 from perseus.host.orphans import temporary_folder
 from perseus.models.images import random_pictures
-from perseus.models.networks import preset
+from perseus.models.labelled import Labelled
+from perseus.models.networks import ExportError, preset
 from perseus.models.onnx_export import answered, require_signal
 from perseus.models.pictures import Pictures
 from perseus.models.preprocess import Preprocessing
 from perseus.models.reference import Reference
-from perseus.study.image_files import MIN_IMAGES
+from perseus.study.image_files import LABELS, MIN_IMAGES
 from perseus.study.tasks.export import ExportTask
+from perseus.study.tasks.labelled import LabelledTask
 
 
 def export_pictures(task: ExportTask, path: Path) -> None:
@@ -38,6 +40,32 @@ def export_pictures(task: ExportTask, path: Path) -> None:
     with whole(path) as partial, partial.open("wb") as stream:
         arrays = Reference.of_classifier(tensors, output).arrays()
         np.savez(stream, allow_pickle=False, **arrays, **Pictures(files, preprocessing).arrays())
+
+
+def write_labelled(task: LabelledTask, reference: Path, path: Path) -> None:
+    """Write the labelled images of a model into `path` (.npz, see `models.labelled`). The file
+    `reference` (.npz) states the input size and the number of classes.
+
+    Raises ExportError if an image cannot be read, or if the network has too few classes.
+    """
+    of_model = Reference.read(reference)
+    (scores,), (images,) = of_model.answers[0].values(), of_model.inputs.values()
+    if max(task.classes) >= len(scores):
+        raise ExportError(
+            f"{LABELS} has the class {max(task.classes)}, but {task.architecture} has only the"
+            f" classes 0 to {len(scores) - 1}"
+        )
+    of_weights = preprocessing_for(task.architecture, task.weights, images.shape[-1])
+    preprocessing = replace(of_weights, normalises=task.request == "float32")
+    files = [np.fromfile(name, np.uint8) for name in task.images]
+    for name, file in zip(task.images, files, strict=True):
+        try:
+            preprocessing.tensor(file)
+        except (OSError, SyntaxError, ValueError) as error:
+            raise ExportError(f"{name} cannot be read as a PNG or JPEG image: {error}") from error
+    labelled = Labelled(Pictures(files, preprocessing), np.array(task.classes, np.int64))
+    with whole(path) as partial, partial.open("wb") as stream:
+        np.savez(stream, allow_pickle=False, **labelled.arrays())
 
 
 def preprocessing_for(architecture: str, weights: str, input_size: int) -> Preprocessing:

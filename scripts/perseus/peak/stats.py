@@ -230,14 +230,20 @@ def exceedance(
     if n == 0:
         return Interval(float("nan"), 0.0, 1.0)
     share, tail = hits / n, (1 - confidence) / 2
-    over, under = hits / dispersion, (n - hits) / dispersion
-    low = float(special.betaincinv(over, under + 1, tail)) if hits else 0.0
-    high = float(special.betaincinv(over + 1, under, 1 - tail)) if hits < n else 1.0
+    _, low, high = proportion(hits / dispersion, n / dispersion, confidence)
     means = np.array([np.mean(b) for b in batches(late, BATCHES)])
     if len(means) > 1:
         half = special.stdtrit(len(means) - 1, 1 - tail) * means.std(ddof=1) / np.sqrt(len(means))
         low, high = min(low, share - half), max(high, share + half)
     return Interval(share, max(0.0, low), min(1.0, high))
+
+
+def proportion(hits: float, n: float, confidence: float) -> tuple[float, float, float]:
+    """Return hits / n, and the ends of its two-sided Clopper-Pearson interval at `confidence`."""
+    tail = (1 - confidence) / 2
+    low = float(special.betaincinv(hits, n - hits + 1, tail)) if hits else 0.0
+    high = float(special.betaincinv(hits + 1, n - hits, 1 - tail)) if hits < n else 1.0
+    return hits / n, low, high
 
 
 def mean_interval(values: ArrayLike) -> Interval:

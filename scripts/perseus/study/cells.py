@@ -14,6 +14,7 @@ from perseus.study.definition import Definition
 from perseus.study.demand import rate_shares
 from perseus.study.experiments.base import ExperimentRun
 from perseus.study.experiments.peak import Run as PeakRun
+from perseus.study.image_files import LabelledImage
 from perseus.study.model import Model, Precision
 from perseus.study.presets import PRESETS
 from perseus.study.pricing import price_messages
@@ -103,13 +104,15 @@ class Study:
     `scenarios` has the scenarios by id: first the dedicated scenarios, then the shared scenarios.
     If a configured scenario has a grid, `scenarios` has one scenario for each setting of the grid,
     and `grids` has the configured scenario. `images` has the paths of the image files of each
-    model; empty for random images. `prices` has the price of each server with the key `price:`.
+    model; empty for random images. `labelled` has the labelled images of each model, with paths.
+    `prices` has the price of each server with the key `price:`.
     `other_prices` has the prices in the list `other_prices:` of each server. `demand_rps` has the
     demand for each model in images/s, at the low, typical and peak level.
     """
 
     definition: Definition
     images: Mapping[str, tuple[str, ...]]
+    labelled: Mapping[str, tuple[LabelledImage, ...]]
     prices: Mapping[str, Price]
     other_prices: Mapping[str, tuple[Price, ...]]
     demand_rps: Mapping[str, tuple[float, ...]]

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from pathlib import Path
 
 from perseus.study.cells import Cell, Scenario, Study
 from perseus.study.experiments import run_of
 from perseus.study.experiments.base import ExperimentRun
+from perseus.study.image_files import LABELS
 from perseus.study.raw_files import RECORD
 from perseus.study.runtimes import ONNX, PLAN, PROGRAM, RUNTIMES
 from perseus.study.server import Server
@@ -98,6 +100,11 @@ def cell_inputs(study: Study, of: Cell) -> dict[str, list[str]]:
         "trace": trace(study) if of.run.takes_arrivals else [],
         "files": experiment_files(of),
         "samples": _served_samples(study, of.scenario),
+        "labelled": [
+            labelled(study, tenant.model)
+            for tenant in study.deployed(of.scenario)
+            if of.run.is_survey and study.labelled[tenant.model]
+        ],
         "image": image(of.scenario.server),
     }
     return {what: names for what, names in found.items() if names}
@@ -232,18 +239,32 @@ def pictures(study: Study, model: str) -> str:
     return f"{results(study)}/models/{model}/pictures.npz"
 
 
+def labelled(study: Study, model: str) -> str:
+    """Return the path of the file with the labelled images of a model."""
+    return f"{results(study)}/models/{model}/labelled.npz"
+
+
+def reference(study: Study, model: str) -> str:
+    """Return the path of the file with the examples of a model and its reference responses."""
+    return f"{results(study)}/models/{model}/reference.npz"
+
+
 def references(study: Study, of: Scenario) -> list[str]:
     """Return, for each tenant whose model Perseus deploys, the path of the file with its reference
     responses."""
     return [
-        pictures(study, tenant.model)
-        if tenant.preprocessing
-        else f"{results(study)}/models/{tenant.model}/reference.npz"
+        pictures(study, tenant.model) if tenant.preprocessing else reference(study, tenant.model)
         for tenant in study.deployed(of)
     ]
 
 
 # Files that the configuration names
+
+
+def labels(study: Study, model: str) -> list[str]:
+    """Return the file with the classes of a model's images, if the folder of images has one."""
+    folder = study.models[model].images
+    return [str(Path(folder, LABELS))] if folder and study.labelled[model] else []
 
 
 def weights(study: Study, model: str) -> list[str]:

@@ -1,7 +1,10 @@
-"""Define the allowed sizes of example images, and find the image files of a folder."""
+"""Define the allowed sizes of example images, find the image files of a folder, and read the
+classes of labelled images."""
 
 from __future__ import annotations
 
+import csv
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
@@ -21,6 +24,24 @@ reference response for each example."""
 
 SUFFIXES: Final = {".png", ".jpg", ".jpeg"}
 
+LABELS: Final = "labels.csv"
+"""File in a folder of images that states the correct class of images."""
+
+MAX_LABELLED: Final = 1000
+"""Largest number of labelled images. Perseus keeps the content of these images for each model."""
+
+MAX_PROBLEMS: Final = 5
+"""A message states at most this number of problems of LABELS."""
+
+
+@dataclass(frozen=True)
+class LabelledImage:
+    """The name of an image file in its folder, and the index of the correct class in the output of
+    the network."""
+
+    file: str
+    label: int
+
 
 def image_files(folder: Path) -> list[Path]:
     """Return the first MAX_IMAGES PNG and JPEG files of `folder`, sorted by name, without hidden
@@ -37,3 +58,46 @@ def image_files(folder: Path) -> list[Path]:
     if len(found) < MIN_IMAGES:
         raise ValueError(f"at least {MIN_IMAGES} PNG or JPEG files are needed, not {len(found)}")
     return found[:MAX_IMAGES]
+
+
+def labelled_images(folder: Path) -> list[LabelledImage]:
+    """Return the images that the file LABELS in `folder` names, in the order of the file; empty if
+    there is no such file.
+
+    LABELS has the columns `file` and `class`. Raises OSError if the file cannot be read, and
+    ValueError with the problems of its rows.
+    """
+    path = folder / LABELS
+    if not path.exists():
+        return []
+    with path.open(encoding="utf-8-sig", newline="") as lines:
+        rows = csv.DictReader(lines)
+        if missing := [name for name in ("file", "class") if name not in (rows.fieldnames or ())]:
+            raise ValueError(f"{LABELS} needs the columns file and class; it lacks {missing[0]!r}")
+        found, problems = list[LabelledImage](), list[str]()
+        for row in rows:
+            file, label = (row["file"] or "").strip(), (row["class"] or "").strip()
+            if problem := _label_problem(folder, file, label, {each.file for each in found}):
+                problems.append(f"line {rows.line_num}: {problem}")
+            else:
+                found.append(LabelledImage(file, int(label)))
+    if not 1 <= len(found) + len(problems) <= MAX_LABELLED:
+        problems.append(
+            f"{len(found) + len(problems)} rows; write at least 1 and at most {MAX_LABELLED}"
+        )
+    if problems:
+        raise ValueError(f"{LABELS}: {'; '.join(problems[:MAX_PROBLEMS])}")
+    return found
+
+
+def _label_problem(folder: Path, file: str, label: str, earlier: set[str]) -> str:
+    """Return the problem of one row of LABELS, or an empty text."""
+    if Path(file).name != file or Path(file).suffix.lower() not in SUFFIXES:
+        return f"{file!r} is not the name of a PNG or JPEG file in this folder"
+    if not (folder / file).is_file():
+        return f"there is no file {file!r} in this folder"
+    if file in earlier:
+        return f"{file!r} already has a class"
+    if not (label.isascii() and label.isdigit()):
+        return f"the class of {file!r} is {label!r}; write the index of an output: 0, 1, 2, ..."
+    return ""

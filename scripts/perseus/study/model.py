@@ -104,6 +104,8 @@ class Model(Part):
             " resizes the images to the input size and scales their pixels. For an `onnx` file or a"
             " `served_model`, Perseus resizes the images to the input size, and `layout`, `scale`,"
             " `mean` and `std` define the remaining preprocessing. Default: seeded random images."
+            " If the folder has a file labels.csv, the experiment `catalogue` measures the accuracy"
+            " of classification models of torchvision (docs/how-to/own-models.md)."
         ),
     )
     layout: Literal["nchw", "nhwc"] | None = Field(

@@ -19,6 +19,7 @@ from perseus.study.tasks.ceiling import CeilingTask, RequestOfModel
 from perseus.study.tasks.check import CheckTask
 from perseus.study.tasks.export import ExportTask
 from perseus.study.tasks.figure import FigureTask
+from perseus.study.tasks.labelled import LabelledTask
 from perseus.study.tasks.measure import (
     MeasuredArrivals,
     MeasuredClient,
@@ -56,6 +57,17 @@ def export_task(study: Study, model: str) -> ExportTask:
         images=study.images[model],
         request=of.request,
         is_surveyed=study.urgency(model) > 0,
+    )
+
+
+def labelled_task(study: Study, model: str) -> LabelledTask:
+    of, labelled = study.models[model], study.labelled[model]
+    return LabelledTask(
+        architecture=of.architecture,
+        weights=of.weights,
+        request=of.request,
+        images=tuple(each.file for each in labelled),
+        classes=tuple(each.label for each in labelled),
     )
 
 
@@ -178,7 +190,7 @@ def measure_task(study: Study, of: Cell) -> MeasureTask:
             gpus=server.gpus_here,
             remote=server.remote,
         ),
-        tenants=tuple(_measured(study, tenant) for tenant in of.scenario.tenants),
+        tenants=tuple(_measured(study, of, tenant) for tenant in of.scenario.tenants),
         preset=of.preset,
         search=_search(study, of),
         arrivals=_arrivals(arrivals),
@@ -197,7 +209,7 @@ def _search(study: Study, of: Cell) -> SearchSettings:
     return replace(settings, ratio_within=wanted)
 
 
-def _measured(study: Study, tenant: Tenant) -> MeasuredTenant:
+def _measured(study: Study, of: Cell, tenant: Tenant) -> MeasuredTenant:
     model = study.models[tenant.model]
     served = _served(model, study.images[tenant.model])
     return MeasuredTenant(
@@ -210,6 +222,7 @@ def _measured(study: Study, tenant: Tenant) -> MeasuredTenant:
         precision=None if served else study.precision(tenant),
         priority=tenant.priority,
         preprocessing=tenant.preprocessing,
+        labelled_images=len(study.labelled[tenant.model]) if of.run.is_survey else 0,
         sla=model.sla,
     )
 

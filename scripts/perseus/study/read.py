@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,8 @@ from perseus.study.checks import all_problems
 from perseus.study.definition import Definition
 from perseus.study.demand import Demand, levels_rps
 from perseus.study.expansion import expanded
-from perseus.study.image_files import image_files
+from perseus.study.image_files import LabelledImage, image_files, labelled_images
+from perseus.study.model import Model
 from perseus.study.presets import PRESETS
 from perseus.study.price_list import PriceList, read_price_list
 from perseus.study.pricing import price_of
@@ -88,11 +90,20 @@ def read_study(
             else ()
             for model in definition.models
         },
+        labelled={model.name: _labelled(model, folder) for model in definition.models},
         prices={server.name: priced(server)[0] for server in made.servers if server.price},
         other_prices={server.name: priced(server)[1:] for server in made.servers},
         demand_rps=_demand_rps(definition.demand, folder),
         grids=grids,
     )
+
+
+def _labelled(model: Model, folder: Path) -> tuple[LabelledImage, ...]:
+    """Return the labelled images of a classification model, with paths relative to `folder`."""
+    if not (model.images and model.is_classifier):
+        return ()
+    found = labelled_images(folder / model.images)
+    return tuple(replace(each, file=str(Path(model.images, each.file))) for each in found)
 
 
 def _demand_rps(demand: Demand | None, folder: Path) -> dict[str, tuple[float, ...]]:

@@ -17,18 +17,22 @@ def test_closed_loops_added(edited, priced_jobs):
 
 
 def test_a_catalogue_of_more_networks_and_another_sla(edited):
-    """A new network leaves the measured networks alone. No cell searches a peak."""
+    """A new network leaves the measured networks alone. No cell searches a peak. Labels of images
+    repeat the measurements."""
 
     def catalogue(architectures, **settings):
         def change(study):
             sla = study["models"][0]["sla"]
-            study["models"] = [{"name": "each", "sla": sla, "architectures": architectures}]
+            each = {"name": "each", "images": "photos", "architectures": architectures}
+            study["models"] = [each | {"sla": sla}]
             (scenario,) = study["scenarios"]
             scenario["tenants"] = [{"model": "each"}]
             scenario["experiments"] = [{"kind": "catalogue", **settings}]
 
         reconfigured(edited, change)
-        return {job for job in edited.stale() if job[0] in ("measure", "export", "ceiling")}
+        return {
+            job for job in edited.stale() if job[0] in ("measure", "labelled", "export", "ceiling")
+        }
 
     both = {("measure", f"cpu1.{name}.catalogue.r1") for name in (RESNET, "resnet34")}
     of_resnet = ("measure", f"cpu1.{RESNET}.catalogue.r1")
@@ -38,6 +42,13 @@ def test_a_catalogue_of_more_networks_and_another_sla(edited):
     assert catalogue([RESNET, "resnet34"]) == {*both, ("export", "resnet34")} - {of_resnet}
     assert catalogue([RESNET], times_unloaded=4) == {of_resnet}
     assert catalogue([RESNET], in_process_s=1) == {of_resnet}
+    labels = edited.root / "photos" / "labels.csv"
+    labels.write_text("file,class\n1.jpg,7\n")
+    assert catalogue([RESNET]) == {("labelled",), of_resnet}
+    edited.run("--cores", "2", "all")
+    assert catalogue([RESNET]) == set()
+    labels.write_text("file,class\n1.jpg,8\n")
+    assert catalogue([RESNET]) == {("labelled",), of_resnet}
 
 
 def test_starts_of_a_server_added_and_one_more(edited, priced_jobs):

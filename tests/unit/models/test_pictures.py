@@ -6,6 +6,7 @@ import ast
 import json
 import shutil
 import sys
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
@@ -14,20 +15,26 @@ import numpy as np
 import pytest
 from google.protobuf import text_format
 from PIL import Image
-from references import images_and_scores
+from references import images_and_scores, write_reference
 from tritonclient.grpc import model_config_pb2 as pb
 
 from perseus.models import networks, preprocess
 from perseus.models.ensemble import write_ensemble
 from perseus.models.images import JPEG_QUALITY, PICTURE_PX, random_pictures
+from perseus.models.labelled import Labelled
 from perseus.models.networks import ExportError
-from perseus.models.picture_export import export_pictures, preprocessing_for
+from perseus.models.picture_export import (
+    export_pictures,
+    preprocessing_for,
+    write_labelled,
+)
 from perseus.models.pictures import Pictures, as_batch
 from perseus.models.preprocess import Preprocessing, TritonPythonModel
 from perseus.models.repository import ModelFiles, write_repository
 from perseus.models.tensors import ModelTensors
 from perseus.study.image_files import MIN_IMAGES
 from perseus.study.tasks.export import ExportTask
+from perseus.study.tasks.labelled import LabelledTask
 from perseus.study.tasks.repository import RepositoryTask, ServedEnsemble, ServedTenant
 from perseus.study.triton_models import files_of
 
@@ -92,6 +99,50 @@ def test_a_picture_becomes_pixels_where_the_network_normalises(like_resnet, tmp_
     like = networks.preset("resnet50", "DEFAULT")
     found = networks.normalised(pixels[np.newaxis], like)[0]
     np.testing.assert_allclose(found, like_resnet.tensor(file), rtol=0, atol=2e-6)
+
+
+@pytest.fixture
+def labels(tmp_path) -> Callable[..., Labelled]:
+    """Return a function that writes labelled.npz of two photos, and reads the file."""
+    reference = write_reference(
+        tmp_path / "reference.npz", np.zeros((1, 3, 64, 64)), np.zeros((1, 1000))
+    )
+
+    def written(classes, request="float32", names=()) -> Labelled:
+        photos = [str(photo(tmp_path, size)) for size in ((512, 384), (97, 401))]
+        task = LabelledTask(
+            architecture="resnet50",
+            weights="random",
+            request=request,
+            images=names or photos,
+            classes=classes,
+        )
+        write_labelled(task, reference, tmp_path / "labelled.npz")
+        return Labelled.read(tmp_path / "labelled.npz")
+
+    return written
+
+
+def test_labelled_images_are_sent_as_the_network_wants_them(labels, tmp_path):
+    found = labels([7, 999])
+    assert found.classes.tolist() == [7, 999]
+    like = preprocessing_for("resnet50", "random", 64)
+    files = [np.fromfile(name, np.uint8) for name in sorted(tmp_path.glob("*.jpg"))]
+    tensors = found.tensors([1, 0])
+    assert tensors.shape == (2, 3, 64, 64) and tensors.dtype == np.float32
+    expected = {like.tensor(file).tobytes() for file in files}
+    assert {each.tobytes() for each in tensors} == expected
+    assert labels([7, 999], "uint8").tensors([0]).dtype == np.uint8
+
+
+def test_labels_that_do_not_fit_are_refused(labels, tmp_path):
+    with pytest.raises(
+        ExportError, match=r"class 1000, but resnet50 has only the classes 0 to 999"
+    ):
+        labels([7, 1000])
+    (tmp_path / "cut.jpg").write_bytes(b"no picture")
+    with pytest.raises(ExportError, match=r"cut\.jpg cannot be read as a PNG or JPEG image"):
+        labels([7], names=[str(tmp_path / "cut.jpg")])
 
 
 def test_it_runs_where_nothing_but_pillow_and_numpy_is():

@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 import synthetic
 import synthetic_files
+from scipy.stats import binomtest
 
 from perseus.host import parquet
 from perseus.results.study_results import StudyResults
@@ -67,6 +68,35 @@ def test_a_network_is_on_the_front_unless_another_is_cheaper_and_more_accurate(s
     mine = rows[rows["sla"] == "latency"].sort_values("usd_per_million_inferences")
     best = np.maximum.accumulate(mine["top1"].to_numpy())
     assert list(mine["on_front"]) == list(mine["top1"].to_numpy() == best)
+
+
+def test_measured_accuracies_of_all_precisions_share_a_front(tmp_path):
+    """By its published accuracy, resnet34 is better than resnet18; in int8, it is worse."""
+    records = [
+        synthetic.catalogue_record(name, precision=precision)
+        | {"accuracy": {"images": 200, "correct": correct}}
+        for name, precision, correct in (("resnet18", "fp32", 140), ("resnet34", "int8", 120))
+    ]
+    exports = {name: export_of(name) for name in ("resnet18", "resnet34")}
+    rows = table(catalogue, results_of(tmp_path, records, exports)).set_index(["model", "sla"])
+    row = rows.loc[("resnet18", "latency")]
+    assert (row["measured_top1"], row["accuracy"], row["labelled_images"]) == (70.0, 70.0, 200)
+    interval = binomtest(140, 200).proportion_ci()
+    assert row["measured_top1_low"] == pytest.approx(100 * interval.low)
+    assert row["measured_top1_high"] == pytest.approx(100 * interval.high)
+    assert row["top1"] == 69.758  # as torchvision publishes it
+    assert set(rows["front"]) == {"measured"}
+    on_front = rows["on_front"].xs("latency", level="sla").to_dict()
+    assert on_front == {"resnet18": True, "resnet34": False}
+
+
+def test_without_labels_each_precision_has_its_own_front(tmp_path):
+    names = {"resnet18": "fp32", "resnet34": "int8"}
+    records = [synthetic.catalogue_record(name, precision=of) for name, of in names.items()]
+    exports = {name: export_of(name) for name in names}
+    rows = table(catalogue, results_of(tmp_path, records, exports))
+    assert list(rows["front"]) == ["fp32", "fp32", "int8", "int8"] and rows["on_front"].all()
+    assert set(rows["accuracy"]) == {69.758, 73.314} and rows["measured_top1"].isna().all()
 
 
 def test_requests_of_eight_images_cost_an_eighth_for_each(tmp_path):

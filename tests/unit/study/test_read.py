@@ -155,6 +155,50 @@ def test_the_first_eight_images_of_a_folder_are_exported(tmp_path):
     assert "{7}.jpg' has a brace" in problem
 
 
+@pytest.fixture
+def labels(tmp_path):
+    """Return a function that writes labels.csv beside four images."""
+    for n in range(4):
+        (tmp_path / f"{n}.jpg").touch()
+    return (tmp_path / "labels.csv").write_text
+
+
+def test_labels_beside_images_are_for_the_catalogue_only(labels, tmp_path):
+    labels("class,file\n999,3.jpg\n0,1.jpg\n")
+    models = [model(images=str(tmp_path)), model("mobilenet_v3_small")]
+    alone = [scenario(name, name=name) for name in ("squeezenet1_1", "mobilenet_v3_small")]
+    alone[0]["experiments"] = [{"kind": "catalogue"}]
+    study = load({"models": models, "scenarios": alone})
+    task = planning.labelled_task(study, "squeezenet1_1")
+    assert (task.images, task.classes) == ((f"{tmp_path}/3.jpg", f"{tmp_path}/1.jpg"), (999, 0))
+    surveyed, *others = cells(study)
+    path = "results/base/models/squeezenet1_1/labelled.npz"
+    assert files.cell_inputs(study, surveyed)["labelled"] == [path]
+    assert planning.measure_task(study, surveyed).tenants[0].labelled_images == 2
+    assert others and not any("labelled" in files.cell_inputs(study, each) for each in others)
+    searched = load({"models": models})
+    assert not any("labelled" in files.cell_inputs(searched, each) for each in cells(searched))
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("file;class\n1.jpg;3\n", "labels.csv needs the columns file and class; it lacks 'file'"),
+        ("file,class\n", "0 rows; write at least 1 and at most 1000"),
+        ("file,class\n9.jpg,3\n", "line 2: there is no file '9.jpg' in this folder"),
+        ("file,class\n../1.jpg,3\n", "line 2: '../1.jpg' is not the name of a PNG or JPEG file"),
+        ("file,class\n1.jpg,cat\n", "the class of '1.jpg' is 'cat'; write the index of an output"),
+        ("file,class\n1.jpg,3\n1.jpg,4\n", "line 3: '1.jpg' already has a class"),
+        ("file,class\n1.jpg\n", "line 2: the class of '1.jpg' is ''"),
+        ("file,class\n8.jpg,1\n9.jpg,1\n", "'8.jpg' in this folder; line 3: there is no file"),
+    ],
+)
+def test_labels_with_mistakes_are_refused(labels, tmp_path, text, problem):
+    labels(text)
+    (found,) = problems({"models": [model(images=str(tmp_path)), model("mobilenet_v3_small")]})
+    assert found.startswith("models[0].images: ") and problem in found
+
+
 @pytest.mark.parametrize("folder", ["photos", "./photos/", "../elsewhere"])
 def test_the_images_of_a_model_are_named_from_the_working_folder_on(folder, tmp_path):
     root = tmp_path / "work"

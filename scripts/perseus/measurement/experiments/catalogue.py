@@ -15,6 +15,7 @@ from typing import Any, Final, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from perseus.measurement.accuracy import Accuracy, accuracy
 from perseus.measurement.cell import CellUnderTest, Findings
 from perseus.measurement.closed_loop import answered_rps
 from perseus.measurement.in_process import (
@@ -24,7 +25,7 @@ from perseus.measurement.in_process import (
     in_process_ms,
 )
 from perseus.measurement.live_system import LiveSystem
-from perseus.measurement.server_under_test import server_under_test
+from perseus.measurement.server_under_test import ServerUnderTest, server_under_test
 from perseus.measurement.valid_windows import InvalidWindowError, valid_window
 from perseus.measurement.windows import keep
 from perseus.peak.durations import ATTEMPTS, PATIENCE_S
@@ -95,6 +96,7 @@ def measure(cell: CellUnderTest) -> Findings:
             log.unlink(missing_ok=True)
     outcome, reason, full, limits = Outcome.OK, "", (np.nan,) * 3, list[Limit]()
     with server_under_test(with_longer_sla(cell, alone)) as server:
+        found = _accuracy(cell, server)
         try:
             with server.under_load() as system:
                 (unloaded_ms,) = server.unloaded_p50_ms.values()
@@ -112,6 +114,7 @@ def measure(cell: CellUnderTest) -> Findings:
             "reason": reason,
             "in_process_ms": float(np.median(alone)) if len(alone) else None,
             "in_process_error": why_not,
+            "accuracy": asdict(found) if found else None,
             **dict(zip(("full_rps", "full_low_rps", "full_high_rps"), full, strict=True)),
             "limits": [asdict(each) for each in limits],
         }
@@ -122,11 +125,20 @@ def empty_record(cell: CellUnderTest) -> Mapping[str, Any]:
     """For a cell for which no server ran, return the experiment's part of record.json, without
     rates and limits."""
     full = dict.fromkeys(("full_rps", "full_low_rps", "full_high_rps"))
-    return {"in_process_ms": None, "in_process_error": "", **full, "limits": []}
+    return {"in_process_ms": None, "in_process_error": "", "accuracy": None, **full, "limits": []}
+
+
+def _accuracy(cell: CellUnderTest, server: ServerUnderTest) -> Accuracy | None:
+    """Return the accuracy on the labelled images, or None without labelled images."""
+    (tenant,), path = server.tenants, cell.inputs.labelled
+    if path is None:
+        return None
+    cell.say(f"measuring the accuracy on {tenant.settings.labelled_images} labelled images")
+    return accuracy(tenant, path)
 
 
 def load_s(task: MeasureTask) -> tuple[float, float]:
-    """Return the usual and the longest time in seconds for which the client offers load.
+    """Return the usual and the longest time in seconds for which the client sends requests.
 
     The usual time follows from the number of operations of the model. In the longest time, all
     windows have their maximum length.
@@ -139,8 +151,9 @@ def load_s(task: MeasureTask) -> tuple[float, float]:
     within_s = sum(_usual_s(sla, unloaded_s) for _, sla in slas(task, 1000 * unloaded_s))
     windows = 1 + 2 * len(CERTIFY_AT)
     most_s = windows * (ATTEMPTS + 1) * (MAX_COUNTED_S + 4 * LONGEST_S) + PATIENCE_S
+    labelled_s = tenant.labelled_images / tenant.request_batch_size * unloaded_s
     about_s = max(run.in_process_s, MIN_INFERENCES * unloaded_s) + full_s + within_s
-    return min(about_s, most_s), most_s
+    return min(about_s, most_s) + labelled_s, most_s + ATTEMPTS * labelled_s
 
 
 def _counted_s(rate_rps: float) -> float:

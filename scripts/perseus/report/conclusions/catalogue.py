@@ -9,6 +9,7 @@ import pandas as pd
 from perseus.report.conclusions.conclusion import Conclusion, Tables
 from perseus.report.links import to_table
 from perseus.report.numbers import listed, significant
+from perseus.results.tables.catalogue import MEASURED
 from perseus.results.tables.catalogue_predictions import within
 from perseus.study.runtimes import RUNTIMES
 
@@ -37,13 +38,14 @@ def conclusions(tables: Tables) -> Iterator[Conclusion]:
 
 def _front(rows: pd.DataFrame, images: str, sla: str) -> Conclusion:
     front = rows[rows["on_front"].astype(bool)].sort_values(COST)
-    fronts = {str(name): of for name, of in front.groupby("precision", sort=False)}
-    first = "fp32" if "fp32" in fronts else next(iter(fronts))
+    fronts = {str(name): of for name, of in front.groupby("front", sort=False)}
+    first = min(fronts, key=lambda name: (name != MEASURED, name != "fp32"))
+    of_first = "with measured accuracies" if first == MEASURED else f"in {first}"
     networks = _count(rows["model"].nunique(), "network")
     on_front = fronts[first]["model"].nunique()
     return Conclusion(
         "unclear",
-        f"On the Pareto front of accuracy and cost in {first}: {on_front} of {networks}"
+        f"On the Pareto front of accuracy and cost {of_first}: {on_front} of {networks}"
         f" ({_count(images, 'image')} per request, {SLAS[sla]})",
         (*(_networks(fronts[each]) for each in sorted(fronts, key=first.__ne__)), *_without(rows)),
         (to_table("catalogue"),),
@@ -65,10 +67,11 @@ def _count(number: int | str, what: str) -> str:
 
 def _named(row: pd.Series) -> str:
     runtime = RUNTIMES.get(row["runtime"])
+    measured = "measured " if row["front"] == MEASURED else ""
     return (
         f"{row['model']} ({runtime.title if runtime else row['runtime']}, {row['precision']}) has"
-        f" {significant(row['top1'])} % top-1 accuracy at {significant(row[COST])} USD per million"
-        " images"
+        f" {significant(row['accuracy'])} % {measured}top-1 accuracy at {significant(row[COST])}"
+        " USD per million images"
     )
 
 
@@ -76,7 +79,10 @@ def _without(rows: pd.DataFrame) -> tuple[str, ...]:
     """Return sentences on the relative errors of the responses in precisions other than fp32, and
     on cells without a certified rate."""
     told = []
-    others = rows[~rows["precision"].isin(("fp32", "")) & rows["relative_error"].notna()]
+    published = rows[rows["front"] != MEASURED]
+    others = published[
+        ~published["precision"].isin(("fp32", "")) & published["relative_error"].notna()
+    ]
     for precision, of in others.groupby("precision", sort=False):
         told.append(
             f"In {precision}, the median relative error of the responses is"

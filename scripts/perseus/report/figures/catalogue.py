@@ -13,14 +13,17 @@ from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
 from perseus.report.figure_data import COLOURS, FigureData
 from perseus.report.style import DARK, GREY, empty_figure, legend, panels, remainder
+from perseus.results.tables.catalogue import MEASURED
 from perseus.study.runtimes import RUNTIMES
 from perseus.study.tasks.figure import FigureTask
 
 CAPTION = (
-    "Each mark is a network with one runtime: left is cheaper, up is more accurate. A line is the"
-    " Pareto front of one precision: no other network is both cheaper and more accurate. Labels"
-    " name the networks on the solid front. Torchvision publishes the accuracies, for fp32; the"
-    " figure does not show the losses of accuracy in other precisions."
+    "Each mark is a network with one runtime: left is cheaper, up is more accurate. A line joins"
+    " the networks on a Pareto front: no other network is both cheaper and more accurate than one"
+    " of these networks. Labels name the networks on the solid front. All accuracies that Perseus"
+    " measured with labelled images share one front. Accuracies that torchvision publishes are"
+    " valid for fp32. Therefore networks with published accuracies have one front for each"
+    " precision, and the figure does not show their losses of accuracy in other precisions."
 )
 ALSO = ("catalogue_predictions",)
 
@@ -43,30 +46,32 @@ COST: Final = "usd_per_million_inferences"
 
 def draw(frame: pd.DataFrame, results: FigureData, style: FigureTask) -> Figure:
     """Draw one panel for each SLA and request batch size."""
-    known = frame[frame[COST].notna() & frame["top1"].notna()]
+    known = frame[frame[COST].notna() & frame["accuracy"].notna()]
     if known.empty:
         return empty_figure(style, "no network has both a cost and an accuracy")
     groups = list(known.groupby(["request_batch_size", "sla"], sort=False))
     ways = list(dict.fromkeys(zip(known["runtime"], known["precision"], strict=True)))
     shown = groups[:MAX_PANELS]
     figure, axes = panels(style, len(shown), min(2, len(shown)), 75, 12, sharey=True)
-    height = NAME_HEIGHT * (known["top1"].max() - known["top1"].min())
+    height = NAME_HEIGHT * (known["accuracy"].max() - known["accuracy"].min())
     for panel, ((images, sla), rows) in zip(axes, shown, strict=True):
         several = "1 image" if images == 1 else f"{images} images"
         panel.set_title(f"{several} a request, {SLAS[str(sla)]}", loc="left", fontsize="small")
         for i, (runtime, precision) in enumerate(ways):
             mine = rows[(rows["runtime"] == runtime) & (rows["precision"] == precision)]
-            panel.plot(mine[COST], mine["top1"], **_look(i))
+            panel.plot(mine[COST], mine["accuracy"], **_look(i))
         front = rows[rows["on_front"].eq(True)].sort_values(COST)
-        named = "fp32" if "fp32" in set(front["precision"]) else front["precision"].iloc[0]
-        for precision, mine in front.groupby("precision", sort=False):
-            look = "-" if precision == named else ":"
+        named = min(front["front"], key=lambda name: (name != MEASURED, name != "fp32"))
+        for name, mine in front.groupby("front", sort=False):
+            look = "-" if name == named else ":"
             panel.step(
-                mine[COST], mine["top1"], look, where="post", color=GREY, linewidth=1, zorder=0
+                mine[COST], mine["accuracy"], look, where="post", color=GREY, linewidth=1, zorder=0
             )
-        _names(panel, front[front["precision"] == named], height)
+        _names(panel, front[front["front"] == named], height)
         _cost_axis(panel, rows[COST])
-    axes[0].set_ylabel("top-1 on ImageNet (%)")
+    axes[0].set_ylabel(
+        "top-1 (%)" if (known["front"] == MEASURED).any() else "top-1 on ImageNet (%)"
+    )
     handles = [Line2D([], [], **_look(i), label=_title(*way)) for i, way in enumerate(ways)]
     legend(figure, [*handles, Line2D([], [], color=GREY, label="front")], 4)
     remainder(figure, len(shown), len(groups), "SLAs and batches", "catalogue.csv")
@@ -74,8 +79,8 @@ def draw(frame: pd.DataFrame, results: FigureData, style: FigureTask) -> Figure:
 
 
 def _cost_axis(panel: Axes, usd: pd.Series) -> None:
-    """Set the limits and ticks of the cost axis, with margins so that close costs still have
-    ticks."""
+    """Set the limits and ticks of the cost axis. The margins are so wide that the axis has a tick
+    even if all costs are nearly equal."""
     panel.set_xscale("log")
     panel.set_xlim(usd.min() / FOR_NAMES, usd.max() * BESIDE)
     is_wide = usd.max() / usd.min() > WIDE
@@ -101,18 +106,18 @@ def _title(runtime: str, precision: str) -> str:
 
 
 def _names(panel: Axes, rows: pd.DataFrame, height: float) -> None:
-    """Write the name of each network on a Pareto front to the left of its mark, where few other
-    marks are.
+    """Write the names of at most MAX_NAMED networks on a Pareto front. Each name is to the left of
+    the mark of its network, since few other marks are there.
 
     `height` is the least distance of two names, in percentage points of accuracy.
     """
     step = -(-len(rows) // MAX_NAMED) or 1
     below = -np.inf
-    for _, row in rows.iloc[::step].sort_values("top1").iterrows():
-        below = max(float(row["top1"]), below + height)
+    for _, row in rows.iloc[::step].sort_values("accuracy").iterrows():
+        below = max(float(row["accuracy"]), below + height)
         panel.annotate(
             str(row["model"]),
-            (row[COST], row["top1"]),
+            (row[COST], row["accuracy"]),
             xytext=(-16, below),
             textcoords=("offset points", "data"),
             ha="right",

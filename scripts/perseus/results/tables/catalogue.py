@@ -10,6 +10,7 @@ import numpy as np
 from pydantic import BaseModel, Field
 
 from perseus.host.parquet import FLAG, REAL, TEXT, WHOLE
+from perseus.peak.stats import proportion
 from perseus.results.columns import CELL, PRECISION, cell
 from perseus.results.costs import usd_per_million
 from perseus.results.grids import on_front
@@ -31,6 +32,13 @@ class LimitRecord(BaseModel):
     reason: str
 
 
+class AccuracyRecord(BaseModel):
+    """Accuracy of a neural network on labelled images, as stored in record.json."""
+
+    images: int
+    correct: int
+
+
 class CatalogueRecord(Record):
     """Record of the measurement of one neural network (experiment `catalogue`)."""
 
@@ -45,6 +53,13 @@ class CatalogueRecord(Record):
     )
     in_process_error: str = Field(
         description=("reason why the measurement of the network without a server failed")
+    )
+    accuracy: AccuracyRecord | None = Field(
+        description=(
+            "number of labelled images (`images`) that Perseus sent to the server, and of images"
+            " for which the correct class got the highest score (`correct`). Null without labelled"
+            " images."
+        )
     )
     full_rps: Number = Field(
         description=(
@@ -66,6 +81,9 @@ class CatalogueRecord(Record):
 
 
 RECORD = CatalogueRecord
+MEASURED = "measured"
+"""Name of the Pareto front of all rows with a measured accuracy."""
+
 DESCRIPTION = (
     "One row per cell and SLA. A cell without a limit has one row, with the reason. The table is"
     " empty without an experiment `catalogue`."
@@ -74,11 +92,12 @@ TITLE = "Costs of neural networks"
 NOTE = (
     "The table shows, for each neural network alone, its throughput in a process without a server,"
     " its throughput on a server that always has requests waiting (full server), and its largest"
-    " rate within an SLA in a simulated queue (docs/explanation/catalogue.md). Accuracies are the"
-    " published accuracies of the weights of torchvision in fp32. In another precision, the"
-    " relative error of the responses indicates the loss of accuracy. A network is on the front if"
-    " every cheaper network with the same kind of SLA, precision and number of images per request"
-    " is less accurate."
+    " rate within an SLA in a simulated queue (docs/explanation/catalogue.md). Published accuracies"
+    " are those of the weights of torchvision in fp32. In another precision, the relative error of"
+    " the responses indicates the loss of accuracy. Measured accuracies are shares of the labelled"
+    " images for which the server gave the correct class the highest score. A network is on the"
+    " front if every cheaper network with the same kind of SLA and number of images per request is"
+    " less accurate. Published accuracies have one front for each precision."
 )
 SHOWN = {
     "cell": "cell",
@@ -86,7 +105,8 @@ SHOWN = {
     "runtime": "runtime",
     "precision": "precision",
     "images per request": "request_batch_size",
-    "top-1 (%)": "top1",
+    "published top-1 (%)": "top1",
+    "measured top-1 (%)": ("measured_top1", "measured_top1_low", "measured_top1_high"),
     "without a server (images/s)": "in_process_ips",
     "full server (images/s)": "full_ips",
     "SLA": "sla",
@@ -118,6 +138,22 @@ SCHEMA = Schema(
         column("top1", REAL, "%",
             "top-1 accuracy on ImageNet-1K of the weights in the column `weights`, as torchvision"
             " publishes it for fp32 and one crop of each image", most=100),
+        column("labelled_images", WHOLE, "images",
+            "number of labelled images with which Perseus measured the accuracy. Null without"
+            " labelled images.", null=True, least=1),
+        column("measured_top1", REAL, "%",
+            "share of the labelled images for which the correct class got the highest score of the"
+            " server, in the precision of the row", most=100),
+        column("measured_top1_low", REAL, "%",
+            "lower end of the 95 % interval of `measured_top1` (Clopper-Pearson)", most=100),
+        column("measured_top1_high", REAL, "%",
+            "upper end of the 95 % interval of `measured_top1`", most=100),
+        column("accuracy", REAL, "%",
+            "accuracy that the Pareto front uses: measured_top1, or top1 without labelled images",
+            most=100),
+        column("front", TEXT, "",
+            "name of the Pareto front of the row: measured, or the precision for published"
+            " accuracies, which are valid for fp32 only"),
         column("flops", REAL, "",
             "number of arithmetic operations per image. A multiplication and an addition count as"
             " two operations.", least=0),
@@ -175,7 +211,7 @@ SCHEMA = Schema(
         column("ci_high_usd", REAL, "USD",
             "upper end of the 95 % interval of `usd_per_million_inferences`"),
         column("on_front", FLAG, "",
-            "true if each other row with the same kind of SLA, request_batch_size and precision is"
+            "true if each other row with the same kind of SLA, request_batch_size and front is"
             " worse in cost or accuracy, or is equal in both (Pareto front). Null without a cost or"
             " an accuracy.", null=True),
         column("verdict", TEXT, "",
@@ -186,6 +222,7 @@ SCHEMA = Schema(
     ],
     key=("cell", "sla"),
     holds=[
+        ascending("measured_top1_low", "measured_top1", "measured_top1_high"),
         ascending("full_low_ips", "full_ips", "full_high_ips"),
         ascending("ci_low_rps", "limit_rps", "ci_high_rps"),
         ascending("ci_low_usd", "usd_per_million_inferences", "ci_high_usd"),
@@ -239,15 +276,20 @@ def _of(record: CatalogueRecord, results: StudyResults) -> Iterator[Row]:
     images, name = tenant.request_batch_size, tenant.name
     alone_ips = 1000 * images / record.in_process_ms
     full = [images * rate for rate in (record.full_rps, record.full_low_rps, record.full_high_rps)]
+    network = Network.of(results.exports.get(tenant.model, {})).row()
+    precision = record.computed_precisions.get(name) or tenant.precision or ""
     first: Row = {
         **dict.fromkeys(SCHEMA.names),
         **cell(record.task),
         "tenant": name,
         "model": tenant.model,
-        **Network.of(results.exports.get(tenant.model, {})).row(),
+        **network,
+        "accuracy": network["top1"],
+        "front": precision,
+        **(_measured(record.accuracy) if record.accuracy else {}),
         "runtime": server.runtime,
         "asked_precision": tenant.precision or "",
-        "precision": record.computed_precisions.get(name) or tenant.precision or "",
+        "precision": precision,
         "request_batch_size": images,
         "relative_error": record.relative_errors.get(name),
         "in_process_ms": record.in_process_ms,
@@ -265,6 +307,19 @@ def _of(record: CatalogueRecord, results: StudyResults) -> Iterator[Row]:
     usd_per_hour = price.usd_per_hour(results.task.pricing[0]) if price else None
     for each in record.limits:
         yield first | _limit(each, record.outcome) | _cost(each, images, usd_per_hour)
+
+
+def _measured(found: AccuracyRecord) -> Row:
+    """Return the columns of a measured accuracy, and the Pareto front of measured accuracies."""
+    top1, low, high = (100 * each for each in proportion(found.correct, found.images, 0.95))
+    return {
+        "labelled_images": found.images,
+        "measured_top1": top1,
+        "measured_top1_low": low,
+        "measured_top1_high": high,
+        "accuracy": top1,
+        "front": MEASURED,
+    }
 
 
 def _limit(each: LimitRecord, outcome: str) -> Row:
@@ -297,14 +352,14 @@ def _fronts(found: Sequence[Row]) -> Iterator[Row]:
     """Fill the column `on_front` of the rows, and yield the rows in their original order."""
     groups: dict[tuple[Any, ...], list[int]] = {}
     for i, row in enumerate(found):
-        values = (row["usd_per_million_inferences"], row["top1"])
+        values = (row["usd_per_million_inferences"], row["accuracy"])
         if all(value is not None and np.isfinite(value) for value in values):
-            key = row["sla"], row["request_batch_size"], row["precision"]
+            key = row["sla"], row["request_batch_size"], row["front"]
             groups.setdefault(key, []).append(i)
     front: dict[int, bool] = {}
     for places in groups.values():
         points = np.array(
-            [(found[i]["usd_per_million_inferences"], -found[i]["top1"]) for i in places]
+            [(found[i]["usd_per_million_inferences"], -found[i]["accuracy"]) for i in places]
         )
         front |= dict(zip(places, on_front(points), strict=True))
     for i, row in enumerate(found):

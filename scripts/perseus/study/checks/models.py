@@ -11,7 +11,7 @@ from perseus.study.architectures import TIMM_MISSING
 from perseus.study.checks.files import brace_problems, found
 from perseus.study.definition import Definition
 from perseus.study.hints import did_you_mean, meant_or_known
-from perseus.study.image_files import image_files
+from perseus.study.image_files import image_files, labelled_images
 from perseus.study.model import Model
 from perseus.study.problems import Place, Problems, duplicates
 
@@ -173,6 +173,9 @@ def _images_problems(at: Place, model: Model, folder: Path) -> Problems:
     try:
         for path in image_files(folder / model.images):
             yield from brace_problems(at, str(Path(model.images, path.name)))
+        if model.is_classifier:
+            for each in labelled_images(folder / model.images):
+                yield from brace_problems(at, str(Path(model.images, each.file)))
     except (FileNotFoundError, NotADirectoryError):
         yield at, f"there is no folder {model.images!r} (it must have PNG or JPEG files)"
     except (OSError, ValueError) as error:

@@ -71,6 +71,7 @@ class MeasuredTenant(Part):
     has, `max_batch_size`, `dynamic_batching` and `precision` are None, since only the server knows
     these settings. `preprocessing` says who converts image files into tensors ("client" or
     "server"); None means that clients send tensors and Perseus measures no conversion.
+    `labelled_images` is the number of images with which the cell measures the accuracy.
     """
 
     name: str
@@ -82,6 +83,7 @@ class MeasuredTenant(Part):
     precision: str | None
     priority: int | None
     preprocessing: PreprocessedBy | None = None
+    labelled_images: int = 0
     sla: Sla
 
     @property

@@ -1,0 +1,58 @@
+"""Measure the accuracy of a model on a running server with labelled images."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from perseus.measurement.tenant_under_test import ANSWER_S, TenantUnderTest
+from perseus.measurement.verify import VerificationError
+from perseus.models.labelled import Labelled
+from perseus.traffic.connect import connect
+from perseus.traffic.route import INPUT, OUTPUT, RouteError
+from perseus.traffic.transport import RequestFailedError
+
+REQUESTS = 16
+"""Number of requests whose inputs are in memory at the same time."""
+
+
+@dataclass(frozen=True)
+class Accuracy:
+    """The number of labelled images, and how many of them got the correct class (top-1)."""
+
+    images: int
+    correct: int
+
+
+def accuracy(tenant: TenantUnderTest, path: Path) -> Accuracy:
+    """Send each labelled image to the server, and compare the class of the highest score with the
+    label.
+
+    The requests have the size and the route of the load. Raises VerificationError if the model does
+    not respond.
+    """
+    labelled, size = Labelled.read(path), tenant.settings.request_batch_size
+    count = len(labelled.classes)
+    parts = [range(first, first + size) for first in range(0, count, size)]
+    found = [
+        _classes(tenant, labelled, parts[first : first + REQUESTS])
+        for first in range(0, len(parts), REQUESTS)
+    ]
+    correct = np.concatenate(found)[:count] == labelled.classes
+    return Accuracy(count, int(correct.sum()))
+
+
+def _classes(tenant: TenantUnderTest, labelled: Labelled, parts: list[range]) -> NDArray[np.int64]:
+    """Return the class with the highest score for each image of these requests. The last request
+    starts again with the first images if too few images are left."""
+    count = len(labelled.classes)
+    batches = [{INPUT: labelled.tensors([i % count for i in part])} for part in parts]
+    try:
+        with tenant.route_of(batches) as route, connect(route) as transport:
+            scores = [transport.infer(i, ANSWER_S)[OUTPUT] for i in range(len(parts))]
+    except (RequestFailedError, RouteError) as error:
+        raise VerificationError(f"{tenant.name} does not respond: {error}") from error
+    return np.concatenate(scores).argmax(axis=-1)
