@@ -29,6 +29,15 @@ TIMES_FEWEST = 3
 `fewest_requests` requests, but no longer than `slow_certify_s` of the preset. The multiple exceeds
 1, since a cluster of late requests is little more evidence than one request."""
 
+CLUSTERED = 2.0
+"""If late requests come in clusters, a certification window may last up to CLUSTERED times the
+longest time of the preset."""
+
+ENOUGH = 1.25
+"""A certification window with clusters of late requests is planned to have this multiple of the
+requests with which it passes if no request is late. The multiple exceeds 1, so that the window may
+also pass with a few late requests."""
+
 SPARE = 1.2
 """At the lowest rate that a preset certifies, the mean number of requests in the longest
 certification window is this multiple of `fewest_requests`. The multiple exceeds 1, since the number
@@ -185,7 +194,8 @@ def longest_s(settings: SearchSettings, slas: Sequence[Sla], rates_rps: Sequence
 
     def most_counted_s(phase: Phase) -> float:
         around = [counted_s(phase, s, slas, each) for each in (rates_rps, more_rps)]
-        return max(effort(phase, s).max_s, *around)
+        preset_s = effort(phase, s).max_s * (CLUSTERED if phase is Phase.CERTIFY else 1)
+        return max(preset_s, *around)
 
     windows_s = sum(count * (overhead_s + most_counted_s(phase)) for phase, count in most.items())
     rounds_s = s.rounds * (len(slas) + 1) * speed.ROUND_LONGEST_S

@@ -41,7 +41,8 @@ from perseus.peak.outcome import (
     why_unsteady,
 )
 from perseus.peak.paired import ModelLimits, Round, ratio_at_saturation
-from perseus.peak.shared_model import TenantWork, model_limits
+from perseus.peak.queue_limit import Precision
+from perseus.peak.shared_model import FINE, ROUGH, TenantWork, model_limits
 from perseus.peak.slowed import UsualSpeed
 from perseus.peak.speed import IN_FLIGHT, NO_SPEED, Speed
 from perseus.peak.stats import NORMAL_ENDS
@@ -254,10 +255,9 @@ class _Search:
     def shared_model_scale(self) -> float:
         """Return the limit of the simulated queue as a load factor; NaN if only one tenant has
         load."""
-        return self.model_limits.scale if len(self.loaded) > 1 else np.nan
+        return self.model_limits(ROUGH).scale if len(self.loaded) > 1 else np.nan
 
-    @property
-    def model_limits(self) -> ModelLimits:
+    def model_limits(self, precision: Precision) -> ModelLimits:
         """Return the limits of a simulated server with the observed service times."""
         works = []
         for sla, alone_ms, seen in zip(
@@ -267,7 +267,7 @@ class _Search:
             usual_s = float(np.median(work_s)) if len(work_s) else 0.0
             away_s = max(0.0, float(np.median(alone_ms)) / 1000 - usual_s)
             works.append(TenantWork(sla, work_s, away_s))
-        return model_limits(self.model, works, self.rounds)
+        return model_limits(self.model, works, self.rounds, precision)
 
     def with_model(self, near: float, posterior: stats.Floats) -> float:
         """Return the geometric mean of two limits, weighted by their precision: the limit `near`
@@ -398,7 +398,7 @@ class _Search:
             ),
             work_s=tuple(map(speed.work_s, zip(*self.speeds, strict=True))),
             rounds=tuple(self.rounds),
-            model=self.model_limits,
+            model=self.model_limits(FINE),
             cliff=cliff(self.on_the_line, self.names),
             other_load=largest_other_load(self.on_the_line),
             windows=tuple(self.windows),

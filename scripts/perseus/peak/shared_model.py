@@ -27,6 +27,10 @@ FINE = Precision(requests=60_000, of_each=20_000, most=120_000, halvings=11)
 """Precision of the simulated limits. With this precision, the sampling error of the ratio of two
 limits is about 0.3 %."""
 
+ROUGH = Precision(requests=15_000, of_each=5_000, most=30_000, halvings=9)
+"""Precision of the simulated limits during a search, at one fifth of the computing time. The
+sampling error of a limit is about 1 %."""
+
 LIKELY = 0.02
 """The module simulates a queueing discipline only if the probability of the discipline exceeds this
 value."""
@@ -43,7 +47,10 @@ class TenantWork:
 
 
 def model_limits(
-    model: LineModel, works: Sequence[TenantWork], rounds: Sequence[Round]
+    model: LineModel,
+    works: Sequence[TenantWork],
+    rounds: Sequence[Round],
+    precision: Precision = FINE,
 ) -> ModelLimits:
     """Return the limits of the simulated server, for each tenant alone and for the load line.
 
@@ -58,7 +65,9 @@ def model_limits(
         return UNKNOWN_LIMITS
     alone_rps = [np.nan] * len(works)
     for i in loaded:
-        alone_rps[i] = _limit(model, [works[i]], [i], lambda scale: [scale], Discipline.FIRST_COME)
+        alone_rps[i] = _limit(
+            model, [works[i]], [i], lambda scale: [scale], Discipline.FIRST_COME, precision
+        )
     if len(loaded) == 1:
         (only,) = loaded
         base, step = model.line.base_rps[only], model.line.direction_rps[only]
@@ -82,6 +91,7 @@ def model_limits(
                 loaded,
                 lambda scale: [model.line.rates_rps(scale)[i] for i in loaded],
                 discipline,
+                precision,
                 slower,
             )
             logs.append(np.log(scale))
@@ -99,6 +109,7 @@ def _limit(
     loaded: Sequence[int],
     rates_rps: Callable[[float], Sequence[float]],
     discipline: Discipline,
+    precision: Precision,
     slower: float = 1.0,
 ) -> float:
     """Return the limit of a simulated server with the tenants `works`, as a load factor. At the
@@ -116,7 +127,7 @@ def _limit(
         model.arrivals,
         discipline,
         high=high,
-        precision=FINE,
+        precision=precision,
         slower=slower,
         streams=loaded,
     )

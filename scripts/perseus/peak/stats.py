@@ -99,6 +99,12 @@ def fewest_requests(allowed: float) -> int:
     return n
 
 
+def fewest_independent(allowed: float, confidence: float) -> float:
+    """Return the least number of independent requests, all on time, that show at the one-sided
+    confidence level `confidence` that at most a share `allowed` of all requests is late."""
+    return float(np.log(1 - confidence) / np.log(1 - allowed))
+
+
 def batches(values: NDArray, count: int) -> list[NDArray]:
     """Split values into `count` consecutive batches of nearly equal size, or into single values if
     there are fewer values."""

@@ -3,14 +3,22 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from perseus.peak import stats
-from perseus.peak.durations import counted_s, effort, grace_s, seconds_left, settle_s
+from perseus.peak.durations import (
+    CLUSTERED,
+    ENOUGH,
+    counted_s,
+    effort,
+    grace_s,
+    seconds_left,
+    settle_s,
+)
 from perseus.peak.line_limit import WIDEST, valid_near
 from perseus.peak.line_model import LineModel
 from perseus.peak.slowed import UsualSpeed, slowed
@@ -46,10 +54,14 @@ class WindowRunner:
         self, phase: Phase, scale: float, rates_rps: tuple[float, ...], tolerance: Tolerance
     ) -> Window:
         """Run a window until its verdict is PASS or FAIL, or until its planned time is over."""
-        looks = effort(phase, self.settings).looks
+        much = effort(phase, self.settings)
         settle = settle_s(self.settings, self.model.slas)
         longest_s = counted_s(phase, self.settings, self.model.slas, rates_rps)
-        parts_s = longest_s * np.arange(1, looks + 1) / looks
+        if phase is Phase.CERTIFY:
+            needs_s = self._clusters_need_s(scale, rates_rps, much.looks)
+            if needs_s <= CLUSTERED * much.max_s:  # otherwise, a longer window would not pass, too
+                longest_s = max(longest_s, needs_s)
+        parts_s = longest_s * np.arange(1, much.looks + 1) / much.looks
         looks_s = settle + grace_s(self.model.slas) + parts_s
         plan = WindowPlan(phase, scale, rates_rps, settle, tuple(looks_s.tolist()), tolerance)
         return self.run(plan, lambda window: window.verdict in (Verdict.PASS, Verdict.FAIL))
@@ -91,11 +103,33 @@ class WindowRunner:
         looks_for_it = plan.phase in (Phase.BRACKET, Phase.BISECT, Phase.NEAR_LIMIT)
         return slowed(seen, self.usual) if looks_for_it and self.usual is not None else 1.0
 
+    def _clusters_need_s(self, scale: float, rates_rps: Sequence[float], looks: int) -> float:
+        """Return the seconds after which a window at the load factor `scale` passes if hardly any
+        request is late, and if late requests come in clusters as in the windows at similar
+        loads."""
+        needs_s = [0.0]
+        for i, (sla, rate_rps) in enumerate(zip(self.model.slas, rates_rps, strict=True)):
+            similar = self._similar(scale, i)
+            if rate_rps > 0 and similar:
+                weights, windows = zip(*similar, strict=True)
+                fewest = stats.fewest_independent(sla.allowed, self._confidence(looks))
+                needs_s.append(ENOUGH * fewest * stats.dispersion(windows, weights) / rate_rps)
+        return max(needs_s)
+
+    def _similar(self, scale: float, tenant: int) -> list[tuple[float, stats.Exceedances]]:
+        """Return the late requests of a tenant in valid windows near the load factor `scale`, each
+        with the weight of its window."""
+        near = valid_near(self.on_the_line, scale, above=WIDEST)
+        weights = stats.similarity(scale, [w.scale for w in near])
+        return [(x, w.tenants[tenant].exceedances) for x, w in zip(weights, near, strict=True)]
+
+    def _confidence(self, looks: int) -> float:
+        """Return the confidence of each of `looks` verdicts on one window (Bonferroni)."""
+        return 1 - (1 - self.settings.confidence) / looks
+
     def _judge(
         self, seen: Observation, tenant: int, plan: WindowPlan, slowed_by: float
     ) -> TenantWindow:
-        near = valid_near(self.on_the_line, plan.scale, above=WIDEST)
-        weights = stats.similarity(plan.scale, [w.scale for w in near])
         rates_rps = plan.rates_rps or [len(each) / seen.elapsed_s for each in seen.requests]
         found = judge(
             seen,
@@ -104,11 +138,8 @@ class WindowRunner:
             rate_rps=rates_rps[tenant],
             settle_s=plan.settle_s,
             grace_s=0.0 if plan.in_flight else grace_s(self.model.slas),
-            confidence=1 - (1 - self.settings.confidence) / len(plan.looks_s),
-            similar=[
-                (weight, w.tenants[tenant].exceedances)
-                for weight, w in zip(weights, near, strict=True)
-            ],
+            confidence=self._confidence(len(plan.looks_s)),
+            similar=self._similar(plan.scale, tenant),
             slowed=slowed_by,
             tolerance=plan.tolerance,
         )

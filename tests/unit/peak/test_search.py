@@ -27,7 +27,7 @@ from benchmarks.simulation import (
     wandering,
     workers,
 )
-from perseus.peak.durations import ATTEMPTS
+from perseus.peak.durations import ATTEMPTS, CLUSTERED
 from perseus.peak.lindley import departures_s
 from perseus.peak.line_model import LineModel
 from perseus.peak.load_line import LoadLine
@@ -171,8 +171,9 @@ def test_certified_is_at_most_the_estimate_and_below_the_first_failing_rate(peak
 
 
 def test_more_evidence_gives_a_better_estimate():
-    thorough = searches(SEEDS, settings=PRESETS["standard"].settings)
-    quick_sd = np.std([peak.estimate for peak in found_on("M/M/1")])
+    several = 2 * SEEDS  # the ratio of two standard deviations needs more searches than a mean
+    thorough = searches(several, settings=PRESETS["standard"].settings)
+    quick_sd = np.std([peak.estimate for peak in searches(several)])
     assert np.std([peak.estimate for peak in thorough]) < 0.7 * quick_sd
 
 
@@ -676,6 +677,22 @@ def test_a_slow_model_is_searched_in_windows_that_have_requests():
     for peak in found:
         assert min(w.tenants[0].requests for w in peak.windows if w.on_the_line) > 3
         assert peak.estimate == pytest.approx(1.284, rel=0.1)
+
+
+def test_a_window_waits_for_more_requests_if_late_requests_come_in_clusters():
+    """Near the limit of M/D/1, dozens of requests in a row are late. A window of 16 s would have
+    too few of these clusters for a certified rate."""
+    sla, most_s = Sla(latency_ms=120), QUICK.certify.max_s
+    settle_and_grace_s = 1.2 + 0.24
+    found = [search(seed, deterministic(0.025), sla, start=20) for seed in range(6)]
+    counted_s = [
+        window.elapsed_s - settle_and_grace_s
+        for peak in found
+        for window in peak.windows
+        if window.phase is Phase.CERTIFY
+    ]
+    assert max(counted_s) > 1.1 * most_s
+    assert min(counted_s) >= most_s - 1e-9 and max(counted_s) <= CLUSTERED * most_s
 
 
 def test_a_slow_model_is_certified_in_windows_that_wait_for_its_requests():
