@@ -66,8 +66,8 @@ def no_luck_of_work(
 
 
 def unfitted(model: LineModel, tenant: int, windows: Sequence[Evidence]) -> QueueReplay:
-    """Return the virtual queue with the service times without load, instead of service times fitted
-    to the windows."""
+    """Return the virtual queue with the service times without load. The function fits no service
+    times to the windows."""
     drawn = [model.queue.draw(seen.arrivals_s, queue_replay.WORK_DRAWS) for seen in windows]
     return QueueReplay(model, tenant, windows, drawn)
 
@@ -165,8 +165,8 @@ def run(at: Place, say: Say) -> Iterator[Row]:
 
 
 def by_rule(server: Server, limit: float, seed: int) -> dict[str, Found]:
-    """Return, by rule, the findings of one search without the rule, and the findings with all
-    rules."""
+    """Return the findings of one search. Each key is a rule, and its value has the findings without
+    this rule. The value of the key ALL has the findings with all rules."""
     kept: list[tuple[_Search, Peak]] = []
     peak_of = _Search.peak
 
@@ -200,8 +200,8 @@ def off(patches: Patches) -> Iterator[None]:
 
 
 def rows_of(group: str, found: Sequence[Sequence[Mapping[str, Found]]]) -> Iterator[Row]:
-    """Yield, for each rule, the metrics without the rule beside the metrics with all rules. `found`
-    has, for each server, the findings of each search by rule."""
+    """Yield, for each rule, the metrics without the rule beside the metrics with all rules. Each
+    entry of `found` belongs to a server, and has the findings by rule for each search."""
     figures = {
         rule: np.mean([_figures([each[rule] for each in of_server]) for of_server in found], axis=0)
         for rule in (ALL, *RULES, *COURSE)

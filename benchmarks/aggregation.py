@@ -27,11 +27,11 @@ BENCHMARK = "aggregation"
 ROOT = Path(__file__).parents[1]
 REQUESTS = 10**8
 BYTES_A_REQUEST = 25
-"""Largest size of one request on the disk."""
+"""No request needs more than this number of bytes on the disk."""
 
 FEWER, TIMES = 100, 3
-"""For a comparison, the same cells have one FEWER-th of the requests. TIMES is the number of
-trials."""
+"""For a comparison, the benchmark also writes the same cells with 1/FEWER of the requests. The
+comparison has TIMES trials."""
 
 MIB = 2**20
 MEMORY = Goal("<=", 1024, of="ours")
@@ -102,7 +102,7 @@ def aggregated(folder: Path, study: Study, requests: int, say: Say) -> Iterator[
 
 def of_requests(folder: Path, study: Study, say: Say) -> Row:
     """Return how many seconds longer the tables take for cells with all requests than for the same
-    cells with few requests. The folder `all` of `folder` has the cells with all requests."""
+    cells with few requests. The folder `folder / "all"` has the cells with all requests."""
     cells = {"all": sorted((folder / "all" / "raw").iterdir())}
     cells["few"] = generated_study.write(study, REQUESTS // FEWER, folder / "few" / "raw")
     _write_tasks(study, folder / "few")

@@ -51,8 +51,11 @@ BEGIN_S = 20.0  # time for a load generator to make inputs and start
 
 @dataclass(frozen=True)
 class Transport:
-    """How requests travel, and the goals for the ratios of Perseus to perf_analyzer: `least_rates`
-    in a closed loop, by concurrency, and `most_cpu` for the CPU time in an open loop."""
+    """How requests travel, and the goals for the ratios of Perseus to perf_analyzer.
+
+    `least_rates` has the lowest ratio of the rates in a closed loop, for each concurrency.
+    `most_cpu` is the highest ratio of the CPU times in an open loop.
+    """
 
     name: str
     protocol: str

@@ -34,8 +34,8 @@ from perseus.study.tasks.measure import (
 
 BENCHMARK = "compare"
 SAME, APART, DRAWS, POSTERIOR = 200, 100, 4000, 200
-"""For each case: pairs of equal studies, and pairs with a difference. For each comparison: draws of
-ratios, and draws of each peak."""
+"""Each case has SAME pairs of equal studies, and APART pairs of studies with a difference. A
+comparison has DRAWS draws of each ratio, and POSTERIOR draws of each peak."""
 
 PRESET = "standard"
 
@@ -48,16 +48,16 @@ GAIN = 0.9
 """Sharing ratio of every mix."""
 
 KNOWS, ERROR = 0.02, 0.01
-"""Standard deviations of the logarithm of a peak: the error that a search with `standard` states,
-and its true error. Intervals must hold on hosts whose speed changes, so intervals are too wide on
-other hosts."""
+"""KNOWS is the standard deviation of the logarithm of a peak that a search with `standard` states,
+and ERROR is the true standard deviation. KNOWS is larger, because the interval of a search must
+also hold on hosts whose speed changes."""
 
 STEEP = 3.0
 """Exponent with which the p95 latency rises with the load."""
 
 P95_ERROR = 0.06
-"""Standard deviation of the logarithm of the p95 latency of a window, from its limited number of
-requests."""
+"""Standard deviation of the logarithm of the measured p95 latency of a window. The window has a
+limited number of requests, so its p95 latency has this error."""
 
 CERTIFIED = 0.85
 FASTER = 1.1
@@ -67,8 +67,8 @@ FASTER = 1.1
 class Case:
     """How the speed of a host changes: the standard deviation of the logarithm of the speed between
     cells (`between`) and between studies (`studies`). With `restarts`, the study has an experiment
-    `aa`. `others` has the standard deviation between cells for each further server, each on its own
-    host."""
+    `aa`. Each entry of `others` adds a server on a host of its own. The entry is the standard
+    deviation between cells on this host."""
 
     between: float
     repeats: int = PRESETS[PRESET].repeats

@@ -38,7 +38,7 @@ from perseus.study.sla import Sla
 
 BENCHMARK = "coverage"
 SEEDS, MORE_SEEDS = 100, 200
-"""Searches of each case in ORDINARY, and of each other case."""
+"""Each case in ORDINARY has SEEDS searches, and each other case has MORE_SEEDS searches."""
 
 HOSTS: dict[str, Host | RecordedHost] = {
     "on a host that drifts by 8 % within 20 s": WANDERS,
@@ -49,10 +49,10 @@ HELD_OUT_HOSTS = {
     "on a host a third as fast for 0.5 to 5 s about every 20 s": Host(0.04, 60, 20, (0.5, 5), 3),
     "on a host half as fast for 0.1 to 0.4 s about every 3 s": Host(0.04, 60, 3, (0.1, 0.4)),
 }
-"""Hosts with bursts of other load, which were not used to choose the rules of the method. These
-bursts change the speed so much that a host has no single limit: the limit at the usual speed is
-four times the long-run limit, or every window has a burst. The goal is therefore an interval that
-contains a rate between these two limits."""
+"""Hosts with bursts of other load. No rule of the method was tuned on these hosts. The bursts
+change the speed so much that a host has no single limit: the limit at the usual speed is four times
+the long-run limit, or every window has a burst. The goal is therefore an interval that contains a
+rate between the limit at the usual speed and the long-run limit."""
 
 SLOW_SLA = Sla(latency_ms=4000)
 NOMINAL = Goal(">=", 0.95, "ours")
@@ -140,8 +140,8 @@ def rows_of(name: str, found: list[Found], nominal: Goal | None) -> Iterator[Row
 
 
 def long_run_rows(name: str, found: list[Found], limit_rps: float) -> Iterator[Row]:
-    """Yield the rows about the long-run limit of a host whose speed changes. This host has two true
-    limits: the limit at the median speed during the search (used in the other rows), and the
+    """Yield the rows about the long-run limit of a host whose speed changes. Such a host has two
+    true limits: the limit at the median speed during the search, which the other rows use, and the
     long-run limit, which includes all slow periods."""
     truth, low, high, certified = (
         np.array([getattr(each, column) for each in found])

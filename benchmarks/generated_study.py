@@ -46,8 +46,8 @@ tenant runs alone, and saturation probes follow."""
 
 CERTIFIED = len(SEARCHED) - 1
 SLA = Sla(latency_ms=100.0)
-"""SLA of one judged window. All cells have the figures of this window, with latencies in proportion
-to their SLAs."""
+"""SLA of the windows that `_judged` evaluates. All cells have the results of these windows, but
+each latency is multiplied by (SLA of the tenant / this SLA)."""
 
 LOOKS = 4
 """Saturation probes of each tenant."""

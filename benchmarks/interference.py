@@ -2,8 +2,9 @@
 
 Two models share a core. A request to a model takes a known number of rounds of computation, and a
 round takes longer by a known share while the other model computes, too. The true ratio is the
-sharing ratio of a simulated queue with processor sharing and this slowdown of rounds. The queue has
-the service times of the two models alone, which a closed loop measures in the same study.
+sharing ratio of a simulated queue with processor sharing and this slowdown of rounds. In
+the simulated queue, each model has its service times alone on the server. A closed loop measures
+these service times in the same study.
 """
 
 from __future__ import annotations

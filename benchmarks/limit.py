@@ -45,8 +45,9 @@ CLOSED_SERVICES, CLOSED_S = 20.0, 4.0
 SLA_SERVICES = 20.0
 SETTLE_SERVICES, COUNTED_SERVICES = 10.0, 160.0
 SETTLE_S, COUNTED_S = 1.0, 4.0
-"""Lengths of the settling time and of the counted part of a window: in service times (a p95 needs
-130 requests), but at least the stated seconds."""
+"""The settling time of a window takes SETTLE_SERVICES service times, but at least SETTLE_S seconds.
+The counted part takes COUNTED_SERVICES service times, but at least COUNTED_S seconds. A p95 needs
+130 requests."""
 BARE_S = 4.0
 Runtime = Literal["onnxruntime", "openvino"]
 

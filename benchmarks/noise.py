@@ -2,8 +2,8 @@
 
 A closed loop keeps a model busy, so the gaps between its responses are the service times. A CNN
 does the same computation for every request (Gujarati et al., "Serving DNNs like Clockwork", OSDI
-2020), so all differences come from the host. Each kind of processor and model has one recording in
-a file. The benchmark does not repeat an existing recording.
+2020), so all differences come from the host. For each processor type and each model, one file has
+the recording. The benchmark does not repeat an existing recording.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ CELLS = (Cell("squeezenet1_1", "onnxruntime", 1), Cell("mobilenet_v3_small", "on
 IN_FLIGHT = 4
 MINUTES = 30
 BLOCK_S, SETTLE_S, STEP_S = 60.0, 1.0, 0.2
-"""Lengths of one closed loop, of its settling time, and of a time step, over which gaps are
-averaged."""
+"""One closed loop takes BLOCK_S seconds, and its settling time SETTLE_S seconds. The benchmark
+averages the gaps between responses over time steps of STEP_S seconds."""
 
 OVER_S = (0.2, 1.0, 10.0, 60.0)
 SLOW = 1.5
@@ -136,8 +136,8 @@ def mean_gaps_s(done_s: Floats) -> Floats:
     """Return the mean gap between responses in s for each time step of STEP_S seconds. A gap
     belongs to the time step in which it begins.
 
-    If no gap begins in a time step, the step gets the median gap. The long gap that spans this step
-    belongs to the step in which the gap began.
+    If a long gap spans a whole time step, no gap begins in this step, and the step gets the median
+    gap.
     """
     gaps_s, steps = np.diff(done_s), (done_s[:-1] / STEP_S).astype(np.int64)
     counts, sums_s = np.bincount(steps), np.bincount(steps, gaps_s)

@@ -30,8 +30,8 @@ value of a simulation. A time such as *5 ms* in the name of a server is the mean
 goal has a condition after the word "with", this condition must also hold. The table of a part lists
 missed goals first. If a part has more than {most} goals, its table has the missed goals, and the
 lowest, median and highest value of each metric. Rows without a goal are in the CSV files only.
-*Before the rounds at saturation*, in the column *date*, marks results of an earlier build, which
-computed the sharing ratio from the searched peaks only.
+*Earlier build*, in the column *date*, marks results of a build that computed the sharing ratio only
+from the peaks that the searches found.
 """
 
 ABOUT = {
@@ -56,9 +56,9 @@ stops by its own rule, mostly within a minute.
 **Question:** How many requests and seconds does a search for the peak need, and how large is its
 error? **Method:** The searches run with many seeds in virtual time, against queues with a known
 limit. The benchmark simulates the ramp of the 2020 study and the search of perf_analyzer from their
-descriptions (`benchmarks/ramp.py`, `benchmarks/peer_search.py`). Where a description is open, the
-simulation favours the other tool. Requests and seconds are means over all searches. The goals are
-for the preset `quick`, and for the mode of perf_analyzer with the smallest error.
+descriptions (`benchmarks/ramp.py`, `benchmarks/peer_search.py`). Where a description leaves a
+choice, the simulation favours the other tool. Requests and seconds are means over all searches. The
+goals are for the preset `quick`, and for the mode of perf_analyzer with the smallest error.
 """,
     "live": """## Cost of a search on a live server
 
@@ -142,18 +142,19 @@ time for the same cells with one hundredth of the requests.
 """,
     "planner": """## The cheapest fleet
 
-**Question:** How fast does Perseus find a fleet, and is it the cheapest fleet? **Method:** HiGHS,
-as in Perseus, and PuLP with CBC solve the same integer programme: random models, each alone and in
-as many random pairs, on four types of servers. Both solvers stop at an optimality gap of 0.01 % or
-after a minute. Of the 121 demands for one type of server, CBC solves every tenth.
+**Question:** How fast does Perseus find a fleet, and is it the cheapest fleet? **Method:** Two
+solvers solve the same integer programme: HiGHS (in Perseus) and CBC (with PuLP). The programme has
+random models on four types of servers: each model alone, and as many random pairs of models. Both
+solvers stop at an optimality gap of 0.01 % or after a minute. Of the 121 demands for one type of
+server, CBC solves every tenth.
 """,
     "compare": """## Differences that a comparison finds
 
 **Question:** Does `snakemake compare` report true differences, and no others? **Method:** Each case
 has 200 simulated pairs of studies with equal servers, and 100 pairs in which the servers of one
 study are 10 % faster. A pair has a reported difference if the comparison calls any of its values
-better or worse. Searches state an error of 2 % and have an error of 1 %, and repeats differ by the
-percentage in the column *case*.
+better or worse. Each search states an error of 2 %, but its true error is 1 %. Repeats differ by
+the percentage in the column *case*.
 """,
     "prediction": """## Predicted sharing
 
@@ -163,7 +164,7 @@ model](../explanation/frontier.md) that the other mixes select. The benchmark al
 study (a file of this folder) in 25 orders of its models: the first mixes count as measured, and
 Perseus predicts an interval for each later mix. The *share within the 90 % prediction interval* is
 the share of the later mixes whose measured ratio lies in the interval. *Without the minimum width*,
-the interval ignores the uncertainty of the measured mixes.
+the interval does not include the uncertainty of the measured mixes.
 """,
 }
 
@@ -171,13 +172,13 @@ OVERVIEW = ("part", "goals met", "missed", "date", "CPU")
 COLUMNS = ("case", "metric", "ours", "peer", "ratio", "goal", "met")
 
 BETTER = re.compile(r" \((?:share; )?\w+ is better\)")
-"""Part of the name of a metric that repeats its goal."""
+"""Text such as "(lower is better)" in the name of a metric. The page leaves out this text."""
 
 MAX_MISSED = 3
-"""Largest number of missed goals of a part that the overview lists."""
+"""The overview lists at most MAX_MISSED missed goals of each part."""
 
 MAX_ROWS = 10
-"""If a part has more rows, its table summarises each metric."""
+"""If a part has more than MAX_ROWS rows, its table summarises each metric."""
 
 Cells = Mapping[str, str]
 
@@ -295,8 +296,8 @@ def _shown(row: Cells) -> Cells:
 
 
 def _bounded(row: Cells) -> str:
-    """Return the column that the goal bounds. Without a goal, return the column of the ratio if the
-    row has a ratio."""
+    """Return the name of the column that the goal bounds. If the row has no goal, return `ratio`
+    for a row with a ratio, and `ours` for any other row."""
     return row["goal"].partition(" ")[0] or ("ratio" if row["ratio"] else "ours")
 
 

@@ -65,7 +65,8 @@ def search(
 
 @dataclass(frozen=True)
 class Mode:
-    """Options of perf_analyzer: `blocking` without --async, and the length of a window (-p)."""
+    """Options of perf_analyzer. `blocking` is true if perf_analyzer runs without --async, and
+    `window_s` is the length of a window (-p)."""
 
     blocking: bool
     window_s: float = 5.0

@@ -20,7 +20,8 @@ from pathlib import Path
 
 NAME = "perf_analyzer 2.46.0"
 UNSETTLED = ("stable", "went over the set limit")
-"""Texts in the output of perf_analyzer if the program ends with an error because of the server."""
+"""If perf_analyzer ends with an error and its output contains one of these texts, the server caused
+the error."""
 
 
 class FetchError(RuntimeError):

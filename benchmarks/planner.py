@@ -69,8 +69,8 @@ def run(at: Place, say: Say) -> Iterator[Row]:
 
 
 def over_demand(models: int, offers: Offers, wanted: Wanted, say: Say) -> Iterator[Row]:
-    """For many demands with the same proportion of the models, compare the fewest servers of the
-    cheapest type that the planner and CBC find."""
+    """Compare how many servers of the cheapest type the planner and CBC need for each of many
+    demands. All demands have the same proportion of the models."""
     mine = offers.usd_per_hour == min(TYPES_USD)
     rates, shares = offers.rates_rps[:, mine], wanted.demand_rps / wanted.demand_rps.sum()
     full_rps = 1 / float((shares / rates.max(axis=1)).sum())
@@ -102,8 +102,7 @@ def over_demand(models: int, offers: Offers, wanted: Wanted, say: Say) -> Iterat
 
 def problem(models: int) -> tuple[Offers, Wanted]:
     """Return a random problem: on each type of server, one operating point for each model alone,
-    and as many for random pairs of models. The demand of a model is between some requests/s and the
-    capacity of many servers."""
+    and as many for random pairs of models."""
     rng = np.random.default_rng(models)
     alone_rps = rng.uniform(20, 400, models)
     pairs = np.array([rng.choice(models, 2, replace=False) for _ in range(models)])

@@ -116,8 +116,8 @@ def _best(shared: Shared, others: Sequence[Known]) -> Accuracy | None:
 
 
 def _goal(chosen: Floats, of_utilisation: Floats) -> Row:
-    """Return the row with the errors of predictions whose prediction model is selected by the other
-    mixes, as for a new pair."""
+    """Return the row with the median error of the predictions. For each pair, the other mixes
+    select the prediction model, as for a new pair."""
     ours, lowest = float(np.median(chosen)), float(np.median(of_utilisation))
     return Row(
         BENCHMARK,
@@ -156,8 +156,8 @@ def _coverage(path: Path, of_copies: Sequence[Known]) -> Iterator[Row]:
 
 
 def _even(known: Sequence[Known]) -> dict[frozenset[str], Known]:
-    """Return the mixes in which different models have equal shares of their peaks, by the names of
-    the models."""
+    """Return the mixes of different models that have equal shares of their dedicated peaks. The key
+    of a mix is the set of its models."""
     return {
         each.shared.models: each
         for each in known
@@ -174,9 +174,9 @@ def _in_turn(mixes: Mapping[frozenset[str], Known], tenants: Sequence[str]) -> l
 def _are_inside(
     mixes: Sequence[Known], first: int, of_copies: Sequence[Known], claimed: bool
 ) -> Iterator[bool]:
-    """Yield, for each mix after the first mixes, whether its ratio lies in the interval predicted
-    from the first mixes. If `claimed` is true, the interval includes the uncertainty of the
-    measured mixes."""
+    """Predict each later mix from the first mixes, and yield whether the measured ratio of the
+    later mix lies in the predicted interval. If `claimed` is true, the interval includes
+    the uncertainty of the measured mixes."""
     known = [*mixes[:first], *of_copies]
     off, noise = errors_by_step(known), noise_of(known) if claimed else 0.0
     for each in mixes[first:]:
@@ -222,8 +222,8 @@ def read(path: Path) -> list[Known]:
 
 
 def keep(study: Path, host: str, part: str = "") -> Iterator[Path]:
-    """Write one file for each shared server of a study, and yield its path. `host` is part of the
-    name."""
+    """Write one file for each shared server of a study, and yield the path of each file. The
+    name of a file begins with `host`."""
     records = [PeakRecord.read(path.parent) for path in sorted(study.glob("raw/*/record.json"))]
     searched = [each for each in records if isinstance(each.task.run, peak.Run)]
     peaks = list(group(searched, seed=1).values())

@@ -40,8 +40,8 @@ def run(at: Place, say: Say) -> Iterator[Row]:
 def peak_draws(rng: np.random.Generator, repeats: int, between: float, within: float) -> Floats:
     """Return draws of a peak whose true value is 1, shape (draws,).
 
-    `between` and `within` are standard deviations of the logarithm: of the true values of repeats,
-    and of the error of one repeat.
+    `between` is the standard deviation of the logarithm of the true values of repeats. `within` is
+    the standard deviation of the error of one repeat, on the logarithmic scale.
     """
     found = np.exp(rng.normal(0, between, repeats) + rng.normal(0, within, repeats))
     posteriors = found[:, None] * np.exp(rng.normal(0, within, (repeats, POSTERIOR)))

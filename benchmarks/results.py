@@ -29,8 +29,8 @@ COLUMNS = (
 
 @dataclass(frozen=True)
 class Goal:
-    """A bound on the ratio ours / peer or on `ours`. A second `condition`, stated in words, must
-    also hold."""
+    """A bound on the ratio ours / peer or on `ours`. If the goal has a `condition` in words, this
+    condition must also hold."""
 
     relation: Literal[">=", "<=", "<"]
     bound: float

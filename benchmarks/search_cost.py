@@ -139,10 +139,10 @@ def cost_rows(
 
 
 def no_less_exact(ours: Cost, theirs: Cost) -> Goal:
-    """Return the goal that one search takes at most half the seconds of another search, with no
-    larger error."""
+    """Return the goal that `ours` takes at most half the seconds of `theirs`, and that the error of
+    `ours` is at most the error of `theirs`."""
     holds = ours.error <= theirs.error
-    return Goal("<=", 1 / 2, condition="a median error no larger", holds=holds)
+    return Goal("<=", 1 / 2, condition="a median error of at most that of the peer", holds=holds)
 
 
 def _perseus(case: Case, preset: str, limit_rps: float, rng: np.random.Generator) -> Cost:

@@ -74,14 +74,14 @@ def _against(case: str, ours: Cost, theirs: Cost) -> Iterator[Row]:
 
 
 def _limit_rps(known: Known, *service_ms: float) -> float:
-    """Return the true limit for the mean of these service times."""
+    """Return the true limit for the mean of the given service times."""
     service = deterministic(float(np.mean(service_ms)) / 1000)
     return queueing.limit_rps(service, SLA, known.overhead_ms)
 
 
 def _limit_until_now_rps(known: Known, before_ms: float, say: Say) -> float:
-    """Return the true limit for the mean of an earlier service time and the present service
-    time."""
+    """Measure the service time again, and return the true limit for the mean of `before_ms` and the
+    new service time."""
     now_ms = known.service_now_ms()
     limit_rps = _limit_rps(known, before_ms, now_ms)
     say(f"service times {before_ms:.3f} and {now_ms:.3f} ms: limit for the mean {limit_rps:.1f}/s")

@@ -99,8 +99,8 @@ def single(service: Service, sla: Sla, start_rps: float, **more: Any) -> Server:
 
 
 def one_core(works_s: Mapping[float, float], start_rps: float, shares: tuple[float, ...]) -> Server:
-    """Return a server whose models share a core. `works_s` maps service times, which get 5 %
-    jitter, to SLAs in ms."""
+    """Return a server whose models share a core. `works_s` maps the service time of each model in s
+    to the SLA of the model in ms. Service times have a jitter of 5 %."""
     services = tuple(jittered(work_s) for work_s in works_s)
     slas = tuple(Sla(latency_ms=limit_ms) for limit_ms in works_s.values())
     return Server(services, slas, start_rps, shares=shares, instances=True)
@@ -263,7 +263,7 @@ def limit_rps(server: Server) -> float:
     """Return the highest total rate at which every tenant keeps its SLA in a long simulation; the
     rate is exact within 0.1 %.
 
-    This limit is for a host with a constant speed.
+    The rate is the limit on a host with a constant speed.
     """
 
     def keeps_slas(rate_rps: float) -> bool:

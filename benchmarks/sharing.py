@@ -146,8 +146,8 @@ def rows_of(case: str, found: Sequence[Studied], truth: float) -> Iterator[Row]:
 
 
 def _told(ratios: Sequence[Quantity], truth: float) -> tuple[float, list[float], list[float]]:
-    """Return the share of intervals that contain the truth, then ratios and widths divided by the
-    truth."""
+    """Return the share of intervals that contain the truth, the ratios divided by the truth, and
+    the widths of the intervals divided by the truth."""
     intervals = [ratio.interval() for ratio in ratios]
     covers = float(np.mean([each.low <= truth <= each.high for each in intervals]))
     widths = [(each.high - each.low) / truth for each in intervals]

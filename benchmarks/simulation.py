@@ -22,12 +22,13 @@ from perseus.traffic.requests import Requests, Status
 
 Service = Callable[[np.random.Generator, int], Floats]
 Discipline = Callable[[Floats, Floats], Floats]
-"""Function of the ascending arrival times and the service times of requests, in seconds, that
-returns their completion times."""
+"""Function that returns completion times of requests from their arrival times (ascending) and
+their service times. All times are in seconds."""
 
 
 MAX_ROUNDS = 20_000
-"""Largest number of successive requests in a closed loop, because no client sends faster."""
+"""Upper limit for the number of requests that follow one another in a closed loop. Real clients do
+not reach this limit."""
 
 Slowness = Callable[[Floats], Floats]
 """Function of times in seconds that returns factors on service times."""
@@ -214,10 +215,10 @@ class SimulatedServer:
     true, a server whose instances share one core (`one_core`).
 
     By default, one worker serves requests first come, first served. `service[i]` draws service
-    times of tenant i in seconds. `leak` is the share of requests without a response. During `stall`
-    = (start_s, length_s) of each window, the server stops. `slowness` returns factors on service
-    times for times since the first window. As with a slow client, every send is late by
-    `send_lag_s` plus `lag_per_request_s` for each request in flight.
+    times of tenant i in seconds. `leak` is the share of requests without a response. In each
+    window, the server stops from `stall[0]` on, for `stall[1]` seconds. `slowness` returns
+    factors on service times for times since the first window. As with a slow client, every send is
+    late by `send_lag_s` plus `lag_per_request_s` for each request in flight.
     """
 
     service: Sequence[Service]
@@ -237,8 +238,8 @@ class SimulatedServer:
 
     @contextmanager
     def offer(self, rates_rps: Sequence[float], duration_s: float) -> Iterator[SimulatedLoad]:
-        """Yield a window with these rates. Virtual time advances only to the last observed time of
-        the window."""
+        """Yield a window with these rates. After the window, virtual time is the time of the last
+        call of `SimulatedLoad.until`."""
         times = [self.arrivals.times_s(rate, duration_s, self.rng) for rate in rates_rps]
         owner = np.concatenate([np.full(len(t), i) for i, t in enumerate(times)])
         intended, work = np.concatenate(times), self._work_s(owner)
@@ -360,8 +361,8 @@ def _in_flight(arrival_s: Floats, done_s: Floats) -> Floats:
 
 
 def _readings(done_s: Floats, queued_s: Floats, elapsed_s: float) -> Floats:
-    """Return rows (second, mean queue time in ms of the requests completed in the second before),
-    shape (k, 2)."""
+    """Return an array of shape (k, 2). Each row has a time in seconds, and the mean queue time in
+    ms of the requests that were completed in the second before this time."""
     seconds = np.arange(1, int(elapsed_s) + 1, dtype=float)
     parts = [queued_s[(done_s > second - 1) & (done_s <= second)] for second in seconds]
     kept = [(second, 1000 * p.mean()) for second, p in zip(seconds, parts, strict=True) if len(p)]

@@ -280,7 +280,7 @@ def test_models_that_a_server_has_are_asked_as_they_are_and_stay(own, tmp_path):
         with pytest.raises(VerificationError, match=r"'total' .* for our-unsteady differs by"):
             verify(tenants_on(server, with_served("grpc", "unsteady"), {}))
         for name, why in (
-            ("idle", r"has 'idle', but it is not ready \("),
+            ("idle", r"has the model 'idle', but the model is not ready \("),
             ("tinny", r"no model 'tinny' \(did you mean 'tiny'\?\)\. Its models: idle, pair, t"),
         ):
             with pytest.raises(ServerError, match=why):

@@ -7,8 +7,8 @@ from pathlib import Path
 
 
 def pem_text(path: Path) -> str:
-    """Return the text of a PEM file without the characters outside ASCII. Such characters occur
-    only in comments, but the module `ssl` rejects a text that contains them.
+    """Return the text of a PEM file without the characters outside ASCII. Characters outside ASCII
+    occur only in comments, but the module `ssl` rejects a text with such characters.
 
     Raises OSError.
     """

@@ -1,8 +1,8 @@
 """Choose the CPUs (logical processors) of a server and of its client on this host.
 
-If the machine reports its physical cores and has enough physical cores, server and client share
-none of them. If possible, all CPUs of the server lie in a single NUMA node, and all CPUs of the
-client lie in a single NUMA node. Both may use the same node.
+If the machine reports its physical cores and has enough physical cores, no physical core has CPUs
+of both server and client. If possible, all CPUs of the server lie in a single NUMA node, and all
+CPUs of the client lie in a single NUMA node. Server and client may use the same NUMA node.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def max_server_cores() -> int:
 
 def usable_cpus(topology: Topology) -> list[int]:
     """Return the CPUs that this process may use, in ascending order. If the process has a CPU
-    quota, return no more CPUs than the quota can keep busy. If possible, these CPUs are on
+    quota, return no more CPUs than the quota can keep busy. If possible, the returned CPUs are on
     different physical cores."""
     cpus, quota = os.sched_getaffinity(0), read_quota()
     if quota is None or quota.whole_cores >= len(cpus):
@@ -150,11 +150,11 @@ def core_locks(cpus: Collection[int], topology: Topology | None = None) -> set[s
 def claimed_cores(
     count: int, owner: str, say: Callable[[str], None], folder: Path = FOLDER
 ) -> Iterator[list[int]]:
-    """Wait until no other measurement uses the physical cores of `count` CPUs. Reserve these CPUs
-    while the context is open, and yield their numbers.
+    """Wait until no other measurement uses the physical cores of `count` CPUs. Yield the numbers of
+    the reserved CPUs, and keep the CPUs reserved while the context is open.
 
-    If enough physical cores are free, no two of these CPUs share a physical core. Raises LockError.
-    Raises TooFewCoresError if this process may use fewer than `count` CPUs.
+    If enough physical cores are free, no two of the reserved CPUs share a physical core. Raises
+    LockError. Raises TooFewCoresError if this process may use fewer than `count` CPUs.
     """
     topology = read_topology()
     usable = usable_cpus(topology)

@@ -1,8 +1,8 @@
 """Read the CPU quota of this process, and in how many quota periods the kernel stopped the process
 because of the quota.
 
-A container or a pod may have a CPU quota: the option `--cpus` of Docker and the CPU limit of a
-Kubernetes container set a quota (docs.kernel.org/admin-guide/cgroup-v2.html and
+The CPU quota of a container comes from the option `--cpus` of Docker or from the CPU limit of
+Kubernetes (docs.kernel.org/admin-guide/cgroup-v2.html and
 docs.kernel.org/scheduler/sched-bwc.html).
 """
 
@@ -24,8 +24,8 @@ class Throttling:
     throttled: int
 
     def share_since(self, before: Throttling) -> float:
-        """Return the share (0..1) of quota periods in which the kernel stopped the control group,
-        between the earlier reading `before` and this reading."""
+        """Of the quota periods between the earlier reading `before` and this reading, return the
+        share (0..1) in which the kernel stopped the control group."""
         periods = self.periods - before.periods
         return (self.throttled - before.throttled) / periods if periods > 0 else 0.0
 

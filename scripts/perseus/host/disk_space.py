@@ -1,7 +1,8 @@
 """Report a full disk if the Snakemake process ends because it cannot write its locks, records or
 scripts.
 
-Snakemake itself would print only a traceback. Jobs report a full disk themselves (`host.job`).
+Without this module, Snakemake prints only a traceback if the disk is full. If a job cannot write
+because the disk is full, the module `host.job` reports the full disk.
 """
 
 from __future__ import annotations

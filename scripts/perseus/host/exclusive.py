@@ -1,9 +1,9 @@
 """Lock cores and GPUs of this machine, so that only one measurement at a time uses a core or GPU.
 
-A lock is a file that a measurement locks with flock(2). The kernel releases the lock when the
-measuring process ends for any reason. The lock files are in /tmp, even if TMPDIR names another
-folder: all users of a machine find the same files in /tmp, and the sticky bit protects the files.
-Containers with their own /tmp do not see the lock files.
+A measurement takes each lock by calling flock(2) on a lock file. The kernel releases the lock when
+the measuring process ends for any reason. The lock files are in /tmp, even if TMPDIR names another
+folder. All users of a machine find the same files in /tmp, and the sticky bit protects the files. A
+measurement in a container with its own /tmp does not see the lock files of the host.
 """
 
 from __future__ import annotations
@@ -85,8 +85,8 @@ def _locked_now(descriptor: int) -> bool:
 def _opened(path: Path) -> Iterator[int]:
     """Open the file of a lock, and create the file if it is missing.
 
-    Because another user may have created a link with this name, the function accepts only regular
-    files with a single hard link, and follows no symbolic links.
+    Because another user may have created a link at the path of the lock file, the function accepts
+    only regular files with a single hard link, and follows no symbolic links.
     """
     try:
         descriptor = _open(path)

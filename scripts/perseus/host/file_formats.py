@@ -34,10 +34,10 @@ TAIL_BYTES: Final = 64
 def lacks_end(path: Path) -> bool | None:
     """Return whether a file is truncated, judged by its start and its end; None if unknown.
 
-    A truncated file is empty, begins with zeros (which a disk with lost data returns), or begins
-    like a complete file but ends differently. The result is None for other formats, and for an ONNX
-    model that ends between two fields, because such a model may be complete or truncated. Raises
-    OSError.
+    A truncated file is empty, begins with zeros, or begins like a complete file but ends
+    differently. (A disk that has lost data returns zeros.) The result is None for other formats,
+    and for an ONNX model that ends between two fields, because such a model may be complete or
+    truncated. Raises OSError.
     """
     if path.suffix not in {JSON, ONNX, *ZIPPED, *ENDS}:
         return None
@@ -60,8 +60,8 @@ def lacks_end(path: Path) -> bool | None:
 
 
 def _tail(file: BinaryIO, size_bytes: int, behind: int) -> bytes:
-    """Return up to TAIL_BYTES bytes from the end of a file, but none before the position
-    `behind`."""
+    """Return the last bytes of a file: at most TAIL_BYTES bytes, and only bytes from the position
+    `behind` on."""
     file.seek(max(size_bytes - TAIL_BYTES, behind))
     return file.read()
 

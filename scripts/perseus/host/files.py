@@ -31,7 +31,7 @@ profiles set Snakemake's `latency-wait` to the same time."""
 @contextmanager
 def whole(path: Path) -> Iterator[Path]:
     """Yield a temporary path at which the caller writes a file. If the context ends without an
-    exception, the function renames this file to `path`.
+    exception, the function renames the temporary file to `path`.
 
     The temporary path is in the folder of `path` (`partial_path`). The function syncs the file to
     the disk before it renames the file.
@@ -62,8 +62,8 @@ def partial_path(path: Path) -> Path:
 
 
 def seal(path: Path) -> None:
-    """Sync a file to the disk, and record its length and its first bytes in an extended attribute,
-    from which `host.truncated_files` detects truncated files.
+    """Sync a file to the disk, and record its length and its first bytes in an extended attribute.
+    The module `host.truncated_files` uses this attribute to detect truncated files.
 
     On file systems without extended attributes, the function records nothing.
     """

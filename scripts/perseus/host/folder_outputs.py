@@ -12,7 +12,7 @@ from typing import Final
 from perseus.host.truncated_files import recorded
 
 UNFINISHED: Final = Path(".snakemake/incomplete")
-"""Folder with one file for each output whose job runs or was interrupted. The name of this file
+"""Folder with one file for each output whose job runs or was interrupted. The name of each file
 encodes the path of the output, like the names of Snakemake's records."""
 
 TIME_STAMP: Final = ".snakemake_timestamp"

@@ -2,7 +2,8 @@
 
 The number of a GPU in a study is the number that nvidia-smi shows. If CUDA_VISIBLE_DEVICES is set
 (for example in a cluster job), the number of a GPU is its position in CUDA_VISIBLE_DEVICES. If a
-GPU does not report a value, the module leaves the value out. A missing GPU is an error.
+GPU does not report a value, the module leaves the value out. If a GPU is missing, the module raises
+GpuError.
 """
 
 from __future__ import annotations
@@ -48,7 +49,8 @@ class GpuError(RuntimeError):
 def visible(
     gpus: Sequence[int], environment: Mapping[str, str] = os.environ
 ) -> list[int] | list[str]:
-    """Convert the numbers of GPUs in a study into the names that CUDA and container engines use.
+    """Convert the GPU indices of a study (0, 1, ...) into the names that CUDA and container engines
+    use.
 
     Raises GpuError for a GPU outside CUDA_VISIBLE_DEVICES.
     """
@@ -58,15 +60,16 @@ def visible(
     names = [name.strip() for name in listed.split(",") if name.strip()]
     if any(gpu >= len(names) for gpu in gpus):
         raise GpuError(
-            f"the study measures on {_listed(gpus)}, but CUDA_VISIBLE_DEVICES={listed!r} leaves"
-            f" {len(names)} to this process: change `gpus` of the servers, or CUDA_VISIBLE_DEVICES"
+            f"the study measures on {_listed(gpus)}, but the number of GPUs in"
+            f" CUDA_VISIBLE_DEVICES={listed!r} is {len(names)}: change `gpus` of the servers, or"
+            " CUDA_VISIBLE_DEVICES"
         )
     return [names[gpu] for gpu in gpus]
 
 
 def cuda_environment(gpus: Sequence[int]) -> dict[str, str]:
-    """Return environment variables with which a program sees only these GPUs of a study, numbered
-    from 0."""
+    """Return environment variables for a program that must see only these GPUs of a study. In the
+    program, the GPUs have the numbers 0, 1, 2, ..."""
     return {
         "CUDA_DEVICE_ORDER": "PCI_BUS_ID",  # nvidia-smi uses the same order; CUDA sorts by speed
         "CUDA_VISIBLE_DEVICES": ",".join(map(str, visible(gpus))),
@@ -148,8 +151,8 @@ def _mps_runs() -> bool:
 class GpuSampler:
     """Samples the METRICS of GPUs. Use each sampler in one thread only.
 
-    Calls of NVML take milliseconds, and run on `cores`, which should not be the cores of the
-    client. Raises GpuError if a GPU is missing. Call `close` at the end.
+    Calls of NVML take milliseconds. All calls of NVML run on `cores`, so choose cores that the
+    client does not use. Raises GpuError if a GPU is missing. Call `close` at the end.
     """
 
     def __init__(self, gpus: Sequence[int], cores: Sequence[int]) -> None:
@@ -224,12 +227,13 @@ class OtherGpuWork:
 
     def share(self, start_ns: int) -> float | None:
         """Return the share (0..1) of the time from `start_ns` to now in which a GPU worked for
-        other processes.
+        processes outside the server.
 
         `start_ns` is on the monotonic clock. With several GPUs, the result is the highest share of
         all GPUs. The result is None in two cases: no GPU reports any process, or no GPU has ever
-        reported a process of the server. In a container with its own process ids, no GPU ever
-        reports a process of the server, because NVML reports the process ids of the machine.
+        reported a process of the server. In a container with its own process ids, the result is
+        None: NVML reports the process ids of the host, so the function finds no process of the
+        server.
         """
         if self._root is None:
             return None
@@ -269,8 +273,8 @@ def _used(handle: Handle, since_us: int) -> dict[int, float]:
     """Return, by process id, the share of the time from `since_us` (Unix time) to now in which the
     process used the GPU.
 
-    The function ignores unused entries of the driver's buffer, whose time is before `since_us`, or
-    whose share is invalid.
+    The function ignores two kinds of unused entries in the driver's buffer: (1) entries with a time
+    before `since_us`, and (2) entries with a share above 1.
     """
     samples = _query(pynvml.nvmlDeviceGetProcessUtilization, handle, since_us) or ()
     return {
@@ -285,8 +289,8 @@ def _clock(handle: Handle, kind: int) -> int | None:
 
 
 def _query(function: Callable[..., Any], *arguments: Any) -> Any:
-    """Call a function of NVML, and return its result. Return None if the function fails, for
-    example because this GPU does not support the function."""
+    """Call a function of NVML, and return its result; None if NVML reports an error, for example
+    because a GPU does not support the function."""
     try:
         return function(*arguments)
     except pynvml.NVMLError:
@@ -323,8 +327,8 @@ def _handles(gpus: Sequence[int]) -> list[Handle]:
     except pynvml.NVMLError as error:
         count = _query(pynvml.nvmlDeviceGetCount)
         raise GpuError(
-            f"the study measures on {_listed(gpus)}, and this machine has {count} ({error}):"
-            " change `gpus` of the servers, or run the study on another machine"
+            f"the study measures on {_listed(gpus)}, but the number of GPUs on this machine is"
+            f" {count} ({error}): change `gpus` of the servers, or run the study on another machine"
         ) from None
 
 

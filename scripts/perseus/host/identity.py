@@ -1,5 +1,5 @@
-"""Give processes unique names, from which another process can check later whether they have
-ended."""
+"""Give each process a unique name. From the unique name, other processes find out whether the
+process has ended."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ PATTERN: Final = r"[0-9a-f]{8}-\d+-\d+"
 
 
 def identity(pid: int | None = None) -> str:
-    """Return a unique name of a process, by default of this process. No other process on any host
-    ever has the same name."""
+    """Return a unique name of a process, by default of this process. No other process on this or
+    another host ever has the same `identity`."""
     pid = os.getpid() if pid is None else pid
     return f"{_scope()}-{pid}-{start_ticks(pid)}"
 

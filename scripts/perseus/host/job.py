@@ -30,10 +30,11 @@ def job(log: str, *expected: type[Exception]) -> Iterator[Callable[[str], None]]
     terminal and to the log of the job.
 
     If one of the `expected` exceptions occurs or the disk is full, the process ends with an error
-    message and exit code 1. The function also writes the message to a file *.error beside the log.
-    At the end of the run, Perseus prints the message again. Any other exception is a bug of Perseus
-    and keeps its traceback. If the Snakemake process that started a job ends, the job ends, too.
-    After Ctrl-C, a job prints no message to the terminal. Output of libraries goes only to the log.
+    message and exit code 1. The function also writes the error message to a file *.error beside the
+    log. At the end of the run, Perseus prints the content of all files *.error. Any other exception
+    is a bug of Perseus and keeps its traceback. If the Snakemake process that started a job ends,
+    the job ends, too. After Ctrl-C, a job prints no message to the terminal. Output of libraries
+    goes only to the log.
     """
     path = Path(log)
     failure = path.with_suffix(".error")

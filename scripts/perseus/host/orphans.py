@@ -48,7 +48,7 @@ def make_folder() -> Path:
     """Create the temporary folder of a server or job.
 
     The name of the folder is a `unique_name`. The names of the server's shared memory begin with
-    this name.
+    the name of the folder.
     """
     folder = place() / unique_name()
     folder.mkdir(mode=0o700)
@@ -66,8 +66,8 @@ def temporary_folder() -> Iterator[Path]:
 
 
 def unique_name() -> str:
-    """Return a unique name for a resource of this process. The name of a file in /dev/shm is this
-    name and a suffix that begins with "-"."""
+    """Return a unique name for a resource of this process. The name of a file in /dev/shm consists
+    of a unique name and a suffix that begins with "-"."""
     return f"{_PREFIX}-{identity()}-{secrets.token_hex(4)}"
 
 
@@ -114,7 +114,8 @@ def _processes_of(folder: Path) -> list[psutil.Process]:
     """Return the running processes of the server whose temporary folder is `folder`.
 
     The command lines of the server and of its Python stub processes contain the unique name of the
-    folder: in the path of the backends or, in a container, in the prefix of the shared memory.
+    folder. The name is part of the path of the backends or, in a container, part of the prefix of
+    the shared memory.
     """
     marks = (f"{folder.name}/backends", f"{folder.name}-")
     return [

@@ -11,7 +11,8 @@ from pathlib import Path
 
 
 def evict(paths: Sequence[Path]) -> None:
-    """Ask the system to evict files from the page cache. Call `resident_share` to check the effect.
+    """Ask the system to evict files from the page cache. To check which share of the files is still
+    in the cache, call `resident_share`.
 
     The function needs no privileges, and affects no other file (posix_fadvise(2),
     POSIX_FADV_DONTNEED). The system does not evict modified pages, so the function syncs the files

@@ -31,8 +31,8 @@ class EnergyCounters:
         self._before_uj: Sequence[int] | None = None
 
     def joules(self) -> float | None:
-        """Return the energy in J since the previous reading of all counters; None for the first
-        reading, or if a counter is not readable."""
+        """Return the energy in J that all counters together have counted since the previous
+        reading; None for the first reading, or if a counter is not readable."""
         now_uj = _energies_uj(self._zones)
         if now_uj is None:
             return None
@@ -52,8 +52,8 @@ def zones(folder: Path = POWERCAP) -> list[Path]:
     memory (such as intel-rapl:0:1).
 
     The function leaves out the counters of cores and graphics, because the counters of the packages
-    include their energy. The function also leaves out the counter of the platform (psys), because
-    this counter includes the energy of the packages.
+    include the energy of cores and graphics. The function also leaves out the counter of the
+    platform (psys), because this counter includes the energy of the packages.
     """
     found = sorted(folder.glob("intel-rapl:*"))
     return [zone for zone in found if _name(zone).startswith(("package-", "dram"))]
@@ -76,7 +76,8 @@ def _energies_uj(of: Sequence[Path]) -> list[int] | None:
 
 
 def _increase_uj(zone: Path, before_uj: int, now_uj: int) -> int:
-    """Return the increase of a counter, which overflows at most once between two readings."""
+    """Return the increase of a counter between two readings. Between the readings, the counter may
+    overflow once."""
     if now_uj >= before_uj:
         return now_uj - before_uj
     return now_uj + int((zone / "max_energy_range_uj").read_text()) - before_uj

@@ -1,6 +1,6 @@
 """Read processes, memory, cores and network counters of a Linux host from /proc.
 
-Perseus calls the functions during measurements, so they must be fast: a process tree takes a
+Perseus calls the functions during measurements, so they must be fast: they read a process tree in a
 fraction of the time that psutil needs.
 """
 
@@ -24,8 +24,8 @@ class Process(NamedTuple):
     """Fields of /proc/<pid>/stat. One tick is 1 / TICKS_PER_S seconds.
 
     `cpu_ticks` is the CPU time of the process itself. `ended_ticks` is the CPU time of its ended
-    children, and of the descendants of these children. The kernel adds the time of a child when the
-    process calls wait(2) for this child.
+    children, and of the descendants of these children. The kernel adds the time of a child to
+    `ended_ticks` when the process calls wait(2) for the child.
     """
 
     parent: int
@@ -148,7 +148,7 @@ def busy_shares(
 class CpuReading:
     """CPU times in ticks. `busy` and `total` are the busy time and the total time of some cores
     together since boot. `used` is the CPU time of a server's process tree. `others` contains the
-    CPU time of every process outside this tree, by process id."""
+    CPU time of every process outside the process tree of the server, by process id."""
 
     busy: int
     total: int
@@ -159,8 +159,8 @@ class CpuReading:
 def read_cpu(cores: Sequence[int], root: int | None) -> CpuReading:
     """Read the CPU time of these cores, of the process tree of `root`, and of all other processes.
 
-    If the server runs on another host, its cores are unknown, `root` is None, and all times in the
-    result are 0.
+    If `root` is None, all times in the result are 0. The caller passes None for a server on another
+    host.
     """
     if root is None:
         return CpuReading(0, 0, 0, {})

@@ -23,10 +23,11 @@ def terminate_as_exit() -> Iterator[None]:
     """Turn SIGTERM and SIGHUP into SystemExit, so that context managers clean up.
 
     SIGINT raises KeyboardInterrupt. After the first signal, the process ignores further signals for
-    LEAVES_S seconds, so that it can clean up. After LEAVES_S seconds, another signal raises an
-    exception again, because Python may have lost the first exception in a destructor or in a
-    callback of C code. Enter this context in the main thread, before the context of a server. If
-    the process already ignores a signal (as with nohup), it continues to ignore this signal.
+    LEAVES_S seconds, so that it can clean up. After LEAVES_S seconds, the process handles the next
+    signal like the first signal. The exception from the first signal may be lost: Python drops
+    exceptions in destructors and in callbacks of C code. Enter this context in the main thread,
+    before the context of a server. If the process already ignores a signal (as with nohup), it
+    continues to ignore this signal.
     """
     signalled_s = -math.inf
 

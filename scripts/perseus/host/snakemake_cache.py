@@ -1,10 +1,10 @@
 """Cache the results of functions that Snakemake calls for each job of a rule.
 
 For a rule with ten thousand jobs, Snakemake spends a fifth of its planning time on reading the same
-script and inspecting the same functions for each job. A cached result depends only on the inspected
-function or the script. Therefore the caches are also correct for workflows that import this
-workflow as a module. If a function of the installed Snakemake version has other parameters, Perseus
-does not cache the function.
+script and inspecting the same functions for each job. A cached result does not depend on the
+workflow that contains the rule, so the caches are also correct for workflows that import this
+workflow as a module. If the parameters of a function in the installed Snakemake version are not the
+parameters that this module expects, Perseus does not cache the function.
 """
 
 from __future__ import annotations

@@ -1,12 +1,12 @@
 """End a job when the Snakemake process that started the job has ended, even if Snakemake was
 killed.
 
-Snakemake starts jobs through threads and shells, so the parent process of a job may be another
-process than Snakemake. The kernel can send a signal to a job when its parent process ends
-(PR_SET_PDEATHSIG), but this signal does not show that Snakemake has ended. Instead, Snakemake
-writes its identity into an environment variable, and each job checks once a second whether the
-Snakemake process with this identity still runs. On a cluster, the variable has the identity of the
-Snakemake process on the machine of the job.
+Snakemake starts jobs through threads and shells, so the parent process of a job is not always
+Snakemake. The kernel can send a signal to a job when its parent process ends (PR_SET_PDEATHSIG),
+but this signal does not show that Snakemake has ended. Snakemake writes its identity into the
+environment variable PERSEUS_SNAKEMAKE. Each job checks once a second whether the Snakemake process
+with this identity still runs. On a cluster, the environment variable PERSEUS_SNAKEMAKE has the
+identity of the Snakemake process on the machine of the job.
 """
 
 from __future__ import annotations
@@ -36,7 +36,8 @@ def end_with_starter(say: Callable[[str], None]) -> None:
     """Send SIGTERM to this process when the Snakemake process that started this process has ended.
 
     A thread watches Snakemake, and calls `say` with the reason before it sends the signal. The
-    thread repeats the signal, because Python may lose the exception that a signal raises.
+    watching thread sends the signal repeatedly, because Python may lose the exception that a signal
+    raises.
     """
     starter = os.environ.get(VARIABLE, "")
 

@@ -37,10 +37,11 @@ def is_truncated(path: str) -> bool:
     """Return whether a file has lost its end or its content after Perseus wrote the file.
 
     If the content of the file shows whether its end is missing (`host.file_formats`), the function
-    uses the content only, even if a user has replaced the file. Otherwise, the function uses the
-    length and the first bytes that Perseus recorded for the file (`host.files.seal`): a truncated
-    file is shorter than recorded, or begins with zeros. If a file is shorter and has other first
-    bytes, a user has replaced it, and the result is False.
+    uses the content only, even if a user has replaced the file. If the content does not show
+    whether the end is missing, the function uses the length and the first bytes that Perseus
+    recorded for the file (`host.files.seal`). A truncated file is shorter than recorded, or begins
+    with zeros instead of the recorded bytes. If a file has other first bytes than recorded and does
+    not begin with zeros, a user has replaced the file, and the result is False.
     """
     try:
         lacks_end = file_formats.lacks_end(Path(path))

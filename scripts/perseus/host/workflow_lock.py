@@ -1,8 +1,9 @@
 """Remove the lock files that a killed Snakemake has left in the folder of a workflow.
 
 Lock files in .snakemake/locks block every later run, because Snakemake does not know whether the
-process that made them still runs. Therefore each run of this workflow also takes a lock of the
-kernel (flock). The kernel releases this lock when the process ends for any reason.
+process that made them still runs. Each run of this workflow also takes a lock of the kernel (flock)
+on the file LIVE. The kernel releases a flock lock when its process ends for any reason, so a later
+run knows whether another run still uses the folder.
 """
 
 from __future__ import annotations
@@ -24,8 +25,8 @@ def hold(folder: Path) -> None:
     The mark is a shared lock (flock) on the file LIVE, so several runs can mark the folder at once.
     On a file system without flock, the function marks nothing, and later runs leave Snakemake's
     lock files in place. The function syncs the file LIVE to the disk before Snakemake creates its
-    lock files. Otherwise, Snakemake's lock files could survive a power failure in which the file
-    LIVE is lost.
+    lock files. If the file LIVE were not synced first, Snakemake's lock files could survive a power
+    failure in which the file LIVE is lost.
     """
     live = folder / LIVE
     with suppress(OSError):
@@ -47,8 +48,8 @@ def remove_dead(folder: Path) -> bool:
     """Remove Snakemake's lock files unless another run uses this folder. Return whether a lock file
     was removed.
 
-    Call this function before `hold`. If another run starts meanwhile, that run waits in `hold`,
-    before Snakemake creates its lock files.
+    Call this function before `hold`. If another run starts while this function removes lock files,
+    the other run waits in `hold`, before Snakemake creates its lock files.
     """
     with _is_free(folder) as free:
         if not (free and (folder / LIVE).exists()):

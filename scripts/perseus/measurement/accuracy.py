@@ -31,8 +31,8 @@ def accuracy(tenant: TenantUnderTest, path: Path) -> Accuracy:
     """Send each labelled image to the server, and compare the class of the highest score with the
     label.
 
-    The requests have the size and the route of the load. Raises VerificationError if the model does
-    not respond.
+    The requests have the same size and the same route as the requests of the load. Raises
+    VerificationError if the model does not respond.
     """
     labelled, size = Labelled.read(path), tenant.settings.request_batch_size
     count = len(labelled.classes)
@@ -46,8 +46,8 @@ def accuracy(tenant: TenantUnderTest, path: Path) -> Accuracy:
 
 
 def _classes(tenant: TenantUnderTest, labelled: Labelled, parts: list[range]) -> NDArray[np.int64]:
-    """Return the class with the highest score for each image of these requests. The last request
-    starts again with the first images if too few images are left."""
+    """Return the class with the highest score for each image of these requests. If too few images
+    are left for the last request, this request also contains the first images."""
     count = len(labelled.classes)
     batches = [{INPUT: labelled.tensors([i % count for i in part])} for part in parts]
     try:

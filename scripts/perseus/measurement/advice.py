@@ -13,8 +13,8 @@ from perseus.study.tasks.measure import MeasuredClient, MeasuredServer
 
 
 def with_advice(found: Findings, cell: CellUnderTest) -> Findings:
-    """Return the findings of a cell. If the client limited the load, the function adds advice to
-    the reason."""
+    """If the client limited the load of a cell, add advice to the key `reason` of the findings.
+    Return the findings."""
     if found.outcome is not Outcome.CLIENT_LIMITED:
         return found
     ways = advice_for(cell.task.client, cell.task.server, len(cell.client_cores))

@@ -82,8 +82,8 @@ class Shape:
 def shapes_of(task: CeilingTask, checks: Sequence[Path]) -> dict[Shape, list[str]]:
     """Group the names of the models by the shape of their requests.
 
-    `checks` has the paths of the models' export records (check.json). The folder of a record has
-    the name of the model.
+    `checks` contains the paths of the models' export records (check.json). The folder of each
+    export record has the name of the model.
     """
     records = {path.parent.name: json.loads(path.read_text()) for path in checks}
     shapes: dict[Shape, list[str]] = {}
@@ -96,7 +96,7 @@ def shapes_of(task: CeilingTask, checks: Sequence[Path]) -> dict[Shape, list[str
 
 
 def strictest(task: CeilingTask, models: Sequence[str]) -> Sla:
-    """Return the SLA with the shortest latency limit among the models `models`. The latency limit
+    """Return the SLA of the model with the shortest latency limit among `models`. The latency limit
     determines the allowed send lag."""
     return Sla(latency_ms=min(each.sla_ms for each in task.requests if each.model in models))
 
@@ -140,9 +140,10 @@ def measure(
 ) -> None:
     """Measure the ceiling of the client for each request shape, and write the ceilings to a file.
 
-    `shapes` contains, for each request shape, the names of its models. If the arrivals of the study
-    come from a trace, `trace` is the file with the trace. Raises ServerError, ClientError,
-    TraceError, TooFewCoresError and LockError.
+    `shapes` contains, for each shape of requests, the names of the models with this shape. If the
+    arrivals of the study come from a trace, `trace` is the file with the trace. Raises ServerError
+    or ClientError if a measurement fails. Raises TraceError for an invalid trace, TooFewCoresError
+    for a host with too few cores, and LockError if a lock file is unusable.
     """
     process = arrivals(task.arrivals, task.trace, trace)
     server_cores, client_cores = _cores(task)
@@ -244,8 +245,8 @@ class _Bench:
     def run(
         self, process: Arrivals, tolerance: Tolerance, say: Callable[[str], None]
     ) -> tuple[list[Closed], list[Open], str]:
-        """Return the results of the closed loops, the results of the open-loop windows, and a text
-        about disturbances by other processes (`disturbed_loads`)."""
+        """Return the results of the closed loops, the results of the open-loop windows, and the
+        text of `disturbed_loads`."""
         name = f"{self._shape.sizes}, {self._shape.request_batch_size} per request"
         with ExitStack() as stack:
             batch = self._shape.batch
@@ -332,7 +333,7 @@ def highest_valid(fastest_rps: float, offer: Callable[[float], Open]) -> list[Op
     """Search for the ceiling, the highest rate with a valid window; return all windows, highest
     rate first.
 
-    The function tries rates of `fastest_rps` times a value of SHARES. The search lowers the rate in
+    Each rate is the product of `fastest_rps` and one of the SHARES. The search lowers the rate in
     growing steps until a window is valid, and then bisects.
     """
     tried: list[Open] = []
@@ -368,11 +369,11 @@ def judged(seen: TenantWindow, sla: Sla, tolerance: Tolerance) -> Open:
 
 
 def disturbed_loads(closed: Sequence[Closed], windows: Sequence[TenantWindow]) -> str:
-    """Return a text that names a closed loop or an open-loop rate at which other processes
-    disturbed all attempts.
+    """Return a text that names one load (a closed loop or an open-loop rate) for which other
+    processes disturbed every attempt.
 
-    Because of the disturbance, the measured ceiling may be too low. Without a disturbance, the text
-    is empty.
+    If other processes disturbed all attempts at a load, the measured ceiling may be too low.
+    Without such a load, the text is empty.
     """
     share = max((each.other_cpu_share for each in closed), default=0.0)
     if share > MAX_OTHER_CPU_SHARE:

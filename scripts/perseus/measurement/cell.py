@@ -30,16 +30,16 @@ class Inputs:
 
     `repository` is None if the server already has all models. `references` contains the reference
     responses of the deployed models, by tenant. `dedicated_records` contains the records of the
-    cells that measured one of the tenants alone on the same server. For a dedicated cell,
+    cells that measured the dedicated peaks of the tenants. For a dedicated cell,
     `dedicated_records` is empty. `earlier_records` contains the records of the cells that determine
     the mix of this cell. `trace` is the file with the arrivals of the study. `files` contains
     additional files that the experiment reads, in the order of `task.run.files`. `labelled` is the
     file with the labelled images of the first tenant, or None.
 
-    Perseus predicts the peak of a mix from the following files. `copies_records` contains the
-    records of cells with several copies of one model. `copies_dedicated_records` contains the
-    records of cells with a single copy of one model. `checks` contains the export records of the
-    models.
+    Only the prediction of a peak uses the files `copies_records`, `copies_dedicated_records` and
+    `checks`. `copies_records` contains the records of cells with several copies of one model.
+    `copies_dedicated_records` contains the records of cells with a single copy of one model.
+    `checks` contains the export records of the models.
     """
 
     repository: Path | None

@@ -18,7 +18,8 @@ from perseus.serving.running_server import RunningServer
 from perseus.study.tasks.measure import MeasuredTenant
 
 WEIGHTS = ("int8",)
-"""Precisions that the model file fixes, whatever the runtime reports."""
+"""Precisions that the model file fixes. If a precision in this list is configured, Perseus does not
+use the precision that the runtime reports."""
 
 
 def computed_precisions(

@@ -14,8 +14,8 @@ from perseus.traffic.requests import MS, Requests
 class Decomposition:
     """The parts of the mean latency of a tenant's answered requests in one window, in milliseconds.
 
-    All parts except `client_ms` come from Triton's counters. `client_ms` is the remaining part,
-    which contains the time in the network and in the client.
+    All parts except `client_ms` come from Triton's counters. `client_ms` is the mean latency minus
+    all other parts: the time in the network and in the client.
     """
 
     queue_ms: float
@@ -28,16 +28,16 @@ class Decomposition:
 def decompose(
     before: ServerTimes | None, after: ServerTimes | None, requests: Requests
 ) -> Decomposition:
-    """Return the parts of the mean latency of a window in milliseconds, or NaN if unknown.
+    """Return the parts of the mean latency of a window. Unknown parts are NaN.
 
     `before` and `after` are the readings of Triton's counters at the start and at the end of the
     window.
 
     The parts of the latency are unknown if the server offers no statistics, or if the server
-    answered no request. The parts are also unknown if the server executed a request whose response
-    the client did not get, because the request timed out or was cancelled at the end of the window.
-    The same is true if the server loaded the model again between the readings, or if the sum of the
-    times from the counters exceeds the mean latency.
+    answered no request. The parts are also unknown if the server executed a request that timed out,
+    or that the client cancelled at the end of the window. The parts are also unknown if the server
+    loaded the model again between the readings, or if the sum of the times from the counters
+    exceeds the mean latency.
     """
     unknown = Decomposition(*[float("nan")] * 5)
     if before is None or after is None:

@@ -18,8 +18,8 @@ Windows = Sequence[Mapping[str, Any]]
 
 
 def window_watts(monitor: Path, windows: Windows, window: int) -> float | None:
-    """Return the mean power of all GPUs of a server together, in watts, in a window after its
-    settling time.
+    """Return the mean power of all GPUs of a server together in a window, in watts. The mean
+    excludes the settling time of the window.
 
     `monitor` is the path of monitor.parquet, `windows` contains rows of windows.parquet, and
     `window` is the number of the window, or -1 for no window. The power is None if `window` is -1,
@@ -36,8 +36,8 @@ def window_watts(monitor: Path, windows: Windows, window: int) -> float | None:
 
 
 def host_watts(monitor: Path, windows: Windows, window: int) -> float | None:
-    """Return the mean power of the host's processors and memory, in watts, in a window after its
-    settling time.
+    """Return the mean power of the host's processors and memory in a window, in watts. The mean
+    excludes the settling time of the window.
 
     Return None if the host does not report the power.
     """
@@ -58,8 +58,8 @@ def _ends_ns(windows: Windows, window: int) -> Floats | None:
 
 
 def _gpu_joules(samples: Any) -> tuple[Floats, Floats]:
-    """Return the time of each sample in ns, and the energy in joules that one GPU used since the
-    previous sample.
+    """Return two arrays for the samples of one GPU: the times in ns, and the energies in joules.
+    The energy of a sample is the energy that the GPU used since the previous sample.
 
     The energy comes from the energy counter of the GPU, or, without a counter, from the power of
     the GPU.
@@ -74,8 +74,8 @@ def _gpu_joules(samples: Any) -> tuple[Floats, Floats]:
 
 
 def _watts(increases: tuple[Floats, Floats], ends_ns: Floats) -> float | None:
-    """Return the mean power in watts between two times. Return None if no sample precedes the first
-    time, or no sample follows the second time."""
+    """Return the mean power in watts between two times. Return None if the samples do not cover the
+    whole interval between the two times."""
     times_ns, joules = increases
     if not len(times_ns) or ends_ns[0] < times_ns[0] or ends_ns[1] > times_ns[-1]:
         return None

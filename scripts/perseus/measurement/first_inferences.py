@@ -23,8 +23,8 @@ MAX_SIZES = 32
 def first_inferences(tenants: Sequence[TenantUnderTest]) -> dict[str, float]:
     """Return the latency of each tenant's first request, in milliseconds.
 
-    If the server already had the model, other users may have sent earlier requests. Raises
-    ServerError if the server does not answer a request.
+    If Perseus measures a running server, other users may have sent requests before the first
+    request of Perseus. Raises ServerError if the server does not answer a request.
     """
     return {tenant.name: _first_ms(tenant) for tenant in tenants}
 
@@ -47,8 +47,8 @@ def _first_ms(tenant: TenantUnderTest) -> float:
 
 
 def batch_sizes(request: int, largest: int, batching: bool) -> list[int]:
-    """Return the batch sizes in images, ascending, that the server can form from requests of
-    `request` images each.
+    """Return the sizes of the batches that the server can form from requests with `request` images
+    each. The sizes are ascending numbers of images.
 
     If there are more than MAX_SIZES batch sizes, the function returns MAX_SIZES evenly spaced
     sizes, including the smallest and the largest size.

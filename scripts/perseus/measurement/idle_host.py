@@ -18,10 +18,10 @@ this time probably stays idle for a window."""
 class HostPatience:
     """Waits until the host is idle, for at most PATIENCE_S seconds in total.
 
-    While the function waits, `say` gets a message about the load of other processes. The class
-    counts all processes except `root` and its descendants as other processes. If `root` is None,
-    the server runs on another host, whose load is unknown. `on_gpus` measures the work of other
-    processes on the server's GPUs, and is None without GPUs.
+    During a wait, `say` gets a message about the load of other processes. The class counts all
+    processes except `root` and its descendants as other processes. If `root` is None, the server
+    runs on another host, whose load is unknown. `on_gpus` measures the work of other processes on
+    the server's GPUs, and is None without GPUs.
     """
 
     def __init__(
@@ -36,9 +36,10 @@ class HostPatience:
 
     def wait_until_idle(self, other_load: float) -> bool:
         """Wait until other processes use at most the share `other_load` (0..1) of the cores and
-        GPUs. Return false if other processes still use more than this share.
+        GPUs.
 
-        All calls together wait for at most PATIENCE_S seconds.
+        All calls of this method together wait for at most PATIENCE_S seconds. After PATIENCE_S
+        seconds of waiting, each call returns False.
         """
         is_announced = False
         while self._left_s > 0:

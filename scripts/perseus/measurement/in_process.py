@@ -1,8 +1,8 @@
 """Measure the inference times of a model without a server. Instead of Triton, a loop calls the
 Python backend.
 
-`python -m perseus.measurement.in_process` loads the code of the backend, computes as on a server,
-and prints the inference times in ms.
+`python -m perseus.measurement.in_process` loads the code of the backend, runs inferences, and
+prints the inference times in ms.
 """
 
 from __future__ import annotations
@@ -119,8 +119,8 @@ class _Metrics:
 
 
 def _stub() -> ModuleType:
-    """Return a replacement for Triton's module for Python backends, in which a request is a
-    dictionary of tensors."""
+    """Return a module that replaces Triton's module for Python backends. For the returned module, a
+    request is a dictionary of tensors."""
     stub = ModuleType(STUB)
     for name, value in {
         "Tensor": _Tensor,

@@ -28,9 +28,9 @@ from perseus.traffic.requests import Status
 
 LEAD_S = 0.05  # time to prepare the clients before the start of a window
 IDLE_S = 20.0
-"""After a window, the server must answer all requests in its queue within IDLE_S seconds, or within
-the length of the window if the window was longer. This time is enough even if the window offered
-twice the load that the server can carry."""
+"""Shortest time in seconds that the server gets after a window to answer all requests in its queue.
+After a longer window than IDLE_S, the server gets as much time as the window took. This time is
+enough even if the window offered twice the load that the server can carry."""
 
 
 @dataclass(frozen=True)
@@ -48,9 +48,8 @@ def failures(status: NDArray[np.uint8]) -> int:
     """If the server is broken, return the number of failed requests; otherwise return 0.
 
     `status` has shape (n,). A server is broken if more than half of the requests fail. A request
-    fails if its response is an error. A refused request is a failed request only if the server
-    answers no request at all. If an overloaded server refuses most requests, but answers some, the
-    refused requests are late requests. The function does not detect whether the server has ended.
+    fails if its response is an error. If the server answers no request at all, refused requests
+    also fail. The function does not detect whether the server has ended.
     """
     errors = status == Status.ERROR
     refused = status == Status.REFUSED
@@ -62,10 +61,10 @@ def failures(status: NDArray[np.uint8]) -> int:
 class LiveSystem:
     """Offers windows of load to a running server, and stores every request.
 
-    At the end of a window, the system waits for responses for at most `longest_sla_s` seconds, the
-    longest SLA of the tenants. `on_gpus` measures the load of other processes on the server's GPUs,
-    and is None without GPUs. While the system waits for other processes to end, `say` gets a
-    message that names these processes.
+    `longest_sla_s` is the largest latency limit of the tenants' SLAs in seconds. At the end of a
+    window, the system waits for responses for at most `longest_sla_s` seconds. `on_gpus` measures
+    the load of other processes on the server's GPUs, and is None without GPUs. While the system
+    waits for other processes to end, `say` gets a message that names these processes.
     """
 
     def __init__(
@@ -133,9 +132,10 @@ class LiveSystem:
 
     def wait_until_idle(self, other_load: float) -> bool:
         """Wait until other processes use at most the share `other_load` (0..1) of the server's
-        cores and GPUs. Return false if other processes still use more than this share.
+        cores and GPUs.
 
-        All calls together wait for at most PATIENCE_S seconds.
+        All calls of this method together wait for at most PATIENCE_S seconds. After PATIENCE_S
+        seconds of waiting, each call returns False.
         """
         return self._patience.wait_until_idle(other_load)
 

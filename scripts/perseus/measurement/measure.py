@@ -90,12 +90,11 @@ def measure(
     """Measure a cell, and write its raw results. `say` gets messages about the progress, and
     `on_progress` gets the progress as numbers.
 
-    After a temporary failure, the function measures the cell once more. Three kinds of failure are
-    results, and the record states them as outcomes: the server misses an SLA at every load, the
-    client reaches its limit, or the server dies under load. If a server cannot serve a setting of a
-    grid, or several tenants together, this failure is also a result. After any other failure, the
-    function raises one of FAILURES, for example ServerError if the server does not start in any
-    attempt.
+    After a temporary failure, the function measures the cell once more. The outcome in the written
+    record may be a failure: for example, the server misses an SLA at every load, or the client
+    reaches its limit. If every attempt ends with an error, and the last error is a result of the
+    study (`is_finding`), the function also writes a record. If every attempt ends with an error,
+    and the last error is not a result of the study, the function raises the last error (FAILURES).
     """
     of_gpus = gpu.describe(task.server.gpus)
     with ExitStack() as stack:
@@ -157,8 +156,8 @@ def measure(
 
 
 def traces_read(task: MeasureTask, inputs: Inputs) -> dict[str, str]:
-    """Return a description of each trace that the cell replays. The keys name the file and the
-    selected rows of each trace."""
+    """Return a description of each trace that the cell replays. Each key names the file and the
+    selected rows of one trace."""
     files = dict(zip(task.run.files, inputs.files, strict=True))
     named = [(source, files[source.file]) for source in task.run.traces]
     if task.trace and inputs.trace:
@@ -168,8 +167,8 @@ def traces_read(task: MeasureTask, inputs: Inputs) -> dict[str, str]:
 
 @dataclass(frozen=True)
 class Tried:
-    """The findings and the number of the attempt that the record describes, and the outcomes of all
-    attempts."""
+    """The findings of one attempt to measure a cell, the number of this attempt, and the outcomes
+    of all attempts."""
 
     found: Findings
     attempt: int
@@ -178,11 +177,13 @@ class Tried:
 
 def measure_until_answered(cell: CellUnderTest, experiment: Experiment) -> Tried:
     """Measure a cell, and measure the cell again after a temporary failure. Return the findings of
-    the last attempt, or in two cases the findings of an earlier attempt.
+    the last attempt.
 
-    The two cases are: the last attempt got no server, or the last attempt failed without an
-    estimate and the earlier attempt has an estimate. If no attempt has findings, the failure is
-    either a result (`is_finding`), or the function raises one of FAILURES.
+    If only the earlier attempt has findings, the function returns these findings. If the last
+    attempt ends with a temporary failure, and only the earlier attempt has an estimate, the
+    function returns the findings of the earlier attempt. If no attempt has findings and the last
+    error is a result of the study (`is_finding`), the function returns findings with the reason of
+    the failure. If the last error is not a result of the study, the function raises this error.
     """
     if reason := repository_export_error(cell.inputs.repository):
         return unserved(cell, experiment, Outcome.INFEASIBLE, [], reason)
@@ -217,8 +218,7 @@ def measure_until_answered(cell: CellUnderTest, experiment: Experiment) -> Tried
 
 
 def is_finding(cell: CellUnderTest, error: Exception) -> bool:
-    """Return whether an error of the server is a result of the study. An error that is not a result
-    may come from a wrong configuration.
+    """Return whether an error of the server is a result of the study.
 
     An error of the server is a result if the scenario is a setting of a grid, or if the cell
     measures a model of a catalogue. For several tenants, the error is a result if each tenant was
@@ -244,7 +244,7 @@ def unserved(
     before: Sequence[Mapping[str, str]],
     reason: str,
 ) -> Tried:
-    """Return the findings of a cell for which no server ran. `before` contains the outcomes of
+    """Return the findings of a cell without measured values. `before` contains the outcomes of
     earlier attempts to measure the cell."""
     ended = {"outcome": outcome, "reason": reason}
     found = Findings({**without_server(cell), **experiment.empty_record(cell), **ended})

@@ -3,9 +3,9 @@
     with MonitorFile(path) as file, Monitor(file, server, server_cores=[0], client_cores=[1]):
         measure()
 
-Each row contains the value of one metric at one time, for one tenant if the metric has a tenant. If
-the server has ended, or does not send its metrics in time, the missing values have no rows. Missing
-values never end the measurement.
+Each row contains the value of one metric at one time. If the metric describes a tenant, the row
+also contains the name of the tenant. If the server has ended, or does not send its metrics in time,
+the missing values have no rows. Missing values never end the measurement.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ class MonitorFile:
     """A context manager for the file monitor.parquet, to which several monitors write one after
     another.
 
-    The file gets its final name at the end of the context, even after an exception. Until then, the
-    file has the name that `host.files.partial_path` returns.
+    The file gets its final name at the end of the context, even after an exception. Before the end
+    of the context, the file has the name that `host.files.partial_path` returns.
     """
 
     def __init__(self, path: Path) -> None:
@@ -81,8 +81,8 @@ class Monitor:
 
     Raises:
         GpuError: a GPU is missing (raised by the constructor).
-        Exception: an error ended the thread of the monitor. At the end of the context, the monitor
-            raises this error if the body of the context has raised no error.
+        Exception: an error ended the thread of the monitor. The monitor raises the error at the end
+            of the context, unless the body of the context has raised an error.
     """
 
     def __init__(

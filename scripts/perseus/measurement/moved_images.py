@@ -29,8 +29,8 @@ def measured_with_another(server: Server, records: Iterable[str]) -> list[str]:
     the server's current image.
 
     The list is empty if no container engine knows the image. For apptainer, the list is always
-    empty, because apptainer reports no image ids. If the image is a file, Snakemake detects its
-    changes.
+    empty, because apptainer reports no image ids. If the image is a file, Snakemake itself detects
+    that the file has changed.
     """
     told = {path: image for path in records if (image := _measured_with(Path(path)))}
     engine = shutil.which(server.launcher)

@@ -1,12 +1,12 @@
-"""Determine the order of windows with one tenant and windows with two tenants, so that windows to
-be compared follow each other directly."""
+"""Determine the order of windows with one tenant and windows with two tenants, so that Perseus can
+compare consecutive windows."""
 
 from __future__ import annotations
 
 import numpy as np
 
 Step = tuple[int, ...]
-"""Numbers of the tenants that have load in one window."""
+"""Indices of the tenants that have load in one window."""
 
 
 def all_pairs(tenants: int, rng: np.random.Generator) -> list[Step]:
@@ -14,8 +14,9 @@ def all_pairs(tenants: int, rng: np.random.Generator) -> list[Step]:
     b), (b,), (b,), (b, c), (c,), …
 
     The round contains one window of each pair, directly between a window of the first tenant alone
-    and a window of the second tenant alone. A tenant that runs alone for the first time has two
-    consecutive windows. For n tenants, a round has n² + n // 2 windows.
+    and a window of the second tenant alone. Where a tenant is alone for the first time in a round,
+    two windows of this tenant alone follow each other. For n tenants, a round has n² + n // 2
+    windows.
     """
     order, met, steps = rng.permutation(tenants).tolist(), set[int](), list[Step]()
     for path in paths(tenants):
@@ -30,13 +31,13 @@ def all_pairs(tenants: int, rng: np.random.Generator) -> list[Step]:
 
 
 def paths(places: int) -> list[list[int]]:
-    """Return paths through the places 0 to `places` - 1. Over all paths, every pair of places is
-    adjacent exactly once.
+    """Return paths: lists of the integers from 0 to `places` - 1 (places). Each pair of places is
+    adjacent exactly once in all paths together.
 
     The construction is Walecki's (B. Alspach, Bulletin of the ICA 52, 2008). For an even number n
     of places, the paths are n / 2 zigzags, each shifted by one place from the previous zigzag. For
-    an odd number of places, the zigzags use all places but the last; each path then begins and ends
-    at the last place.
+    an odd number of places, the zigzags omit the last place, and each path begins and ends at the
+    last place.
     """
     even = places - places % 2
     hub = [even] if places % 2 else []

@@ -17,7 +17,7 @@ REQUESTS = 40
 def client_preprocess_ms(tenants: Sequence[TenantUnderTest]) -> dict[str, float]:
     """Return, by tenant, the median CPU time in ms to convert the images of a request into tensors.
 
-    The dictionary contains only tenants whose requests have encoded images.
+    The dictionary contains only tenants with preprocessing, on the client or on the server.
     """
     return {
         tenant.name: _median_ms(tenant, tenant.pictures)

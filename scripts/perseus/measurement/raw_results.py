@@ -65,8 +65,8 @@ WINDOWS_SCHEMA = pa.schema(
             " full (saturated server), within (load within an SLA)."),
         column("scale", REAL, "",
             "load factor s of the window: each tenant has the rate base + s x direction. In a"
-            " closed loop, this is the number of requests in flight of each tenant. In the phase"
-            " within, this is the rate in requests/s. NaN without a load line."),
+            " closed loop, `scale` is the number of requests in flight of each tenant. In the phase"
+            " `within`, `scale` is the rate in requests/s. NaN without a load line."),
         column("elapsed_s", REAL, "s", "time from the start of the window to its verdict"),
         column("settle_s", REAL, "s",
             "settling time: length of the first part of the window, whose requests do not count for"
@@ -154,12 +154,13 @@ WINDOWS_SCHEMA = pa.schema(
             "mean time of a request in transport and in the client: mean latency minus queue_ms,"
             " compute_input_ms, compute_ms and compute_output_ms"),
         column("client_cpu_ms", REAL, "ms",
-            "CPU time of the tenant's client per answered request, from the start of the window"
-            " until the server is idle again. Null if no request was answered."),
+            "CPU time of the tenant's client divided by the number of the tenant's answered"
+            " requests. The CPU time counts from the start of the window until the server is idle"
+            " again. Null if no request was answered."),
         column("server_cpu_ms", REAL, "ms",
-            "CPU time of the server divided by the answered requests of all tenants, from the start"
-            " of the window until the server is idle again. Null if no request was answered or the"
-            " server runs on another host."),
+            "CPU time of the server divided by the number of answered requests of all tenants. The"
+            " CPU time counts from the start of the window until the server is idle again. Null if"
+            " no request was answered or the server runs on another host."),
     ]
 )  # fmt: skip
 

@@ -1,4 +1,4 @@
-"""Find the files with reference responses for a cell in its model repository."""
+"""In the model repository of a cell, find the files with the reference responses."""
 
 from __future__ import annotations
 

@@ -23,8 +23,8 @@ NEAR: Final = 0.05
 rate."""
 
 MAX_DRAWS: Final = 200
-"""Perseus draws send times at most this many times. If the mean rates of all attempts are too far
-from the configured rate, the replay uses the attempt with the closest mean rate."""
+"""Largest number of attempts to draw the send times of a replay. If the mean rates of all attempts
+are too far from the configured rate, the replay uses the attempt with the closest mean rate."""
 
 
 class ArrivalTimes(Protocol):

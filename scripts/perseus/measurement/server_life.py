@@ -32,8 +32,8 @@ class ServerLife:
         self._heard_s = time.monotonic()
 
     def served(self, client: int) -> None:
-        """Record that the server executed more requests of a client. The client may no longer wait
-        for the responses."""
+        """Record that the server has just executed requests of a client. These requests may already
+        have timed out."""
         self._served_s[client] = time.monotonic()
 
     def require(self) -> None:

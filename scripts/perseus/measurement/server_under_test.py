@@ -83,8 +83,8 @@ class ServerUnderTest:
     """A monitored server whose responses were checked.
 
     `tenants` contains the tenants of the cell in their order. `unloaded_ms` contains, by tenant,
-    latencies of single requests without other load, and `unloaded_p50_ms` contains the median of
-    each tenant. `record` is the part of record.json that describes the server.
+    the latencies of single requests without other load. `unloaded_p50_ms` contains, by tenant, the
+    median of `unloaded_ms`. `record` is the part of record.json that describes the server.
     """
 
     cell: CellUnderTest
@@ -101,7 +101,8 @@ class ServerUnderTest:
 
 
 def without_server(cell: CellUnderTest) -> dict[str, Any]:
-    """Return the part of record.json that describes the server, if no server ran for the cell."""
+    """Return NO_SERVER, the keys of record.json for a cell for which no server ran. If the file
+    server.log does not exist, write this file with the text that no server was started."""
     if not cell.server_log.exists():
         cell.server_log.write_text("No server was started.\n")
     return dict(NO_SERVER)

@@ -12,8 +12,8 @@ from perseus.peak.outcome import Outcome
 from perseus.study.tasks.measure import MeasureTask
 
 LITTLE: Final = 0.01
-"""Largest tolerated share of a quota's periods in which the quota stops processes. The kernel
-grants quotas in slices, so even processes below the quota sometimes wait."""
+"""Perseus reports a quota only if the quota stops processes in a larger share of its periods. The
+kernel grants quotas in slices, so even processes below the quota sometimes wait."""
 
 EXPLAINED: Final = (Outcome.UNSTEADY, Outcome.DISTURBED, Outcome.CLIENT_LIMITED)
 """Outcomes that a CPU quota can cause."""
@@ -21,7 +21,8 @@ EXPLAINED: Final = (Outcome.UNSTEADY, Outcome.DISTURBED, Outcome.CLIENT_LIMITED)
 
 @dataclass(frozen=True)
 class QuotaWatch:
-    """The CPU quota (None without a quota), and its counters at the start of the measurement."""
+    """The CPU quota (None without a quota), and the counters of the quota at the start of the
+    measurement."""
 
     quota: CpuQuota | None
     before: Throttling
@@ -32,11 +33,12 @@ class QuotaWatch:
         return cls(quota, quota.throttling() if quota else Throttling(0, 0))
 
     def named(self, found: Findings, task: MeasureTask) -> Findings:
-        """Return the findings of a cell with the additional key `throttled`.
+        """Add the key `throttled` to the findings of a cell, and return the findings.
 
-        `throttled` is a text with the share of the quota's periods in which the quota stopped
-        processes of the cell. `throttled` is None without a quota, or if this share is at most
-        LITTLE. If the quota can cause the outcome, the outcome becomes `throttled`.
+        The text `throttled` contains the percentage of periods in which the CPU quota stopped
+        processes of the cell. `throttled` is None without a quota, or if the quota stopped
+        processes in at most the share LITTLE of its periods. If a quota can cause the outcome of
+        the cell (EXPLAINED), the function replaces this outcome by `throttled`.
         """
         share = self.quota.throttling().share_since(self.before) if self.quota else 0.0
         if self.quota is None or share <= LITTLE:

@@ -25,7 +25,7 @@ Key = tuple[str, str | None]
 
 @dataclass(frozen=True)
 class Scrape:
-    """One reading of the metrics of Triton that the monitor records."""
+    """The values of Triton's metrics in one reading."""
 
     counters: Mapping[Key, float]
     gauges: Mapping[Key, float]
@@ -34,9 +34,9 @@ class Scrape:
 def parse_metrics(text: str) -> Scrape:
     """Read Triton's metrics in Prometheus's text format.
 
-    The function sums counters and gauges called `nv_inference_*` per model, over all other labels
-    (version, reason of failure, GPU). The function sums gauges called `nv_cpu_*` and `nv_gpu_*`
-    over all labels. The sums ignore infinite values and NaN.
+    For counters and gauges called `nv_inference_*`, the function returns one sum per model, over
+    all versions, reasons of failure and GPUs. The function sums gauges called `nv_cpu_*` and
+    `nv_gpu_*` over all labels. The sums contain only finite values.
 
     Raises:
         ValueError: the text is not in Prometheus's text format.
@@ -74,8 +74,8 @@ def counter_increases(before: Mapping[Key, float], after: Mapping[Key, float]) -
     """Return the increase of each counter between two readings.
 
     If a counter is lower in the second reading, the counter was reset, because the server or the
-    model was loaded again. A counter that is missing in the first reading began at 0. The increase
-    of a reset or new counter is its current value, as for Prometheus's `increase`.
+    model was loaded again. A counter that is missing in the first reading began at 0. For a reset
+    or new counter, the increase is the value in the second reading, as for Prometheus's `increase`.
     """
     return {
         key: value - before.get(key, 0.0) if value >= before.get(key, 0.0) else value

@@ -1,10 +1,9 @@
 """Compute the highest possible throughput of a model without batching, and warn about higher
 throughputs.
 
-If the measured throughput exceeds the computed limit, the model did not compute all responses. A
-cache (in the server, in the model, or in front of the server) may have sent a part of the
-responses. The requests that measure the limit have inputs that the server has not seen, so no cache
-can answer them.
+If the measured throughput exceeds the computed limit, a cache (in the server, in the model, or in
+front of the server) may have sent a part of the responses, or the host became faster. The requests
+that measure the limit have inputs that the server has not seen, so no cache can answer them.
 """
 
 from __future__ import annotations
@@ -31,12 +30,12 @@ DOUBTFUL: Final = 1.2
 
 MAX_HOST_GAIN: Final = 1.8
 """Largest ratio of throughput to limit that a faster host can explain; a larger ratio suggests a
-cache. The ratio is the product of two factors: a busy server is up to 1.2 times as fast as an idle
-server, whose processor sleeps, and a host is up to 1.5 times as fast as a minute before."""
+cache. MAX_HOST_GAIN is the product of 1.2 and 1.5. A busy server is up to 1.2 times as fast as an
+idle server, whose processor sleeps. Within a minute, a host can become up to 1.5 times as fast."""
 
 MIN_REQUESTS: Final = 20
-"""The module ignores windows with fewer requests, because the first and the last request distort
-their throughput."""
+"""Smallest number of counted requests of a window whose throughput Perseus compares with the limit.
+With fewer requests, the first and the last request distort the throughput."""
 
 
 @dataclass(frozen=True)
@@ -57,9 +56,9 @@ def unseen_requests(
     """Send requests one after another, with inputs that the server has not seen.
 
     The limit is the number of instances divided by the service time. The service time is the
-    smaller of two values: the shortest latency minus the round trip of a health request, and the
-    mean time that a request occupies the model, from the server's statistics. The limit is unknown
-    if the server forms batches, does not report its instances, or does not answer unseen inputs.
+    shortest latency minus the round trip of a health request, unless the server's statistics state
+    a shorter mean time per request. The limit is unknown if the server forms batches, does not
+    report the number of instances of the model, or does not answer requests with unseen inputs.
     Raises ServerError.
     """
     unseen = tenant.unseen_batches()
@@ -97,8 +96,7 @@ def _instances(server: RunningServer, model: str) -> int | None:
 def warnings(record: Mapping[str, Any], windows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     """Yield one warning for each tenant whose throughput exceeds the limit of its model.
 
-    The throughput of a phase is the median over the windows of the phase. A host that is faster for
-    a second affects only one window, whereas a cache affects all windows. `record` is the cell's
+    The throughput of a phase is the median over the windows of the phase. `record` is the cell's
     part of record.json, and `windows` contains rows of windows.parquet.
     """
     for tenant, limit_rps in record.get("unbatched_limit_rps", {}).items():
@@ -112,7 +110,7 @@ def warnings(record: Mapping[str, Any], windows: Sequence[Mapping[str, Any]]) ->
             f"{tenant} answered {fastest_rps:.0f} requests/s, but its instances can answer only"
             f" {limit_rps:.0f}, judging by the latency of single requests: "
             + (
-                "the host became faster after the single requests"
+                "the host probably became faster after the single requests"
                 if by_host
                 else "check whether a cache answers instead of the model"
             )

@@ -29,11 +29,11 @@ def verify(tenants: Sequence[TenantUnderTest]) -> dict[str, float | None]:
     """Return the relative error of each tenant's responses. The requests take the same route as the
     load.
 
-    The function sends a request of the smallest size, a request with all examples (or as many as
-    the server accepts), and each request that the client later sends as load. Without reference
-    responses, the function sends each request twice, and compares both responses. The error is None
-    if the responses to the same request may differ. Raises VerificationError if a relative error
-    exceeds the tolerance, or if a model does not respond.
+    The function first sends a request of the smallest size, and a request with as many examples as
+    possible. The function then sends all requests of `load_images`, which the load repeats. Without
+    reference responses, the function sends each request twice, and compares both responses. The
+    error is None if the responses to the same request may differ. Raises VerificationError if a
+    relative error exceeds the tolerance, or if a model does not respond.
     """
     return {tenant.name: _verified(tenant) for tenant in tenants}
 
@@ -49,7 +49,7 @@ def unchecked(relative_errors: Mapping[str, float | None]) -> Iterator[str]:
 
 
 def refuse_cached(server: RunningServer, tenants: Sequence[TenantUnderTest]) -> None:
-    """Raise VerificationError if the statistics of the server count cache hits.
+    """Raise VerificationError if the statistics of the server contain cache hits.
 
     Call this function after repeated requests, which a cache would have answered.
     """

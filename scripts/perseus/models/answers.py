@@ -3,10 +3,9 @@
 The relative error of a response is its difference from the reference response, divided by the
 signal. The signal says how much the responses to different images differ.
 
-Two simpler criteria would not detect a server that always gives the same response. The first is the
-difference divided by the largest output: the output of a neural network can be a large constant
-plus a small part that depends on the image. The second is a fixed threshold for the difference:
-some networks with random weights have outputs of only about 1e-9.
+Perseus does not divide by the largest output: if an output is a large constant plus a small part
+that depends on the image, a wrong response would have a small error. Perseus sets no absolute limit
+for the difference, because some networks with random weights have outputs of only about 1e-9.
 """
 
 from __future__ import annotations
@@ -35,8 +34,8 @@ the response to another image has 6 or more. Perseus has no measurements of thes
 
 
 REPEATED: Final = TOLERANCES["fp16"]
-"""For a model with an unknown numeric precision: the largest relative difference between two
-responses to the same request. Rounding can explain a difference up to this value."""
+"""For a model with an unknown numeric precision: the tolerance for the relative difference between
+two responses to the same request. Rounding can explain a difference up to this tolerance."""
 
 
 def signal(outputs: Tensor) -> float:
@@ -50,12 +49,12 @@ def repeated_error(answers: Sequence[Tensor], again: Sequence[Tensor]) -> float:
     relative to the signal.
 
     `answers` and `again` contain the responses of the first and of the second run. The result is
-    max |again - answers| / s. s is the `signal` of `answers`. If the responses have different
-    shapes, s is the standard deviation of all numbers in `answers`.
+    max |again - answers| / (`signal` of `answers`). If the responses have different shapes, the
+    divisor is the standard deviation of all numbers in `answers`.
 
     The result is infinite if the responses of the two runs differ in shape, or if a value is not
-    finite. The result is also infinite if all responses in `answers` are equal and `again` differs
-    from `answers`.
+    finite. If all responses in `answers` are equal, any different response in `again` makes the
+    result infinite.
     """
     if [each.shape for each in answers] != [each.shape for each in again]:
         return float("inf")
@@ -77,9 +76,9 @@ ROUNDING: Final = 1e-4
 """Rounding may change an output by this share of its largest value, even if the responses to
 different inputs hardly differ.
 
-Source: ten public detection, text recognition and classification models with noise as input.
-Relative to the largest value, the outputs of OpenVINO and ONNX Runtime in fp32 differ by 3e-7 to
-2e-5, and the outputs for different inputs differ by 1e-3 to 7e-2.
+Source: ten public detection, text recognition and classification models with noise as input. The
+outputs of OpenVINO and ONNX Runtime in fp32 differ by 3e-7 to 2e-5 of the largest value. The
+outputs for two different inputs differ by 1e-3 to 7e-2 of the largest value.
 """
 
 
@@ -87,9 +86,10 @@ def scale_of(answers: Sequence[Tensor], tolerance: float) -> float:
     """Return the divisor that converts an error of an output into a relative error; 0 if all values
     of the output are 0, or if the output is empty.
 
-    The divisor is the `signal` of the responses. If the responses have different shapes, the
-    divisor is the standard deviation of all their numbers. The divisor is at least the largest
-    absolute value times ROUNDING / `tolerance`, so that rounding stays within the tolerance.
+    The divisor is the larger of two values: the `signal` of the responses, and (largest absolute
+    value of the output) x ROUNDING / `tolerance`. The second value keeps errors from rounding
+    within the tolerance. If the responses have different shapes, the standard deviation of all
+    their numbers replaces the signal.
     """
     numbers = [each.astype(np.float64) for each in answers]
     flat = np.concatenate([each.ravel() for each in numbers])

@@ -210,7 +210,7 @@ class Timm:
 
 
 Library = Segmenter | Detector | Timm
-"""Kinds of networks with the name LIBRARY/NAME in the key `architecture`."""
+"""Type of a network for which the key `architecture` has the form LIBRARY/NAME."""
 
 
 def of_library(architecture: str, input_size: int | None = None) -> Library:

@@ -2,9 +2,10 @@
 weights.
 
 DataParallel and AveragedModel put `module.` before the name of each weight, and torch.compile puts
-`_orig_mod.` there. FSDP and activation checkpointing add other prefixes, and Lightning adds the
-name of an attribute. Lightning, timm and other tools store the state_dict together with epochs,
-optimisers and a moving average (EMA) of the weights.
+`_orig_mod.` there. FSDP and activation checkpointing insert other prefixes into the names of
+weights. Lightning puts the name of an attribute before the name of each weight. Lightning, timm and
+other tools store the state_dict together with epochs, optimisers and a moving average (EMA) of the
+weights.
 """
 
 from __future__ import annotations
@@ -16,10 +17,9 @@ from typing import Any, Final, NamedTuple
 WRAPPERS: Final = frozenset(
     {"module", "_orig_mod", "_fsdp_wrapped_module", "_checkpoint_wrapped_module"}
 )
-"""If a wrapper surrounds the network or one of its modules, the wrapper adds one of these parts to
-the names of the weights."""
+"""Names that wrappers of a network, such as DataParallel, insert into the names of its weights."""
 COUNTS: Final = frozenset({"n_averaged"})
-"""Names of values in the state_dict of AveragedModel that are not weights."""
+"""Names of the values that are not weights, in the state_dict of AveragedModel."""
 
 State = Mapping[str, Any]
 
@@ -69,8 +69,9 @@ def weights_of(states: Mapping[str, State], names: Collection[str], path: Path) 
     `names` has the names of all weights of the network. If there is only one state_dict, and it
     lacks some of the `names`, the function returns the state_dict unchanged.
 
-    Raises CheckpointError if the checkpoint has all names several times, or if it has several
-    state_dicts and none has all names. The message says how to save the right weights.
+    Raises CheckpointError if the checkpoint contains the weights of the network several times. Also
+    raises CheckpointError if the checkpoint has several state_dicts, and no state_dict contains all
+    `names`. The message says how to save the right weights.
     """
     found = [each for key, state in states.items() for each in _with(key, state, names)]
     if len(found) == 1:

@@ -19,7 +19,8 @@ TIE: Final = 1e-4
 largest score.
 
 Source: in ssdlite320_mobilenet_v3_large, the scores of torch and ONNX Runtime differ by 1e-6 to
-1e-5 of the largest score, and up to 16 % of neighbouring scores differ by less than 1e-6.
+1e-5 of the largest score. In descending order, up to 16 % of the pairs of consecutive scores differ
+by less than 1e-6.
 """
 ONE_IN: Final = 100
 """The check accepts one wrong detection in this number of detections. A network drops detections
@@ -37,11 +38,10 @@ def detections_error(
     describes detection i.
 
     The function compares each expected detection with the most similar detection of the response,
-    among detections whose score differs from the expected score by at most TIE. For every
-    ONE_IN detections, the result leaves out one error, the largest errors first. `sorted_by` is the
-    name of the output with the scores. A wrong label has an error of 1. The result is infinite if
-    outputs are missing, if the number of detections is wrong, if values are not finite, or if the
-    scores do not descend.
+    among detections whose score differs from the expected score by at most TIE. Of n errors, the
+    function leaves out the n // ONE_IN largest errors. `sorted_by` is the name of the output with
+    the scores. A wrong label has an error of 1. The result is infinite if outputs are missing, if
+    the number of detections is wrong, if values are not finite, or if the scores do not descend.
     """
     if any(
         name not in answer or answer[name].shape != of.shape or not np.isfinite(answer[name]).all()

@@ -17,9 +17,8 @@ def random_images(count: int, size: int, seed: int) -> Array:
     """Return `count` seeded random images, shape (count, 3, size, size), float32, with values
     around zero.
 
-    An image has a grid of 1 x 1 to 16 x 16 coloured patches, plus noise, and a random contrast.
-    Without the patches, the pooling in a network would make the images nearly equal, and its
-    responses would hardly differ.
+    An image has a grid of 1 x 1 to 16 x 16 coloured patches, plus noise, and a random contrast. If
+    images had only noise, the pooling in a network would make the images nearly equal.
     """
     rng = np.random.default_rng([seed, size])
     images = np.empty((count, 3, size, size), np.float32)
@@ -43,10 +42,10 @@ def examples(
 ) -> dict[str, Tensor]:
     """Return `count` seeded examples of each input, shape (count, *dims).
 
-    An FP32 input for square images gets `random_images`; other floating-point inputs get numbers
-    with a standard normal distribution. Integers of one byte take any value, like pixels. Wider
-    integers are 0 or 1: every vocabulary, mask and index accepts these values. If `values` is
-    given, all numbers are uniformly distributed over the range `values`.
+    An FP32 input for square images gets `random_images`. Any other floating-point input gets
+    numbers with a standard normal distribution. Integers of one byte take any value, like pixels.
+    Integers of several bytes are 0 or 1, because every vocabulary, mask and index accepts 0 and 1.
+    If `values` is given, all numbers are uniformly distributed over the range `values`.
     """
     rng = np.random.default_rng([seed, count])
     return {each.name: _values(each, count, seed, rng, values) for each in inputs}

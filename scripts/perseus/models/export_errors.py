@@ -1,10 +1,11 @@
 """Write and read export errors. If Perseus cannot export a model, the model file contains the error
 message.
 
-Snakemake handles a file with an error message in the same way as a model file. If the model belongs
-to a setting of a grid or to an experiment `catalogue`, a table has the error message in place of
-results. The export error does not stop the measurements of other models and settings. For any other
-model, `require_model` stops the job.
+Snakemake handles a file with an error message in the same way as a model file. For a failed export
+in a setting of a grid or in an experiment `catalogue`, the tables of results have the error message
+in place of results. The export error does not stop the measurements of other models and settings.
+If the model belongs to neither a setting of a grid nor an experiment `catalogue`, `require_model`
+stops the job.
 """
 
 from __future__ import annotations
@@ -35,8 +36,8 @@ def export_or_write_error(
 ) -> dict[str, Any]:
     """Return the result of `export`, which writes a model to `path`.
 
-    If `export` raises one of the exceptions `refusals`, the function writes the error message to
-    `path`, logs the message with `say`, and returns the message under the key `export_error`.
+    For an exception in `refusals`, the function logs the error message with `say`, writes the
+    message to `path`, and returns {"export_error": message}.
     """
     try:
         return export()

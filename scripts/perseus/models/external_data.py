@@ -1,5 +1,5 @@
-"""Read weights that an ONNX file stores in other files. ONNX calls such weights external data;
-torch.onnx.export writes large weights in this form.
+"""Read external data: weights that an ONNX file stores in other files. torch.onnx.export writes
+large weights as external data.
 
 The module reads external data only from the folder of the ONNX file.
 """
@@ -23,8 +23,8 @@ MAX_BYTES: Final = 2**31 - 1  # largest size of a protobuf message, and so of th
 
 
 def external_files(source: Path) -> list[str]:
-    """Return the paths of the existing files with external data of an ONNX file, in the folder of
-    the ONNX file.
+    """Return the paths of the files that contain the external data of an ONNX file. The result has
+    only existing files in the folder of the ONNX file.
 
     The result is empty if the file is not an ONNX file, or if the package onnx is not installed.
     """
@@ -98,7 +98,7 @@ def _locations(model: onnx.ModelProto) -> list[str]:
 
 def _problem(location: str, folder: Path) -> str:
     """Return the reason why Perseus rejects the file name `location` of external data; empty if
-    Perseus accepts it.
+    Perseus accepts this file name.
 
     The function does not open the file.
     """

@@ -39,8 +39,8 @@ def random_pictures(folder: Path, count: int, seed: int) -> tuple[str, ...]:
     Return the paths of the images.
 
     As in photos, the colours vary equally strongly at all distances from 4 pixels to the size of
-    the image (D. Field, J. Opt. Soc. Am. A 4, 1987), which makes file sizes and decoding times
-    realistic.
+    the image, so the file sizes and decoding times are realistic (Field, Journal of the Optical
+    Society of America, 1987).
     """
     from PIL import Image
 

@@ -1,8 +1,8 @@
-"""Replace operators of torchvision if the build of torchvision does not fit the build of torch.
+"""Replace operators of torchvision if its build does not fit the build of torch.
 
-torchvision on PyPI is built for CUDA. With a CPU build of torch, the shared library of torchvision
-does not load, and its detection operators are missing. Without a replacement, the import of
-torchvision fails.
+The builds of torchvision on PyPI are for CUDA. With a CPU build of torch, the shared library of
+torchvision does not load, and its detection operators are missing. Without a replacement, the
+import of torchvision fails.
 """
 
 from __future__ import annotations
@@ -33,8 +33,7 @@ def declare(torch: ModuleType) -> Any:
 
 
 def implement(library: Any, torch: ModuleType, torchvision: ModuleType) -> None:
-    """Implement the declared operators for a CPU. The caller must have imported torchvision
-    before."""
+    """Implement the declared operators for a CPU."""
     library.impl("nms", functools.partial(_nms, torch), "CPU")
     module = importlib.import_module("torchvision.ops.roi_align")
     # torchvision also implements this operator in plain torch, in a wrapper that would compile the
@@ -45,8 +44,7 @@ def implement(library: Any, torch: ModuleType, torchvision: ModuleType) -> None:
 
 
 def _are_there() -> bool:
-    """Return True. This function replaces `_has_ops` of torchvision, in a form that torch can
-    compile."""
+    """Return True, in place of torchvision's function `_has_ops`, which torch cannot compile."""
     return True
 
 

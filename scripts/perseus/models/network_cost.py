@@ -24,9 +24,10 @@ class NetworkCost:
     operations. For convolutions and matrix products, `flops` counts all operations; for any other
     node, `flops` counts one operation per element of the first output. `weight_bytes` is the size
     of the weights in the ONNX file. `traffic_bytes` is the number of bytes that all nodes read and
-    write if no data is cached between nodes. `working_set_bytes` is the size of the weights plus
-    the largest size of the inputs and outputs of one node; a cache of this size can hold the data
-    of the whole inference. `operators` is the number of nodes.
+    write if no data is cached between nodes. `working_set_bytes` is the size of the weights, plus
+    the total size of the inputs and outputs of the node for which this total is largest. A cache of
+    `working_set_bytes` can hold the data of the whole inference. `operators` is the number of
+    nodes.
     """
 
     flops: float
@@ -101,8 +102,8 @@ def _for_one_example(graph: onnx.GraphProto, tensors: ModelTensors) -> None:
 def _scopes(
     graph: onnx.GraphProto, outer: Mapping[str, _Tensor]
 ) -> Iterator[tuple[onnx.GraphProto, dict[str, _Tensor]]]:
-    """Yield a graph and all graphs inside its nodes. With each graph, yield the tensors to which
-    the nodes of this graph can refer."""
+    """Yield a graph and all graphs inside its nodes, each together with the tensors that its nodes
+    can read."""
     tensors = {**outer, **_tensors(graph)}
     yield graph, tensors
     for node in graph.node:
@@ -133,7 +134,7 @@ def _tensors(graph: onnx.GraphProto) -> dict[str, _Tensor]:
 
 
 def _tensor(shape: Sequence[int], data_type: int, is_weight: bool) -> _Tensor:
-    """Return a tensor; in its shape, 0 means an unknown size."""
+    """Return a tensor. A size of 0 in `shape` means an unknown size."""
     from onnx.helper import tensor_dtype_to_np_dtype
 
     element_bytes = tensor_dtype_to_np_dtype(data_type).itemsize

@@ -1,8 +1,8 @@
 """Export a neural network of timm, or a detection or segmentation network of torchvision, to ONNX.
 
 torch.onnx.export writes the ONNX file, and Perseus compares the responses of ONNX Runtime with the
-outputs that torch computes. After this comparison, Perseus treats the ONNX file like an ONNX file
-of the user (`own_onnx`).
+outputs that torch computes. To prepare the ONNX file for Triton, Perseus treats the file like an
+ONNX file of the user (`own_onnx`).
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ if TYPE_CHECKING:
 
 TYPICAL: Final = 16
 """Number of random images with which Perseus sets the mean and variance of batch normalisation in a
-timm network with random weights. With only 4 images, float32 rounding changes the responses of some
-timm networks by 3 % of the difference between responses to different images. For the networks of
-torchvision, which have larger feature maps, 4 images are enough."""
+timm network with random weights. With only 4 images, float32 rounding alone causes a relative error
+of 3 % in the responses of some timm networks. For the networks of torchvision, which have larger
+feature maps, 4 images are enough."""
 
 
 def export_network(task: NetworkTask, onnx_path: Path, reference_path: Path) -> dict[str, Any]:
@@ -125,8 +125,8 @@ def _write(
     path: Path,
     what: str,
 ) -> list[str]:
-    """Write the ONNX file, with a variable batch size if possible. Return a note for the user if
-    the export with a variable batch size failed."""
+    """Write the ONNX file, with a variable batch size if possible. If the export with a variable
+    batch size fails, the function writes a file for single images and returns the reason."""
     torch, _ = import_torchvision()
 
     class Exported(torch.nn.Module):  # type: ignore[name-defined]

@@ -84,7 +84,8 @@ def _missing_operators() -> Any:
     """Return replacements for missing operators of torchvision, or None if torchvision fits this
     build of torch.
 
-    The cache of this function keeps the replacements alive.
+    `functools.cache` keeps the replacements in memory: torch loses an operator when Python deletes
+    its replacement.
     """
     import torch
 
@@ -163,7 +164,7 @@ def default_input_size(architecture: str, weights: str = "DEFAULT") -> int:
 
 
 def require_known(kind: str, name: str, known: Sequence[str]) -> None:
-    """Raise ExportError if `name` is not in `known`. The message hints at the right name."""
+    """Raise ExportError if `name` is not in `known`. The message suggests known names."""
     if name not in known:
         hint = meant_or_known(name, known)
         raise ExportError(f"{kind} {name!r} is not known to torchvision{hint}")
@@ -216,10 +217,10 @@ def _from_file(of: Architecture, path: Path) -> torch.nn.Module:
 
 def _state_dict(of: Architecture, path: Path, device: str) -> Mapping[str, torch.Tensor]:
     """Return the weights in a checkpoint file. If the file has all weights of the network, the keys
-    are the names of the weights in the network.
+    of the result are the names that the weights have in the network.
 
-    Raises ExportError for a file that is no checkpoint of tensors, or that has the weights of the
-    network several times.
+    Raises ExportError if the file is not a checkpoint of tensors, or if the file has the weights of
+    the network several times.
     """
     torch, _ = import_torchvision()
     try:
@@ -246,11 +247,11 @@ def _state_dict(of: Architecture, path: Path, device: str) -> Mapping[str, torch
 
 
 def _fitting(of: Architecture, state: Mapping[str, torch.Tensor], path: Path) -> torch.nn.Module:
-    """Return a network of the architecture with the number of classes of the weights in `state`.
+    """Return a network of the architecture that has as many classes as the weights in `state`.
     Raises ExportError if names or shapes of weights differ between the network and `state`.
 
-    As in torch, counters of batch normalisation may be missing: torch before version 0.4.1 writes
-    no counters.
+    The counters of batch normalisation may be missing in `state`, because torch before version
+    0.4.1 writes no counters.
     """
     has_aux = any(key.lower().startswith("aux") for key in state)
     network = of.bare(has_aux=has_aux)
@@ -271,8 +272,8 @@ def _fitting(of: Architecture, state: Mapping[str, torch.Tensor], path: Path) ->
 
 
 def _classes(network: torch.nn.Module, state: Mapping[str, torch.Tensor], usual: int) -> int | None:
-    """Return the number of classes for which the weights in `state` were trained; None for the
-    default number of classes, or if the heads have different numbers of classes.
+    """Return the number of classes for which the weights in `state` were trained. The result is
+    None for the default number of classes, and for heads with different numbers of classes.
 
     The number of classes is the first dimension of the weights in each head.
     """
@@ -310,10 +311,10 @@ def load_problem(error: Exception) -> str:
 def _give_signal(of: Architecture, network: torch.nn.Module, typical: Array) -> None:
     """Make the outputs of a network with random weights depend on its input image.
 
-    In a deep network with random weights, the outputs become nearly the same for all images. Batch
-    normalisation prevents such equal outputs if its mean and variance come from the activations of
-    this network. The function also gives random weights to heads that some architectures set to
-    zero.
+    In a deep network with random weights, the outputs become nearly the same for all images. To
+    prevent nearly equal outputs, the function computes the mean and variance of batch normalisation
+    from the activations for the images `typical`. If an architecture sets all weights of a layer to
+    zero, the function replaces the zeros by random weights.
     """
     torch, _ = import_torchvision()
     for module in network.modules():

@@ -2,8 +2,7 @@
 responses as the network in torch.
 
 The function `export_model` builds the network, writes `model.onnx` with a variable batch size, runs
-the file in ONNX Runtime, and compares the responses with the outputs that torch computes. If the
-responses differ, no file remains.
+the file in ONNX Runtime, and compares the responses with the outputs that torch computes.
 """
 
 from __future__ import annotations
@@ -102,8 +101,9 @@ def surveyed_export(
     """Export a model of an experiment `catalogue`. If the network cannot be exported, write the
     reason to `onnx_path`.
 
-    The function writes the reference even then, because a runtime that needs no ONNX file may serve
-    the network. Raises ExportError if torch cannot run the network.
+    The function writes the reference even if the network cannot be exported to ONNX, because a
+    runtime that needs no ONNX file may serve the network. Raises ExportError if torch cannot run
+    the network.
     """
     check = export_or_write_error(
         lambda: export_model(task, onnx_path, reference_path), onnx_path, say, ExportError
@@ -121,10 +121,9 @@ def surveyed_export(
 def answered(task: ExportTask) -> tuple[torch.nn.Module, Tensor, Array]:
     """Return the network, its images (n, 3, H, W), and its responses to the images (n, classes).
 
-    For uint8 requests, the function returns images of pixels, and a network that normalises these
-    pixels itself. To compute the responses, the function `normalised` normalises the pixels, and
-    the network runs without its own normalisation. Raises ExportError for unknown names, and for
-    weights or an input size that does not fit the network.
+    For uint8 requests, the returned images are pixels, and the returned network normalises pixels
+    itself. Raises ExportError if the architecture or the weights are unknown, or if the weights or
+    the input size do not fit the architecture.
     """
     torch, torchvision = import_torchvision()
     require_known(
@@ -159,7 +158,8 @@ def images_to_ask(files: Sequence[str], size: int, seed: int, like: Any, request
     """Return the images for the check of a network, shape (n, 3, size, size).
 
     The function reads the images from `files` and applies the preprocessing `like`. If `files` is
-    empty, the images are random. For uint8 requests, the images are not normalised.
+    empty, the images are random. For uint8 requests, the images are pixels, without normalisation
+    of the colours.
     """
     if files:
         transform = pixels_by(like) if request == "uint8" else like
@@ -191,10 +191,9 @@ def check_onnx(
 def compared(onnx_path: Path, reference: Reference, what: str, tolerance: float) -> dict[str, Any]:
     """Run an ONNX file in ONNX Runtime on the CPU, and compare the responses with the reference.
 
-    If the model supports batches, the first example runs alone, and all other examples run as one
-    batch: two different batch sizes show that the batch size is variable. The result has the keys
-    relative_error, tolerance and batches (the batch sizes). Raises ExportError for a file that ONNX
-    Runtime cannot run.
+    If the model supports batches, the function tests two batch sizes: the first example alone, and
+    all other examples as one batch. The result has the keys relative_error, tolerance and batches
+    (the tested batch sizes). Raises ExportError for a file that ONNX Runtime cannot run.
     """
     numbers = list(range(reference.count))
     more = numbers[1:] or [0, 0]

@@ -95,11 +95,12 @@ def _is_number(value: onnx.ValueInfoProto) -> bool:
 
 
 WITHOUT: Final = "/without dimensions"
-"""Suffix of the name that an input or output without dimensions gets inside the graph."""
+"""Inside the graph, an input or output without dimensions gets a new name, which ends with this
+suffix."""
 
 
 QUANTISED: Final = ("Quantize", "QLinear", "Integer", "DynamicQuantize")
-"""Parts of the names of operators that compute with quantised numbers."""
+"""An operator whose name starts or ends with one of these words computes with quantised numbers."""
 
 
 def precision_inside(model: onnx.ModelProto) -> Precision:

@@ -145,5 +145,5 @@ CONVERTERS: Final[dict[str, Callable[[Path, Examples], onnx.ModelProto]]] = {
     "fp16": _half,
     "int8": _quantised,
 }
-"""The function that converts a network to each precision. Only int8 uses the examples, for its
-calibration."""
+"""For each numeric precision, the function that converts a network to this precision. Only the
+function for int8 uses the examples (for calibration)."""

@@ -17,8 +17,8 @@ from perseus.study.tasks.own_examples import OwnExamples, Pixels, Values
 
 
 def own_examples(asked: OwnExamples, inputs: Sequence[TensorSpec], seed: int) -> dict[str, Tensor]:
-    """Return the examples of each input, shape (n, *dims). If there are `example_problems`, raises
-    ExportError with all of them."""
+    """Return the examples of each input, shape (n, *dims). Raises ExportError with all
+    `example_problems` if there are any."""
     if wrong := list(example_problems(asked, inputs)):
         raise ExportError("; ".join(wrong))
     if asked.inputs:
@@ -60,7 +60,10 @@ def _problems_of_file(path: Path, inputs: Sequence[TensorSpec]) -> Iterator[str]
     for name in names:
         if name not in found:
             has = ", ".join(map(repr, found)) or "none"
-            yield f"inputs: {path} has no array for the model's input {name!r} (only: {has})"
+            yield (
+                f"inputs: {path} has no array for the model's input {name!r} (arrays in the file:"
+                f" {has})"
+            )
     for name in found:
         if name not in names:
             has = ", ".join(map(repr, names))
@@ -86,8 +89,8 @@ def _problems_of_array(path: Path, array: Tensor, of: TensorSpec) -> Iterator[st
         )
     if array.ndim == 0 or array.shape[1:] != of.dims or not len(array):
         yield (
-            f"inputs: {path}: the array {of.name!r} is of shape {array.shape}, not"
-            f" (examples{''.join(f', {size}' for size in of.dims)})"
+            f"inputs: {path}: the array {of.name!r} has the shape {array.shape}, but must have the"
+            f" shape (examples{''.join(f', {size}' for size in of.dims)})"
         )
     elif array.dtype.kind == "f" and not np.isfinite(array).all():
         yield f"inputs: {path}: {of.name!r} has values that are not finite"

@@ -25,8 +25,8 @@ class Sizes:
 
 
 def inputs_of(graph: onnx.GraphProto) -> list[onnx.ValueInfoProto]:
-    """Return the inputs of a graph. Old ONNX files list weights among the inputs; the result has no
-    weights."""
+    """Return the inputs of a graph, without the weights that old ONNX files list among the
+    inputs."""
     weights = {each.name for each in graph.initializer}
     return [each for each in graph.input if each.name not in weights]
 
@@ -53,8 +53,8 @@ def declared(value: onnx.ValueInfoProto) -> TensorSpec:
 
 
 def asked_inputs(model: onnx.ModelProto, sizes: Sizes) -> list[TensorSpec]:
-    """Return the inputs with the sizes that the study sets. If the first size of an input is still
-    variable, the first size is the batch size."""
+    """Return the inputs with the sizes that the study sets. If the study sets no number for a
+    variable first size, the first size is the batch size."""
     return [replace(declared(each), dims=_dims(each, sizes)) for each in inputs_of(model.graph)]
 
 
@@ -79,8 +79,8 @@ def problems(model: onnx.ModelProto, sizes: Sizes) -> Iterator[str]:
     if sizes.input_size and not any(_has_size(each, sizes.input_size) for each in inputs):
         given = ", ".join(_described(each) for each in inputs)
         yield (
-            f"input_size: {given}: no size after the first is variable or {sizes.input_size}."
-            " Remove input_size"
+            f"input_size: {given}: after its first size, no input has a variable size or the size"
+            f" {sizes.input_size}. Remove input_size"
         )
 
 
@@ -101,9 +101,9 @@ def _size_problems(inputs: Sequence[onnx.ValueInfoProto], sizes: Sizes) -> Itera
         f"{_key(each.name)}: [{', '.join(_wanted(each, has_batch)) or 'sizes'}]"
         for each in open_inputs
     )
-    verb = "leaves" if len(open_inputs) == 1 else "leave"
+    verb = "has" if len(open_inputs) == 1 else "have"
     yield (
-        f"its input{'s' * (len(open_inputs) > 1)} {named} {verb} sizes open: write shape:"
+        f"its input{'s' * (len(open_inputs) > 1)} {named} {verb} variable sizes: write shape:"
         f" {{{line}}} with numbers for these sizes"
     )
 
@@ -148,8 +148,8 @@ def _dims(value: onnx.ValueInfoProto, sizes: Sizes) -> tuple[int, ...]:
 def _fillings(value: onnx.ValueInfoProto, given: Sequence[int]) -> list[tuple[int, ...]]:
     """Return the possible shapes of an input if the study sets the sizes `given`.
 
-    The study may set all sizes of the input, or only its variable sizes. In both cases, the study
-    may leave out the first size.
+    The study may set all sizes of the input, or only its variable sizes. `given` may lack the first
+    size of the input.
     """
     dims = declared(value).dims
     if not _has_shape(value):

@@ -1,6 +1,6 @@
 """Prepare an ONNX file of the user for Triton, and check that its responses do not change.
 
-Only ONNX Runtime executes the file. ONNX Runtime never runs code from a model file.
+This module executes the file only in ONNX Runtime. ONNX Runtime never runs code from a model file.
 """
 
 from __future__ import annotations
@@ -59,13 +59,14 @@ def take_onnx(
     `what` is the name of the model in messages, by default the path of `source`. `sorted_by` is the
     name of the output with the scores of a detection network (see `Reference`).
 
-    Inputs and outputs keep their names, and the sizes in the task replace variable sizes. The model
-    gets a variable batch size if its responses to a batch equal its responses to single examples.
-    Otherwise, a request can have only one example, and `notes` in the record says why.
+    Inputs and outputs keep their names. The sizes in the task replace the variable sizes of the
+    inputs. The model gets a variable batch size if its responses to a batch equal its responses to
+    single examples. If the model does not support batches, a request has only one example, and
+    `notes` in the record says why.
 
     Raises ExportError for the problems in `own_problems`, and for a file that ONNX Runtime cannot
-    run. If `task.deterministic` is true, different responses to the same request also raise
-    ExportError.
+    run. Raises ExportError if two responses to the same request differ, unless `task.deterministic`
+    is false.
     """
     model, sizes, what = read_onnx(source), Sizes(task.shape, task.input_size), what or str(source)
     if wrong := list(problems(model, sizes)):
@@ -148,16 +149,16 @@ def read_onnx(source: Path) -> onnx.ModelProto:
 
 
 def _rows_of(inputs: Sequence[TensorSpec]) -> list[TensorSpec]:
-    """Return the inputs of one example. If all inputs have the same first size (the batch size),
-    the result does not contain this size."""
+    """Return the inputs of one example. If all inputs have the same first size, this size is the
+    batch size, and the result does not contain it."""
     if not common_size([each.dims for each in inputs]):
         return list(inputs)
     return [replace(each, dims=each.dims[1:]) for each in inputs]
 
 
 def _grouped(given: Examples, size: int) -> Examples:
-    """Return one batch of `size` examples per example. Batch i contains the examples i, i + 1, and
-    so on. After the last example, the batch continues with the first example."""
+    """For each of the n examples in `given`, return a batch of `size` examples: batch i has the
+    examples i, i + 1, ..., i + `size` - 1 (modulo n)."""
     count = len(next(iter(given.values())))
     rows = [[(i + j) % count for j in range(size)] for i in range(count)]
     return {name: values[rows] for name, values in given.items()}
@@ -166,10 +167,11 @@ def _grouped(given: Examples, size: int) -> Examples:
 def _served(
     model: onnx.ModelProto, inputs: Sequence[TensorSpec], what: str
 ) -> tuple[onnx.ModelProto, OnnxNetwork]:
-    """Return the model with the input sizes in `inputs`, and this model loaded in ONNX Runtime.
+    """Set the input sizes of a model to `inputs`. Return the new model twice: as an ONNX model, and
+    loaded in ONNX Runtime.
 
-    If ONNX Runtime rejects the sizes in `inputs`, these sizes stay variable. ONNX Runtime also
-    rejects sizes that are invalid only in a branch that no request takes.
+    If ONNX Runtime rejects the sizes in `inputs`, these sizes stay variable. ONNX Runtime rejects
+    sizes that are invalid in any branch of the graph, even if no request takes this branch.
     """
     sized = _as_served(model, inputs)
     try:
@@ -182,7 +184,7 @@ def _served(
 
 def _as_served(model: onnx.ModelProto, inputs: Sequence[TensorSpec]) -> onnx.ModelProto:
     """Return the model with the input sizes in `inputs`. The returned model declares no shapes of
-    outputs and intermediate tensors."""
+    outputs and intermediate tensors, because ONNX Runtime infers these shapes."""
     import onnx
 
     served = onnx.ModelProto()
@@ -210,8 +212,8 @@ def _reference(
     """Return the reference: the examples, and the response of the model to each example.
 
     Raises ExportError if the model rejects an example, or if a response contains a value that is
-    not a finite number. If `task.deterministic` is true, different responses to the same request
-    also raise ExportError.
+    not a finite number. Raises ExportError if two responses to the same request differ, unless
+    `task.deterministic` is false.
     """
     count = len(next(iter(given.values())))
     try:
@@ -269,8 +271,9 @@ def _notes(reference: Reference, what: str) -> Iterator[str]:
 
 
 def _rows(alone: Reference, given: Examples, size: int | None) -> Reference:
-    """Return the reference for single examples. Each response in `alone` belongs to a batch of
-    `size` examples. The returned reference contains only the first row of each response.
+    """Return the reference for single examples, computed from the reference `alone`, which has
+    responses to batches of `size` examples. The response to a single example is the first row of
+    the response to the batch that begins with this example.
 
     Raises ExportError if the first size of an output is not the batch size, or if the shape of an
     output varies.
@@ -298,12 +301,11 @@ def _write(
     path: Path,
     what: str,
 ) -> tuple[ModelTensors, dict[str, Any]]:
-    """Write the ONNX file for Triton and compare its responses with the reference. Return the
-    inputs and outputs of the ONNX file, and the result of the comparison.
+    """Write the ONNX file for Triton, and compare its responses with `reference`. Return the inputs
+    and outputs of the file, and the result of `compared`.
 
-    `inputs` has the sizes of the inputs. If `reference.has_batches` is true, the batch size is not
-    among these sizes.
-    Raises ExportError if the responses of the written file differ from the reference.
+    If `reference.has_batches` is true, the sizes in `inputs` do not include the batch size. Raises
+    ExportError if the responses of the written file differ from the reference.
     """
     import onnx
 

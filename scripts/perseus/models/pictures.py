@@ -50,7 +50,8 @@ def as_batch(files: Sequence[File]) -> NDArray[np.uint8]:
     """Return image files as one array of bytes, shape (number of files, length of the longest
     file).
 
-    Zeros follow the bytes of a shorter file. Image decoders ignore these zeros.
+    Zeros fill the rows of shorter files, because image decoders ignore zeros after the end of a
+    file.
     """
     longest = max(map(len, files))
     return np.stack([np.pad(file, (0, longest - len(file))) for file in files])

@@ -27,9 +27,9 @@ class Preprocessing:
     """Preprocessing of images for a network: resize, crop and normalisation.
 
     The filter `resample` of Pillow resizes the short side of an image to `resize_px`, and a centre
-    crop keeps `crop_px` x `crop_px` pixels. With `normalises`, the colours (0 to 1) are then
-    normalised with `mean` and `std`, each with one number for red, green and blue. If `normalises`
-    is false, the result is pixels (0 to 255).
+    crop keeps `crop_px` x `crop_px` pixels. If `normalises` is true, the result is (colour -
+    `mean`) / `std`, with colours from 0 to 1. `mean` and `std` have one number for each of red,
+    green and blue. If `normalises` is false, the result is pixels (0 to 255).
     """
 
     resize_px: int
@@ -43,8 +43,8 @@ class Preprocessing:
         """Convert the bytes of a PNG or JPEG file, shape (n,), into an input of the network, shape
         (3, crop_px, crop_px).
 
-        Zeros may follow the content of the file. For invalid bytes, the function raises OSError
-        (also for errors of Pillow), SyntaxError or ValueError.
+        Zeros may follow the bytes of the file in `picture`. Raises OSError, SyntaxError or
+        ValueError if Pillow cannot read the image.
         """
         with Image.open(io.BytesIO(picture.data), formats=("PNG", "JPEG")) as file:
             image = file.convert("RGB")

@@ -1,5 +1,5 @@
-"""Define the name of a resource of Triton's rate limiter. The model repository and the server's
-command line refer to the resource by this name."""
+"""Define the name of a resource of Triton's rate limiter, for the model repository and for the
+command line of the server."""
 
 from typing import Final
 

@@ -24,11 +24,11 @@ class Reference:
     """Examples (contents of requests), and the response of a model to each single example.
 
     `inputs` has n examples of each input by name, shape (n, *dims). `has_batches` is true if the
-    model supports batches: the responses in the reference then have no batch dimension. If the
-    model does not support batches, the responses may differ in shape. `precision` is the numeric
-    precision in which the model computes. If `is_deterministic` is false, two responses to the same
-    example may differ. For a detection network, `sorted_by` is the name of the output with the
-    scores.
+    model supports batches. For a model that supports batches, the responses in the reference have
+    no batch dimension. If the model does not support batches, the responses may differ in shape.
+    `precision` is the numeric precision in which the model computes. If `is_deterministic` is
+    false, two responses to the same example may differ. For a detection network, `sorted_by` is the
+    name of the output with the scores.
     """
 
     inputs: Mapping[str, Tensor]
@@ -49,7 +49,7 @@ class Reference:
 
     def given(self, examples: Sequence[int]) -> dict[str, Tensor]:
         """Return the inputs of a request with the examples at the indices `examples`. If the model
-        does not support batches, the request has only the first of these examples."""
+        does not support batches, the request has only the example at the first index."""
         rows = list(examples) if self.has_batches else examples[0]
         return {name: np.asarray(values[rows]) for name, values in self.inputs.items()}
 

@@ -6,9 +6,9 @@ model of a tenant whose requests are image files. `model_config` defines the con
 config.pbtxt. The parameters of a runtime come from the module of the same name in `runtimes`.
 
 The Python backends of Perseus (scripts/backends) and the C++ backends in the containers of NVIDIA
-use the same repository. Perseus starts the containers with --disable-auto-complete-config:
-otherwise, a C++ backend enables dynamic batching for a tenant with max_queue_delay_us=None and a
-max_batch_size above 1.
+can serve this repository. Perseus starts the containers with --disable-auto-complete-config.
+Without --disable-auto-complete-config, a C++ backend enables dynamic batching for a tenant with a
+max_batch_size above 1, even if the study configures no dynamic batching (max_queue_delay_us=None).
 """
 
 from __future__ import annotations
@@ -58,12 +58,13 @@ def write_repository(
     """Write the Triton model repository of a scenario into the folder `root`, which must not exist.
 
     `model_files` has the files of each tenant, in the order of the tenants in the task.
-    `is_variant` is true for a scenario with a setting of a grid, and for a survey (the experiment
-    `catalogue`).
+    `is_variant` is true if the scenario is one setting of a grid, or belongs to an experiment
+    `catalogue`.
 
     Perseus cannot serve a model if its export failed, or if the model does not support the
-    configured batches. If `is_variant` is true, the function writes an error message in place of
-    such a model. If `is_variant` is false, the function raises NoModelError or RepositoryError.
+    configured batches. If `is_variant` is true, the function writes an error message in place of a
+    model that Perseus cannot serve. If `is_variant` is false, the function raises NoModelError for
+    a failed export, and RepositoryError for a model that does not support the configured batches.
     Raises RepositoryError for a tenant with invalid settings.
     """
     for tenant, files in zip(task.tenants, model_files, strict=True):
@@ -117,8 +118,8 @@ def write_model(root: Path, config: pb.ModelConfig, file: str, source: Path) -> 
     """Write one Triton model into the repository `root`. The model file `file` is a copy of
     `source`.
 
-    The function copies the file: with a link, a later export would change the served model, and the
-    repository could not be on another disk.
+    The repository contains a copy and not a link: a later export may change a linked file, and a
+    hard link cannot point to another disk.
     """
     # Write the model file first, so that no config.pbtxt exists without its model.
     with whole(model_path(root, config.name, file)) as partial:
@@ -140,8 +141,10 @@ def model_config(tenant: ServedTenant, tensors: ModelTensors) -> pb.ModelConfig:
     The priority of a tenant becomes its priority in Triton's rate limiter. Each instance needs one
     unit of the resource "cores" per thread. The rate limiter is active in a server with
     `--rate-limit=execution_count`. The option `--rate-limit-resource=cores:<n>` of the server sets
-    the number of units. Without the option `--rate-limit-resource`, the server has only the units
-    that the largest instance needs, so that tenants with a priority execute one after another.
+    the number of units of the resource "cores". Without the option `--rate-limit-resource`, the
+    server has only as many units of "cores" as the largest instance needs. Such a server never
+    executes two instances of the largest size at the same time.
+
     Raises RepositoryError for settings that Triton or the runtime rejects.
     """
     if problem := next(_problems(tenant), None):
@@ -180,9 +183,10 @@ def model_config(tenant: ServedTenant, tensors: ModelTensors) -> pb.ModelConfig:
 def tensor(kind: Callable[..., T], of: TensorSpec) -> T:
     """Return the Triton configuration of an input or output.
 
-    Triton does not support a tensor whose only dimension is the batch. In requests and responses,
-    such a tensor has a second dimension of size 1. The setting `reshape` removes the second
-    dimension for the model.
+    Triton does not support a tensor whose only dimension is the batch. If the only dimension of a
+    tensor is the batch, requests and responses contain the tensor with a second dimension of size
+    1. With the setting `reshape`, Triton removes the second dimension from the inputs of the model,
+    and adds the second dimension to the outputs of the model.
     """
     datatype = pb.DataType.Value(f"TYPE_{of.datatype}")
     if of.dims:

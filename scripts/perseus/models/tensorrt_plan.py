@@ -1,13 +1,14 @@
 """Build a TensorRT plan from an ONNX file with `trtexec`, a program of TensorRT.
 
-A plan fits one kind of GPU and one version of TensorRT. Therefore Perseus builds the plan on the
-machine of the server, with the same version of TensorRT. The `trtexec` on the PATH may be a script
-that runs a container of NVIDIA.
+A plan fits one kind of GPU and one version of TensorRT. Therefore Perseus builds a plan on the
+machine of the server, with the version of TensorRT that the server uses. The `trtexec` on the PATH
+may be a script that runs a container of NVIDIA.
 
 TensorRT 11 and later take the numeric precision of a network from its ONNX file and have no option
---fp16. For TensorRT 10, Perseus sets the option --stronglyTyped. With this option, TensorRT 10 also
-takes the precision from the ONNX file. For a plan in fp16 or int8, `onnx_precision.convert`
-therefore first writes an ONNX file in this precision; its inputs and outputs stay fp32.
+--fp16. For TensorRT 10, Perseus sets the option --stronglyTyped. With the option --stronglyTyped,
+TensorRT 10 takes the precision from the ONNX file, like TensorRT 11. For a plan in fp16 or int8,
+`onnx_precision.convert` first converts the ONNX file to the precision of the plan. The inputs and
+outputs of the converted file stay fp32.
 """
 
 from __future__ import annotations
@@ -79,11 +80,11 @@ def build(
     """Build the TensorRT plan of a tenant and write the file `plan`. Return the record of the
     build.
 
-    `check` is the export record. The function reads the inputs of the network from this record.
-    `timing_cache` is the file in which TensorRT stores the execution times of layers for all plans
-    of this server, so that a second build with the same layers takes only seconds. `log_path` is
-    the file for the output of trtexec. Raises TensorRtError if trtexec is missing or too old,
-    NoPlanError if trtexec fails, and GpuError if a GPU is missing.
+    `check` is the export record, which has the inputs of the network. `timing_cache` is the file in
+    which TensorRT stores the execution times of layers for all plans of this server, so that a
+    second build with the same layers takes only seconds. `log_path` is the file for the output of
+    trtexec. Raises TensorRtError if trtexec is missing or too old, NoPlanError if trtexec fails,
+    and GpuError if a GPU is missing.
     """
     # A build on the first GPU is enough, since all GPUs of the server must be of one kind.
     environment = {**os.environ, **gpu.cuda_environment(task.gpus[:1])}
@@ -149,10 +150,10 @@ def arguments(
     sizes: Batches,
     timing_cache: Path,
 ) -> list[str]:
-    """Return the arguments that trtexec 10 and 11 have in common.
+    """Return the command line of trtexec, without the options that only trtexec 10 has.
 
-    If the model does not support batches, the arguments contain no sizes, since the ONNX file
-    states all sizes.
+    If the model does not support batches, the command line has no shapes of inputs, because the
+    ONNX file states these shapes.
     """
     return [
         program,
@@ -204,8 +205,9 @@ def _run(command: Sequence[str], environment: Mapping[str, str], log_path: Path)
     """Run trtexec and return its exit code.
 
     If the process of Perseus ends, trtexec also ends. The output of trtexec replaces the content of
-    the log file. To stop trtexec, the function sends SIGTERM. If `trtexec` is a script, it can
-    forward this signal to its container. After LEAVES_S seconds, the function kills trtexec.
+    the log file. To stop trtexec, the function sends SIGTERM, and kills trtexec if it still runs
+    LEAVES_S seconds later. If `trtexec` is a script that runs a container, the script can forward
+    SIGTERM to the container.
     """
     here = sorted(os.sched_getaffinity(0))
     process = child_process.start(command, here, log_path, environment)

@@ -31,8 +31,8 @@ DATATYPES: Final = {dtype: name for name, dtype in DTYPES.items()}
 
 @dataclass(frozen=True)
 class TensorSpec:
-    """An input or output of a model. `dims` has its sizes without the batch size; -1 means a
-    variable size."""
+    """An input or output of a model. `dims` has the sizes of the tensor without the batch size; -1
+    means a variable size."""
 
     name: str
     datatype: str
@@ -81,8 +81,8 @@ class ModelTensors:
 
 
 def closings(dims: Sequence[int], given: Sequence[int]) -> list[tuple[int, ...]]:
-    """Return the shapes that a tensor with the declared sizes `dims` can have if `given` states its
-    variable sizes or all its sizes."""
+    """Return the possible shapes of a tensor with the declared sizes `dims`. The numbers in `given`
+    are either all sizes of the tensor, or only its variable sizes."""
     found = []
     if list(dims).count(OPEN) == len(given):
         left = iter(given)

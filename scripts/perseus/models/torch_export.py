@@ -1,8 +1,8 @@
 """Export a torchvision CNN as a program of torch.export, for the runtime `pytorch`.
 
 The program is a zip archive with JSON and raw tensors. If such an archive contains files of another
-kind, torch.export.load unpickles these files, and unpickling can run code. Therefore the backend
-for programs (scripts/backends/pytorch) rejects an archive with other files.
+kind, torch.export.load unpickles these files, and unpickling can run code. For safety, the backend
+(scripts/backends/pytorch) rejects an archive if it contains anything except JSON and raw tensors.
 """
 
 from __future__ import annotations
@@ -45,8 +45,8 @@ def export_program(task: ExportTask, path: Path) -> dict[str, Any]:
     responses, compared with the responses of the network.
 
     The program converts images, float32 (batch, 3, H, W), into scores, float32 (batch, classes),
-    for 1 to LARGEST_BATCH images. For the comparison, the function reads the written file. Raises
-    ExportError if torch cannot export the network, or if the responses differ.
+    for 1 to LARGEST_BATCH images. Raises ExportError if torch cannot export the network, or if the
+    responses differ.
     """
     torch, _ = import_torchvision()
     network, images, expected = answered(task)
@@ -98,8 +98,7 @@ def _load(path: Path) -> torch.nn.Module:
 def _deviation(module: torch.nn.Module, images: Tensor, expected: Array) -> float:
     """Return the relative error of the program's responses to `images`.
 
-    The first image runs alone, and all other images run as one batch: two different batch sizes
-    show that the batch size is variable.
+    The function tests two batch sizes: the first image alone, and all other images as one batch.
     """
     torch, _ = import_torchvision()
     scale, parts = signal(expected), (slice(0, 1), slice(1, len(images)))

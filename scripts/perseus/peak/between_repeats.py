@@ -22,10 +22,10 @@ DRAWS = 2000
 PRIOR = 0.25
 """Parameter sigma of the half-normal prior on the standard deviation of log(limit) between repeats.
 
-The speed of real hosts changed by 5 to 20 % between repeats. If an interval is computed from two to
-five repeats on such a host, it contains the mean of many repeats in 95 % of the cases. Even if two
-repeats agree, the width of the interval is about 20 % of the limit. A Student's t interval from two
-repeats would be too wide to be useful.
+If the limit of the same server differs by 5 to 20 % between repeats, as on real hosts, 95 % of the
+intervals from two to five repeats contain the mean of many repeats. Even if two repeats agree, the
+width of the interval is about 20 % of the limit. A Student's t interval from two repeats would be
+too wide to be useful.
 """
 
 HOSTS_PRIOR = 1.0
@@ -37,8 +37,8 @@ host.
 """
 
 Group = tuple[Floats, Floats]
-"""The mean and the variance of log(result) in each repeat of one measured quantity; shape
-(repeats,) each."""
+"""Statistics of one measured quantity: for each repeat, the mean and the variance of log(result);
+shape (repeats,) each."""
 
 _DEVIATIONS = np.geomspace(1e-4, 8 * PRIOR, 400)
 _BETWEEN_HOSTS = HOSTS_PRIOR * special.ndtri((1 + (np.arange(20) + 0.5) / 20) / 2)
@@ -53,11 +53,12 @@ def limit_draws(
     """Return posterior draws of the limit of each repeat; shape (draws, repeats), all positive.
 
     The limit of each repeat is drawn from the posterior of this repeat. In each draw, one common
-    factor multiplies the limits of all repeats. The factor accounts for the difference between the
-    mean of few repeats and the mean of many repeats. The factor is exp(tau z / sqrt(repeats)), with
-    z standard normal, and tau the standard deviation between repeats (`deviation_draws`). Without
-    `deviations`, a single repeat gets no common factor, because one repeat says nothing about the
-    standard deviation between repeats. If tau was estimated from more data than these repeats, pass
+    factor multiplies the limits of all repeats. The common factor accounts for the difference
+    between the mean of few repeats and the mean of many repeats. The common factor is exp(tau z /
+    sqrt(repeats)), where z has the standard normal distribution, and tau is the standard deviation
+    between repeats (`deviation_draws`). Without `deviations`, a single repeat gets no common
+    factor, because one repeat says nothing about the standard deviation between repeats. If you
+    estimate tau, the standard deviation between repeats, from more data than these repeats, pass
     draws of tau as `deviations`, shape (draws,).
     """
     limits = np.column_stack([rng.choice(posterior, draws) for posterior in posteriors])
@@ -83,10 +84,10 @@ def deviation_draws(
     """Return posterior draws of the standard deviation between repeats; shape (draws,).
 
     The statistical model assumes that means[i], the mean log(result) of repeat i, is normally
-    distributed around a common mean. The variance of means[i] is variances[i], from the posterior
-    of repeat i, plus the variance between repeats. The prior of the common mean is flat, and the
-    prior of the standard deviation between repeats is half-normal (Gelman et al., Bayesian Data
-    Analysis, 3rd ed., eq. 5.21).
+    distributed around a common mean. The variance of means[i] is the sum of two variances:
+    variances[i], from the posterior of repeat i, and the variance between repeats. The prior of the
+    common mean is flat, and the prior of the standard deviation between repeats is half-normal
+    (Gelman et al., Bayesian Data Analysis, 3rd ed., eq. 5.21).
     """
     return shared_deviation_draws([(means, variances)], rng, draws)
 
@@ -125,13 +126,13 @@ def deviation_draws_of_each(
     """Return, by host name, posterior draws of the standard deviation between repeats on each host;
     shape (draws,) each.
 
-    The entries with the index k of all arrays together are one joint draw. The statistical model
-    treats hosts as exchangeable (Gelman et al., Bayesian Data Analysis, 3rd ed., section 5.3): the
-    standard deviation of a host is lognormally distributed around a value that all hosts share. The
-    priors of the shared value (PRIOR) and of the variation between hosts (HOSTS_PRIOR) are
-    half-normal. If a host has many repeats, its draws depend mostly on its own repeats. If a host
-    has few repeats, and all other hosts have similar standard deviations, the draws of the host
-    with few repeats depend mostly on the other hosts.
+    The entries with the same index in all arrays form one joint draw for all hosts. The statistical
+    model treats hosts as exchangeable (Gelman et al., Bayesian Data Analysis, 3rd ed., section
+    5.3): the standard deviation of a host is lognormally distributed around a value that all hosts
+    share. The priors of this common value (PRIOR) and of the variation between hosts (HOSTS_PRIOR)
+    are half-normal. If a host has many repeats, its draws depend mostly on its own repeats. If a
+    host has few repeats, and all other hosts have similar standard deviations, the draws of the
+    host with few repeats depend mostly on the other hosts.
     """
     if len(groups) == 1:
         ((name, own),) = groups.items()

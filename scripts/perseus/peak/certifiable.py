@@ -29,7 +29,8 @@ def too_slow(
     preset: str, slas: Sequence[Sla], limits_rps: Sequence[float], names: Sequence[str]
 ) -> str:
     """Return a text that names the tenants whose limits are too low for the preset to certify. For
-    each of these tenants, the text also names a preset that can certify the limit, if there is one.
+    each tenant that the text names, the text also names a preset that can certify the limit, if
+    such a preset exists.
 
     The text is empty if the preset can certify the limits of all tenants that have load.
     """
@@ -50,8 +51,8 @@ def begins_too_slow(
     unloaded_p50_ms: Mapping[str, float],
 ) -> str:
     """Before a search, return a text that names the tenants whose start rates are too low for the
-    preset to certify. For each of these tenants, the text also names a preset that can certify the
-    start rate, if there is one.
+    preset to certify. For each tenant that the text names, the text also names a preset that can
+    certify the start rate, if such a preset exists.
 
     The text is only a warning, because the search may find a limit above the start rate. If an
     upper bound of the limit is below the start rate, the function checks this bound instead of the
@@ -79,8 +80,8 @@ def _one_after_the_other_rps(sla: Sla, work_ms: float) -> float:
 
     A request that arrives during the service of another request waits for the remaining service
     time, which is uniformly distributed. If the remaining service time plus the request's own
-    service time can exceed the SLA, the server keeps the SLA only if enough requests arrive while
-    the server is idle.
+    service time can exceed the latency limit, the server keeps the SLA only if enough requests
+    arrive while the server is idle.
     """
     # Share of late requests among the requests that find the server busy.
     late = 1 - (sla.latency_ms - work_ms) / work_ms

@@ -14,7 +14,7 @@ USUAL_WARM_UP_S = 5.0
 USUAL_COARSE = 2  # usual number of windows in the bracketing phase, and in the bisection phase
 CERTIFY_AT = (0.85, 0.75, 0.6)
 """Rates that the search tries to certify, as shares of the estimated limit. The search tries the
-rates in this order until the windows at one rate pass."""
+rates in this order until all windows at one rate pass."""
 
 ATTEMPTS = 3
 """A search repeats an invalid window until it has made this number of attempts."""
@@ -58,8 +58,8 @@ SPEEDS = 4
 
 
 def effort(phase: Phase, settings: SearchSettings) -> Effort:
-    """Return the number of requests after which a window of this phase stops counting, and the
-    largest number of seconds for which the window counts requests."""
+    """Return the settings of the counted part of a window in the phase `phase`: its number of
+    requests, and its largest length in seconds."""
     efforts = {
         Phase.NEAR_LIMIT: settings.near_limit,
         Phase.ALONE: settings.near_limit,
@@ -75,8 +75,8 @@ def settle_s(settings: SearchSettings, slas: Sequence[Sla]) -> float:
 
 
 def grace_s(slas: Sequence[Sla]) -> float:
-    """Return the seconds that the search waits for the responses to the last counted requests. If a
-    counted request has no response by then, the request is late."""
+    """Return the seconds that the search waits for the responses to the last counted requests. A
+    counted request without a response after this time is late."""
     return 2 * max(sla.latency_ms for sla in slas) / 1000
 
 
@@ -104,7 +104,7 @@ def lowest_rps(settings: SearchSettings, sla: Sla) -> float:
     pass.
 
     The rate is infinite if the preset cannot certify the SLA at any rate. If late requests come in
-    clusters, even a window at this lowest rate may contain too few requests
+    clusters, a window at the returned rate may also contain too few requests
     (docs/explanation/verdict.md).
     """
     fewest = fewest_requests(sla.allowed)
@@ -174,8 +174,7 @@ def longest_s(settings: SearchSettings, slas: Sequence[Sla], rates_rps: Sequence
     """Return the longest time in seconds for which a search offers load if the limit is near the
     rates `rates_rps`.
 
-    In the longest search, every window has its maximum length, and is repeated until the last
-    allowed attempt.
+    In the longest search, every window has its maximum length and its maximum number of attempts.
     """
     s, overhead_s = settings, settle_s(settings, slas) + grace_s(slas)
     most = {

@@ -12,8 +12,8 @@ from perseus.peak.line_model import LineModel
 from perseus.peak.stats import Floats
 
 MORE_RUNS = 6
-"""Number of additional simulations at the limit of the virtual queue, which reduce the sampling
-error."""
+"""Number of additional simulations at the limit of the virtual queue. More simulations reduce the
+sampling error."""
 
 COARSE = 8
 """For the first, rough search for the limit of the virtual queue, a simulation has 1 / COARSE of

@@ -15,10 +15,10 @@ PUNCTUAL_MS: Final = 1.0
 
 @dataclass(frozen=True)
 class Fidelity:
-    """Statistics of the send lags of the requests in a window. `lag_p50_ms`, `lag_p99_ms` and
-    `lag_max_ms` are percentiles over the sent requests. `punctual` is the share of all requests
-    that the client sent at most PUNCTUAL_MS ms late. `unsent` is the number of requests that the
-    client did not send."""
+    """Statistics of the send lags of the requests in a window. `lag_p50_ms` is the median send lag
+    of the sent requests, `lag_p99_ms` is the 99th percentile, and `lag_max_ms` is the maximum.
+    `punctual` is the share of all requests that the client sent at most PUNCTUAL_MS ms late.
+    `unsent` is the number of requests that the client did not send."""
 
     lag_p50_ms: float
     lag_p99_ms: float
@@ -28,8 +28,8 @@ class Fidelity:
 
 
 def fidelity(requests: Requests) -> Fidelity:
-    """Return statistics of the send lags in a window. Without requests, all values except `unsent`
-    are NaN."""
+    """Return statistics of the send lags in a window. If the window has no requests, all values
+    except `unsent` are NaN."""
     sent = requests.sent_ns > 0
     lag_ms = (requests.sent_ns - requests.intended_ns)[sent] / MS
     return Fidelity(

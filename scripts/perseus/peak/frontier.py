@@ -44,11 +44,11 @@ def next_weights(tenants: int, measured: Sequence[MeasuredMix]) -> tuple[int, ..
 
     For two tenants, the next mix lies in the middle of a gap between two neighbouring mixes. The
     function chooses the gap with the largest product of width and uncertainty. The uncertainty of a
-    gap is the sum of two terms: the larger of the bends of the frontier at the two ends of the gap,
-    and half of the mean width of the intervals of the sharing ratios at these ends. The bend at a
-    mix is the distance of its sharing ratio from the straight line between the sharing ratios of
-    its two neighbours. For three or more tenants, the next mix comes from the list `rays`; after
-    the last mix of this list, the function raises IndexError.
+    gap is the sum of two terms: the larger of the two bends of the frontier at the ends of the gap,
+    and the mean of `doubt` at the ends of the gap. The bend at a mix is the distance of its sharing
+    ratio from the straight line between the sharing ratios of its two neighbours. For three or more
+    tenants, the next mix comes from the list `rays`; after the last mix of this list, the function
+    raises IndexError.
     """
     if tenants > 2:
         return rays(tenants)[len(measured)]
@@ -65,10 +65,11 @@ def next_weights(tenants: int, measured: Sequence[MeasuredMix]) -> tuple[int, ..
 
 
 def rays(tenants: int) -> list[tuple[int, ...]]:
-    """Return the weights of the mixes to measure with three or more tenants. The first mix contains
-    all tenants with equal weights. For each pair of tenants, a mix of these two tenants follows.
-    Finally, for each tenant, a mix of all tenants follows, in which this tenant has twice the
-    weight of each other tenant."""
+    """For three or more tenants, return the weights of the mixes to measure, in the order of their
+    measurement. The first mix contains all tenants with equal weights. The next mixes contain two
+    tenants each, with equal weights: one mix for each pair of tenants. The last mixes contain all
+    tenants: one mix for each tenant, in which this tenant has twice the weight of each other
+    tenant."""
     pairs = [tuple(int(i in pair) for i in range(tenants)) for pair in round_robin(tenants)]
     more = [tuple(1 + (i == most) for i in range(tenants)) for most in range(tenants)]
     return [(1,) * tenants, *pairs, *more]
@@ -77,10 +78,10 @@ def rays(tenants: int) -> list[tuple[int, ...]]:
 def round_robin(tenants: int) -> list[tuple[int, int]]:
     """Return all pairs of tenants, in consecutive rounds. In a round, no tenant occurs twice.
 
-    By the circle method, the sum of the two tenant numbers, modulo the (odd) number of rounds, is
-    the same for all pairs of a round. If the number of tenants is even, this rule leaves out the
-    last tenant. By the rule, one tenant of each round would be its own partner. The round pairs
-    this tenant with the last tenant.
+    The function uses the circle method for the largest odd number of tenants. In each round of the
+    circle method, one tenant has no partner. The sum of the two tenant numbers of a pair, modulo
+    the number of rounds, is the same for all pairs of a round. If the number of tenants is even,
+    the last tenant becomes the partner of the tenant without a partner.
     """
     rounds = tenants - 1 + tenants % 2
 
@@ -94,8 +95,8 @@ def round_robin(tenants: int) -> list[tuple[int, int]]:
 def _bends(mixes: Sequence[MeasuredMix]) -> list[float]:
     """Return the bend of the frontier at each mix, as `next_weights` defines it.
 
-    The neighbours are the nearest mixes with a known sharing ratio. The distance is 0 at both ends
-    of the frontier, and for a mix whose sharing ratio is unknown.
+    The neighbours are the nearest mixes with a known sharing ratio. The bend is 0 at both ends of
+    the frontier, and for a mix whose sharing ratio is unknown.
     """
     known = [i for i, mix in enumerate(mixes) if np.isfinite(mix.ratio.value)]
     found = [0.0] * len(mixes)

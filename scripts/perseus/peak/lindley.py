@@ -1,9 +1,9 @@
 """Compute start and end times of requests at a first-come first-served server by Lindley's
 recursion.
 
-The recursion is a running maximum (Lindley, Proc. Cambridge Phil. Soc. 48, 1952). Let d(i) be the
-arrival time of request i minus the service times of all earlier requests. The total idle time of
-the server before request i is the maximum of d(1) to d(i).
+The recursion is a running maximum (Lindley, Proc. Cambridge Phil. Soc. 48, 1952). The total idle
+time of the server before request i is the largest of the values d(1) to d(i), where d(j) is the
+arrival time of request j minus the service times of all earlier requests.
 """
 
 from __future__ import annotations

@@ -44,7 +44,7 @@ def load_line(
 
     On a dedicated server, the load factor is a rate in requests/s. On the load line of a mix, the
     sharing ratio (the sum of rate / dedicated peak) is 1 at the load factor s = 1. With background
-    load ("hold"), the sharing ratio is 1 at s = 1 - b, with b the sum of background rate /
+    load ("hold"), the sharing ratio is 1 at s = 1 - b. The number b is the sum of background rate /
     dedicated peak over the tenants with background load.
     """
     if run.line == "dedicated":

@@ -3,7 +3,7 @@
 A busy first-come first-served server answers a request one service time after the previous
 response. Therefore the gaps between the responses of a busy server are its service times. The times
 of the responses also show whether a server has several workers or forms batches. Perseus cannot
-infer the service times of such a server.
+infer the service times of a server that has several workers or forms batches.
 """
 
 from __future__ import annotations
@@ -44,8 +44,8 @@ request. The network may swap two neighbouring requests now and then. Several wo
 
 SPREAD = 1.5
 """Largest allowed ratio of the spread of service times to the spread of latencies without load
-(`_spread`). With 40 latencies without load, exponential service times reach a ratio of 1.3 by
-chance, and batches reach 2 or more."""
+(`_spread`). If 40 latencies without load are known, a single server with exponential service times
+reaches a ratio of 1.3 by chance. A server that forms batches reaches a ratio of 2 or more."""
 
 RARE = 0.01
 """Share of all deviations from the median that `_spread` clips. `_spread` clips the largest
@@ -128,7 +128,8 @@ class _Read:
 
 
 def _complete(done_s: Floats) -> bool:
-    """Return whether the window has responses, and all requests without a response come last."""
+    """Return whether two conditions hold: the window has responses, and all requests without a
+    response come last."""
     answered = np.isfinite(done_s)
     return bool(answered.any()) and bool(answered[: np.flatnonzero(answered)[-1] + 1].all())
 
@@ -179,8 +180,8 @@ def _even(found: _Read) -> bool:
 
 
 def _independent(works_s: Sequence[Floats]) -> bool:
-    """Return whether the service times of successive requests in a window are uncorrelated with
-    each other, or all service times are nearly equal."""
+    """Return whether one of two conditions holds: the service times of successive requests in a
+    window are uncorrelated, or all service times are nearly equal."""
     mean_s = float(np.concatenate(works_s).mean())
     centred = [work - mean_s for work in works_s]
     variance = float(np.mean(np.concatenate(centred) ** 2))
@@ -203,12 +204,12 @@ def work_error(work_s: Floats, rate_rps: float, draws: int, rng: np.random.Gener
     """Return random factors, shape (draws,), that represent the sampling error of a limit computed
     from few service times.
 
-    The limit is `rate_rps` in requests/s. `work_s` contains the observed service times S. The tail
-    of the waiting time decays like exp(-theta t), where theta solves rate (E[exp(theta S)] - 1) =
-    theta (Asmussen, Applied Probability and Queues, 2nd ed., section XIII.5, for Poisson arrivals).
-    At the limit, theta has the value that the SLA requires. Each factor comes from one sample of a
-    block bootstrap of the service times. The factor is the rate at which theta has this value for
-    the sample, divided by `rate_rps`.
+    `rate_rps` is the computed limit in requests/s, and `work_s` contains the observed service times
+    S. The tail of the waiting time decays like exp(-theta t), where theta solves rate (E[exp(theta
+    S)] - 1) = theta (Asmussen, Applied Probability and Queues, 2nd ed., section XIII.5, for Poisson
+    arrivals). The function computes theta for `work_s` at the rate `rate_rps`. For each factor, the
+    function draws a sample of the service times by a block bootstrap. The factor is the rate at
+    which the sample has the same theta as `work_s`, divided by `rate_rps`.
     """
 
     def surplus(theta: float) -> float:

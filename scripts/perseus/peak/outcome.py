@@ -60,16 +60,16 @@ class Peak:
     that passed, or -1 without a certified load factor. `first_failing` is the lowest load factor
     above `certified` at which a window fails. `estimate` is the median of the posterior of the
     limit. `posterior` contains draws of the limit, shape (draws,), and is empty if the windows do
-    not show the limit of the server. The spread of the draws also covers changes of the host's
-    speed.
+    not show the limit of the server. The spread of the draws in `posterior` also covers changes of
+    the host's speed.
 
     `other_load` describes the load of other processes during the search, and is empty if the load
-    was small. For each tenant, `speeds_rps` contains the throughput in each saturation probe (NaN
-    without load), and `work_s` contains service times from the probes (`peak.speed.work_s`), shape
-    (parts,). `rounds` contains the saturation throughputs of each tenant alone and of all tenants
-    together. `model` contains the limits of a simulated server with the service times `work_s`.
-    `cliff` describes a steep rise of the latency just above the highest load that passes, and is
-    empty without such a rise.
+    was small. For each tenant, `speeds_rps` contains the throughput in each saturation probe, NaN
+    for a tenant without load. For each tenant, `work_s` contains service times from the saturation
+    probes (`peak.speed.work_s`), shape (parts,). `rounds` contains the saturation throughputs of
+    each tenant alone and of all tenants together. `model` contains the limits of a simulated server
+    with the service times `work_s`. `cliff` describes a steep rise of the latency just above the
+    highest load that passes, and is empty without such a rise.
     """
 
     outcome: Outcome
@@ -110,8 +110,8 @@ def no_peak(outcome: Outcome, reason: str, windows: Sequence[Window] = ()) -> Pe
 
 
 def found_limit(outcome: str, estimate: float | None, posterior: Sequence[float]) -> bool:
-    """Return whether a search or a prediction found the limit of the server, and the uncertainty of
-    this limit.
+    """Return whether a search or a prediction found two results: the limit of the server, and the
+    uncertainty of this limit.
 
     The result is false if the client, not the server, limited the load of the search.
     """
@@ -174,9 +174,8 @@ def server_failed_above(windows: Sequence[Window], low: float) -> bool:
 def why_no_server_limit(windows: Sequence[Window]) -> tuple[Outcome, str] | None:
     """Return an outcome and a reason if no window shows the limit of the server; otherwise None.
 
-    A load is lost if every window at this load was invalid. If other processes caused at least half
-    of the invalid verdicts at lost loads, the outcome is `disturbed`; otherwise, the outcome is
-    `client_limited`.
+    If other processes caused at least half of the invalid verdicts at loads without a valid window,
+    the outcome is `disturbed`. Otherwise, the outcome is `client_limited`.
     """
     valid = {w.scale for w in windows if w.verdict is not Verdict.INVALID}
     lost = [w for w in windows if w.scale not in valid]

@@ -1,10 +1,11 @@
 """Compare the saturation throughputs of a server's tenants, each tenant alone and all together
 (docs/explanation/sharing-ratio.md).
 
-The speed of a host changes within minutes. If two measurements are minutes apart, this change
-distorts their comparison. Therefore a search saturates a shared server in short windows, with each
-tenant alone and with all tenants together, repeatedly and in alternating order. The windows to
-compare are seconds apart, as in duet benchmarking (Bulej et al., ICPE 2020).
+The speed of a host changes within minutes. A change of the speed distorts the comparison of two
+measurements that are minutes apart. Therefore a search saturates a shared server in rounds of short
+windows. In each round, one window has requests of all tenants, and each other window has requests
+of one tenant. Every second round has the windows in the reverse order. The windows to compare are
+seconds apart, as in duet benchmarking (Bulej et al., ICPE 2020).
 """
 
 from __future__ import annotations
@@ -21,11 +22,11 @@ OUTLYING, LEAST = 5.0, 0.005
 """`ratio_at_saturation` leaves out a round if log(sharing ratio) of this round differs from the
 median of all rounds by more than OUTLYING median absolute deviations. If the median absolute
 deviation is below LEAST, the function uses LEAST in its place. Only 1 of 1,300 normally distributed
-values is so far from the median."""
+values differs from the median by more than OUTLYING median absolute deviations."""
 
 NEAR = 0.25
-"""Standard deviation of the measured exponent of a server (`first_come_probability`) around the
-theoretical exponent of its queueing discipline, which is 0 or 1."""
+"""Standard deviation of (measured exponent - theoretical exponent) over servers. The docstring of
+`first_come_probability` defines the exponent."""
 
 
 @dataclass(frozen=True)
@@ -33,9 +34,9 @@ class Round:
     """One round of saturation probes: the throughput of each tenant in requests/s, alone and
     together with all other tenants.
 
-    The throughput of a tenant is NaN if this tenant has no load or got no response. Rounds with
-    windows that other processes disturbed are allowed, because these processes slow down all
-    tenants of the round alike.
+    The throughput of a tenant is NaN if this tenant has no load or got no response. A window of a
+    round also counts if other processes disturbed the window, because other processes slow down all
+    tenants of a round alike.
     """
 
     alone_rps: tuple[float, ...]
@@ -101,13 +102,13 @@ def first_come_probability(rounds: Sequence[Round], work_s: Sequence[float]) -> 
     """Return the probability that the server serves all requests in the order of arrival, instead
     of serving all tenants at the same time.
 
-    In a round, all tenants have equally many requests in flight. If the server serves all requests
-    in the order of arrival, the throughput together is the same for all tenants. If the server
-    serves all tenants at the same time, the quotient throughput together / throughput alone is the
-    same for all tenants. In general, the quotient is proportional to a power of the tenant's
-    service time. The exponent is 1 if the server serves all requests in the order of arrival, and 0
-    if the server serves all tenants at the same time. If all service times are equal, the exponent
-    cannot be measured, and the probability is one half.
+    In a round, all tenants have equally many requests in flight. Let q be the throughput of a
+    tenant beside all other tenants, divided by its throughput alone. For the tenants of a server, q
+    is proportional to the service time to the power of an exponent. If the server serves all
+    requests in the order of arrival, q is proportional to the service time, so the exponent is 1.
+    If the server serves all tenants at the same time, q is the same for all tenants, so the
+    exponent is 0. If all service times are equal, the function cannot estimate the exponent of the
+    service time, and returns 0.5.
     """
     valid = [each.shares for each in rounds if np.isfinite(each.ratio)]
     if not valid:

@@ -27,20 +27,23 @@ outside the grid. A normal density has this share of its maximum at the ends of 
 interval."""
 
 BEYOND = 5 * REACH
-"""If the limit may lie outside the grid, the grid extends further at both ends. BEYOND is the
-natural logarithm of the factor of this second extension. In both extensions, the prior density
-falls by a factor of e whenever log(limit) moves outwards by REACH."""
+"""If the limit may lie outside the grid, Perseus computes the posterior again on a wider grid.
+BEYOND is the natural logarithm of the factor by which the wider grid extends beyond the first grid
+at each end. Outside the first grid, the prior density falls by a factor of e whenever log(limit)
+moves outwards by REACH."""
 
 POINTS, SLOPES = 300, 15
 """Numbers of grid points of log(limit), and of the slope m (see `Posterior`)."""
 
 WANDERS = (0.0, 0.01, 0.02, 0.04, 0.08, 0.16, 0.32)
-"""Possible scale parameters of the distribution of log(limit in one window / common limit), which
-varies with the speed of the host. With the scale 0, the speed is constant."""
+"""Possible scale parameters of the distribution of log(limit in one window / common limit). The
+scale parameter describes how much the speed of the host varies. With the scale 0, the speed is
+constant."""
 
 USUAL_WANDER = 0.03
-"""Typical value of the scale parameters WANDERS, on which their prior depends. The throughput of a
-busy server changes by some percent within seconds, and by 20 % within minutes."""
+"""Typical scale parameter. The prior of the scale parameters WANDERS is nearly a half-Cauchy
+distribution with this scale. The throughput of a busy server changes by some percent within
+seconds, and by 20 % within minutes."""
 
 TINY = 1e-300
 
@@ -55,8 +58,8 @@ class LateCounts:
 
     `log_scales` contains the logarithm of the load factor of each window. `weights` contains, for
     each window, the number of independent requests that contain as much information as one observed
-    request. The weights depend on an estimated dispersion, which is as uncertain as a variance with
-    `freedom` degrees of freedom.
+    request. The weights depend on an estimate of the dispersion. The estimate of the dispersion is
+    as uncertain as an estimate of a variance with `freedom` degrees of freedom.
     """
 
     log_scales: Floats
@@ -81,12 +84,13 @@ class Posterior:
     The statistical model is logit p(s) = level + m (logit v(s / limit) - level). At load factor s,
     the real server has a share p(s) of late requests. At x times its own limit, the virtual queue
     has a share v(x) of late requests. `level` is the logit of the share of late requests that the
-    SLA allows. The slope m has a lognormal prior. The prior on log(limit) is flat between two
-    bounds, and falls exponentially outside these bounds. The lower bound is REACH below the lowest
-    log(load factor) of the windows, and the upper bound is REACH above the highest. Because the
-    speed of a host changes, the limit in each window is the common limit times a random factor. The
-    logarithm of the factor has Student's t distribution, whose scale parameter is estimated, too.
-    `density` is the posterior density, averaged over the possible values of the dispersion.
+    SLA allows. The slope m has a lognormal prior. The prior on log(limit) is flat between the
+    lowest and the highest log(load factor) of the windows, and up to REACH beyond both. Farther
+    away from the load factors of the windows, the prior on log(limit) falls exponentially. Because
+    the speed of a host changes, the limit in each window is the common limit times a random factor.
+    The logarithm of the random factor has Student's t distribution. The posterior density is
+    averaged over the possible scale parameters WANDERS of Student's t distribution. `density` is
+    the posterior density, averaged over the possible values of the dispersion.
     """
 
     log_limits: Floats

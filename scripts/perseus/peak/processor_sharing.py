@@ -1,8 +1,9 @@
 """Simulate processor sharing: each tenant has its own queue, and all busy tenants get an equal part
 of the speed of the server.
 
-An operating system shares a core between the models of a server by processor sharing. A GPU works
-similarly if kernels run side by side.
+If several models of a server run on one core, the operating system gives each busy model an equal
+part of the time of this core. A GPU shares its speed similarly if it runs kernels of several models
+at the same time.
 """
 
 from __future__ import annotations
@@ -25,10 +26,10 @@ def served(
     """Return the latencies of each tenant's requests in seconds under processor sharing, one array
     per tenant.
 
-    The server serves the requests of one tenant first come, first served. The arrival times ascend.
-    `work_s` contains the service time that each request needs if no other tenant is busy. While
-    several tenants are busy, the factor `slower` also multiplies all service times, because the
-    tenants share caches and memory.
+    The server works on the requests of each tenant in the order of arrival. The arrival times
+    ascend. `work_s` contains the service time that each request needs if no other tenant is busy.
+    While several tenants are busy, the factor `slower` also multiplies all service times, because
+    the tenants share caches and memory.
     """
     if len(arrivals_s) == 2:
         return _of_two(arrivals_s, work_s, slower)
@@ -36,7 +37,7 @@ def served(
 
 
 def _of_two(arrivals_s: Sequence[Floats], work_s: Sequence[Floats], slower: float) -> list[Floats]:
-    """Return the same as `_of_any` for two tenants, three times faster."""
+    """Return the same latencies as `_of_any` for two tenants, in one third of the time."""
     joined_s = np.concatenate(arrivals_s)
     order = np.argsort(joined_s, kind="stable")
     of_second = order >= len(arrivals_s[0])
@@ -101,9 +102,9 @@ class _Tenant:
     def latencies_s(
         self, times_s: Floats, own_s: Floats, others_left_s: Floats, slower: float
     ) -> Floats:
-        """Return the latencies of this tenant in seconds. `own_s` and `others_left_s` contain the
-        remaining work of this tenant and of the other tenant, just before each request of either
-        tenant."""
+        """Return the latencies of this tenant in seconds. `own_s` contains the remaining work of
+        this tenant just before each request of either tenant. `others_left_s` contains the
+        remaining work of the other tenant at the same times."""
         served_s = self.before_s - own_s
         # Find the last arrival before the end of each request. From this arrival on, the remaining
         # work of both tenants shares the processor without new arrivals.
@@ -128,7 +129,8 @@ def _of_any(arrivals_s: Sequence[Floats], work_s: Sequence[Floats], slower: floa
     ends_s: dict[int, float] = {}
 
     def each() -> float:
-        """Return the seconds in which the server does one second of work for each busy tenant."""
+        """Return the time in seconds in which every busy tenant gets one second of work from the
+        server."""
         return len(ends_s) * (slower if len(ends_s) > 1 else 1.0)
 
     def serve_until(time_s: float) -> None:

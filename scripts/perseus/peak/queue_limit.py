@@ -44,9 +44,9 @@ class Work(Protocol):
 class Precision:
     """The size of a simulation.
 
-    A simulation has about `requests` requests in total. If a tenant would then have fewer than
-    `of_each` requests, the simulation has more requests, but at most about `most` requests in
-    total. The search for the limit halves its range `halvings` times.
+    A simulation has about `requests` requests in total. If a tenant gets fewer than `of_each` of
+    the `requests` requests, the simulation has more requests, but at most about `most` requests in
+    total. The search for the limit halves the range of possible limits `halvings` times.
     """
 
     requests: int

@@ -2,9 +2,9 @@
 
 If the real server answers one request after the other, the service time of each request is known
 (`observed_work`), and the virtual queue reproduces the real queue. If the service times are
-unknown, the virtual queue draws service times from the latencies without load. The module then
-adjusts the speed of the virtual queue, so that the virtual queue and the real server have equally
-many late requests.
+unknown, the virtual queue draws service times from the latencies without load. For drawn service
+times, the module also adjusts the speed of the virtual queue, so that the virtual queue and the
+real server have equally many late requests.
 """
 
 from __future__ import annotations
@@ -60,8 +60,8 @@ class QueueReplay:
         times.
 
         If the service times cannot be inferred from all windows, the replay leaves out the
-        certification windows. The rates of these windows are far below the limit, where the real
-        and the virtual exceedance curve may differ.
+        certification windows. The rates of certification windows are far below the limit. At rates
+        far below the limit, the real and the virtual exceedance curve may differ.
         """
         others = [seen for seen in windows if not seen.certifies]
         found = _observed(model, tenant, windows)

@@ -52,11 +52,11 @@ def bursts(counts: Counts) -> list[tuple[int, int]]:
 def recoveries(requests: Requests, start_ns: int, back: NDArray[np.bool_]) -> list[Burst]:
     """Return the bursts of a window, each with its recovery time. The window begins at `start_ns`.
 
-    The server has recovered when two conditions hold: all requests with an intended send time
-    before the end of the burst have ended, and the first second after the burst whose requests keep
-    the SLA has begun. `back`, shape (n,), says for each second whether its requests keep the SLA.
-    If a burst begins before the server has recovered from the previous burst, the function merges
-    both bursts.
+    The server has recovered from a burst when two conditions hold: no request from before the end
+    of the burst is still in flight, and, after the burst, a second has begun whose requests
+    together keep the SLA. `back`, shape (n,), says for each second whether its requests keep the
+    SLA. If a burst begins before the server has recovered from the previous burst, the function
+    merges both bursts.
     """
     seconds = (requests.intended_ns - start_ns) // 10**9
     counts = np.bincount(seconds, minlength=len(back))

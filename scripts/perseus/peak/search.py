@@ -162,14 +162,13 @@ class _Search:
     # Phases of the search, in their order
 
     def warm_up(self) -> str:
-        """Load the server until its latency is steady. Return an empty text, or the reason if the
-        latency does not become steady.
+        """Load the server until its latency is steady. If the latency does not become steady,
+        return the reason; otherwise return an empty text.
 
         The load is a closed loop with requests of all tenants that take part in this search. If the
-        latency is not steady after the first window, a second window follows. The speed of a host
-        changes now and then. Therefore the search fails only if the latency is not steady in the
-        second window, and changes by more than the factor LARGEST_CHANGE from the start of the
-        first to the end of the second window.
+        latency is not steady after the first window, a second window follows. The search fails if
+        the latency at the end of the second window differs from the latency at the start of the
+        first window by more than the factor LARGEST_CHANGE.
         """
         first = self._closed_until_steady()
         if all(found.steady for found in first):
@@ -199,7 +198,8 @@ class _Search:
 
     def _rounds_of_turns(self) -> list[tuple[Speed, ...]]:
         """Run the preset's number of rounds, but stop earlier if the sharing ratio is precise
-        enough. Return, for each round, the speed of the server with each tenant alone."""
+        enough. Return, for each round, the speeds of the server while only one tenant has load: one
+        speed for each tenant."""
         seen = [self._round()]
         while len(seen) < self.settings.rounds:
             error = ratio_at_saturation(self.rounds).error
@@ -210,7 +210,8 @@ class _Search:
 
     def _round(self) -> tuple[Speed, ...]:
         """Run one round: saturate the server with each tenant alone and, in the middle of the
-        round, once with all tenants together. Return the speed of each tenant alone."""
+        round, once with all tenants together. Return, for each tenant, the speed of the server
+        while only this tenant has load."""
         counted_s = speed.round_window_s([self.unloaded_ms[i] for i in self.loaded])
         order: list[int | None] = [*self.loaded]
         order.insert(len(order) // 2, None)  # None stands for all tenants together
@@ -301,8 +302,9 @@ class _Search:
     def _may_pass(self, scale: float) -> bool:
         """Return whether the search may measure at this load to bracket the limit.
 
-        Below one thirtieth of the start load, the search measures only if no tenant has background
-        load, and if LONGEST_COUNTED_S seconds are enough for a window.
+        Below one thirtieth of the start load, the search may measure only if two conditions hold:
+        no tenant has background load, and the counted part of a window is shorter than
+        LONGEST_COUNTED_S seconds.
         """
         rates_rps = self.model.line.rates_rps(scale)
         lasts_s = counted_s(Phase.BRACKET, self.settings, self.slas, rates_rps)
@@ -323,12 +325,12 @@ class _Search:
         factor.
 
         The loads of the windows are spread around the limit, in random order. After each window,
-        the search estimates the limit anew, which corrects errors of the bisection. In two cases,
-        the search stops after one third of the usual number of windows. In the first case, the
-        windows show the service time of each request, and the interval of the limit is narrow. In
-        the second case, the interval contains the limit of the simulated queue, and is not too
-        wide. If the interval stays wide, the search measures up to MAX_NEAR_LIMIT_FACTOR times the
-        usual number of windows.
+        the search estimates the limit anew, which corrects errors of the bisection. If the windows
+        show the service time of each request, and the interval of the limit is narrow, the search
+        stops after one third of the usual number of windows. If the interval of the limit contains
+        the limit of the simulated queue, and the interval is not too wide, the search also stops
+        after one third of the usual number of windows. If the interval stays wide, the search
+        measures up to MAX_NEAR_LIMIT_FACTOR times the usual number of windows.
         """
         by_model = self.shared_model_scale
         scale, usual = float(np.sqrt(low * high)), self.settings.near_limit_windows
@@ -355,7 +357,8 @@ class _Search:
     def certify(self, scales: Sequence[float]) -> int | None:
         """Try the load factors in order until all fresh windows at one load factor pass.
 
-        Return the index of the last of these windows; None if there is no such load factor.
+        Return the index of the last window at the certified load factor; None if no load factor is
+        certified.
         """
         for scale in scales:
             fresh = range(self.settings.certify_windows)
@@ -457,11 +460,11 @@ class _Search:
     def _measure(self, phase: Phase, scale: float) -> Window:
         """Measure a window at this load. If the window is invalid, measure again.
 
-        After two invalid attempts, the search accepts more load of other processes. Because these
-        processes may slow the server down, the search then also accepts any slowdown of the server.
-        If other processes exceed even the larger tolerance ON_BUSY_HOST, the search waits until
-        these processes end. If the other processes do not end within PATIENCE_S, the search no
-        longer repeats invalid windows.
+        After two invalid attempts, the search accepts more load of other processes. Other processes
+        may slow the server down, so after two invalid attempts the search also accepts any slowdown
+        of the server. If other processes exceed even the larger tolerance ON_BUSY_HOST, the search
+        waits until these processes end. If the other processes do not end within PATIENCE_S, the
+        search no longer repeats invalid windows.
         """
         rates_rps = self.model.line.rates_rps(scale)
         for _ in range(0 if self.host_stays_busy else ATTEMPTS - 1):

@@ -56,8 +56,8 @@ def model_limits(
 
     The service times of a tenant come from its saturation probes. For several tenants, one common
     factor multiplies all service times, so that the simulated saturation throughput of all tenants
-    together equals the throughput measured in the rounds. If any tenant that has load has unknown
-    service times, all limits are NaN.
+    together equals the throughput measured in the rounds. If the service times of a tenant with
+    load are unknown, all limits are NaN.
     """
     rates_rps = np.array(model.line.rates_rps(1.0))
     loaded = np.flatnonzero(rates_rps).tolist()

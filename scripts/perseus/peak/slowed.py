@@ -1,9 +1,9 @@
 """Detect a temporary slowdown of a busy server from the gaps between its responses.
 
 Perseus can measure the load of other processes on the server's cores, but not the load of a
-hypervisor or of another virtual machine on the same hardware. Such hidden load is visible in the
-times of the responses. While requests wait for the server, the responses come more slowly than they
-came in the saturation probes (docs/explanation/search.md).
+hypervisor or of another virtual machine on the same hardware. Load that Perseus cannot measure is
+visible in the times of the responses: although requests wait for the server, the responses come
+more slowly than in the saturation probes (docs/explanation/search.md).
 """
 
 from __future__ import annotations
@@ -48,10 +48,10 @@ class UsualSpeed:
 
     @classmethod
     def of(cls, looks: Sequence[Sequence[Speed]], warm_up: Observation) -> UsualSpeed:
-        """Compute the usual speed from the fastest probe of each tenant and the second half of the
-        warm-up.
+        """Compute the usual speed with one tenant and with all tenants.
 
-        In the warm-up, a closed loop loads all tenants.
+        The speed with one tenant comes from the fastest saturation probe of this tenant. The speed
+        with all tenants comes from the second half of the warm-up, in which all tenants have load.
         """
         fastest = [max(each, key=_rate_rps) for each in zip(*looks, strict=True)]
         alone = cls(

@@ -17,7 +17,7 @@ from perseus.peak.stats import Floats
 from perseus.traffic.requests import Requests
 
 IN_FLIGHT = 4
-"""Number of requests in flight of each tenant with load, in a saturation probe."""
+"""In a saturation probe, each tenant with load has this number of requests in flight."""
 
 SHORTEST_S, LONGEST_S, REQUESTS = 1.5, 20.0, 30
 """A probe lasts REQUESTS times the latency without load, but at least SHORTEST_S and at most
@@ -95,8 +95,8 @@ def work_s(seen: Sequence[Speed]) -> Floats:
     """Return the service times of a tenant in seconds: the times between the responses of a busy
     server.
 
-    The function sorts the times between responses of all probes, and divides the sorted times into
-    at most PARTS parts. The result contains the mean of each part, shape (up to PARTS,).
+    The function sorts the times between responses of all probes, divides the sorted times into at
+    most PARTS groups of nearly equal size, and returns the mean of each group.
     """
     gaps_s = np.sort(np.concatenate([np.empty(0), *(each.gaps_s for each in seen)]))
     parts = np.array_split(gaps_s, min(PARTS, len(gaps_s)) or 1)
@@ -111,15 +111,15 @@ def duration_s(unloaded_ms: Floats) -> float:
 
 
 def round_window_s(unloaded_ms: Sequence[Floats]) -> float:
-    """Return the length in seconds of every window of a round, computed from the latency of the
-    slowest tenant without load."""
+    """Return the length in seconds of every window of a round. The length depends on the tenant
+    with the highest median latency without load."""
     slowest_s = max(float(np.median(each)) for each in unloaded_ms) / 1000
     return float(np.clip(ROUND_REQUESTS * slowest_s, ROUND_S, ROUND_LONGEST_S))
 
 
 def change(first: Sequence[Speed], last: Sequence[Speed]) -> float:
     """Return the factor by which the speed rose or fell from the first to the last probe. The
-    factor is at least 1 in both cases.
+    factor is at least 1, also if the speed fell.
 
     The result is the largest factor over all tenants with load. If the difference between the two
     speeds of a tenant may be a sampling error, the factor of this tenant counts as 1. Sampling
@@ -134,11 +134,11 @@ def change(first: Sequence[Speed], last: Sequence[Speed]) -> float:
 
 
 def wander(seen: Sequence[Sequence[Speed]]) -> float:
-    """Return the standard deviation of log(speed) between probes. The function first subtracts the
-    variance that comes from measurement errors.
+    """Return the standard deviation of log(speed) between probes, without the variance that comes
+    from measurement errors.
 
-    `seen` contains, for each probe, the speed of each tenant. The variance is averaged over the
-    tenants.
+    `seen` contains, for each probe, the speed of each tenant. The function averages the variance of
+    log(speed) over the tenants.
     """
     variances = []
     for of_tenant in zip(*seen, strict=True):

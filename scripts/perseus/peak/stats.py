@@ -1,8 +1,9 @@
 """Compute statistics of correlated latencies: percentiles, intervals, dispersion and trends.
 
 Latencies of neighbouring requests are correlated, so plain binomial intervals are far too narrow.
-Means over batches of consecutive requests are nearly independent (docs/explanation/verdict.md).
-Only functions that need scipy.stats import it, because the import takes longer than most jobs run.
+Means over batches of consecutive requests are nearly independent (docs/explanation/verdict.md). The
+import of scipy.stats takes longer than most jobs run, so only the functions that need scipy.stats
+import it.
 """
 
 from __future__ import annotations
@@ -28,8 +29,9 @@ class Interval:
 
     @property
     def log_deviation(self) -> float:
-        """Return the standard deviation of log(value), assuming a normal distribution with this 95
-        % interval; infinite if the lower end is not positive."""
+        """Return the standard deviation of log(value), assuming that log(value) is normally
+        distributed and that [low, high] is a 95 % interval. The result is infinite if `low` is not
+        positive."""
         if self.low <= 0:
             return np.inf
         return float(np.log(self.high / self.low) / (2 * NORMAL_ENDS))
@@ -51,7 +53,8 @@ NORMAL_ENDS = float(special.ndtri(1 - TAIL))
 def percentile(values: ArrayLike, percent: float) -> float:
     """Return the smallest of the values that is at least as large as `percent` % of the values.
 
-    The values may be infinite (requests without a response). The result is NaN without values.
+    The values may be infinite (requests without a response). The result is NaN if `values` is
+    empty.
     """
     ordered = np.sort(np.asarray(values, dtype=float))
     if ordered.size == 0:
@@ -87,9 +90,9 @@ def fewest_requests(allowed: float) -> int:
     """Return the least number of requests that a window needs to pass; `allowed` is the share of
     late requests that the SLA allows.
 
-    If a share `allowed` of all requests is late, the probability of at most one late request among
-    n requests falls with n. The result is the smallest n for which this probability is at most 1 %:
-    130 for p95, 662 for p99 (docs/explanation/verdict.md).
+    Assume that a share `allowed` of all requests is late. The result is the smallest n for which n
+    requests contain at most one late request with a probability of at most 1 %: 130 for p95, 662
+    for p99 (docs/explanation/verdict.md).
     """
     from scipy import stats
 
@@ -117,9 +120,9 @@ class Exceedances:
 
     A cluster is a series of late requests between which the latency never recovered
     (`late_and_recovered`). `episode_squares` is the sum of the squared sizes of all clusters.
-    `correlation` is the integrated autocorrelation time of the latencies, in requests.
-    `correlation` is computed from clipped latencies. Their range is from QUIET times to 10 times
-    the latency limit of the SLA.
+    `correlation` is the integrated autocorrelation time of the latencies, in requests. For
+    `correlation`, the latencies are clipped to the range from QUIET times to 10 times the latency
+    limit of the SLA.
     """
 
     requests: int
@@ -135,8 +138,7 @@ def late_and_recovered(
     recovered.
 
     A latency has recovered if it is at most half of the limit. If the median latency exceeds half
-    of the limit, the service time fills most of the limit. In this case, a latency has recovered if
-    it exceeds neither the median nor the limit.
+    of the limit, a latency has recovered if it exceeds neither the median nor the limit.
     """
     recovered_ms = min(limit_ms, max(limit_ms / 2, percentile(latency_ms, 50)))
     return latency_ms > limit_ms, latency_ms <= recovered_ms
@@ -179,8 +181,9 @@ def dispersion(windows: Sequence[Exceedances], weights: ArrayLike) -> float:
     independent requests would have. Late requests come in independent clusters, so their number is
     nearly a compound Poisson variable. The dispersion of a compound Poisson variable is the
     size-weighted mean size of a cluster (declustering in extreme-value theory: Ferro and Segers,
-    JRSS B 65, 2003). The correlation time of the latencies determines a prior with the weight of
-    PRIOR_EPISODES clusters. This prior matters most if the windows contain few or no late requests.
+    JRSS B 65, 2003). The prior of the dispersion has the weight of PRIOR_EPISODES observed
+    clusters. The value of the prior is proportional to the correlation time of the latencies. If
+    the windows contain few or no late requests, the prior determines most of the result.
     """
     w = np.asarray(weights, float)
     squares = float(np.dot(w, [seen.episode_squares for seen in windows]))
@@ -208,9 +211,9 @@ of similar sizes at both loads."""
 
 PRIOR_EPISODES = 2.0
 PRIOR_CORRELATIONS = 1.5
-"""Prior of the dispersion. PRIOR_EPISODES is the weight of the prior, as a number of clusters.
-PRIOR_CORRELATIONS times the correlation time of the latencies is the value of the prior. This
-multiple exceeds 1, since short windows underestimate the correlation time."""
+"""Prior of the dispersion. PRIOR_EPISODES is the weight of the prior, as a number of clusters. The
+value of the prior is PRIOR_CORRELATIONS times the correlation time of the latencies.
+PRIOR_CORRELATIONS exceeds 1, since short windows underestimate the correlation time."""
 
 
 QUIET = 0.25

@@ -11,8 +11,8 @@ from perseus.peak.stats import Floats
 from perseus.peak.system import Observation
 
 TOLERANCE = 0.1
-"""If the relative change of a latency is smaller than this value, the latency is steady, because
-the speed of a host varies by this much."""
+"""A latency is steady if its relative change is at most this value. The varying speed of a host
+causes changes of about this size."""
 
 ALIKE = 0.25
 BATCHES = 10
@@ -37,8 +37,8 @@ class LowerQuartile:
         return bool(change_ms > tolerance * self.value_ms and change_ms > SURE * error_ms)
 
     def is_like(self, other: LowerQuartile, tolerance: float) -> bool:
-        """Return whether another quartile differs from this quartile by at most `tolerance` times
-        this quartile, even if the difference is two standard errors larger."""
+        """Return whether the difference between another quartile and this quartile, plus two
+        standard errors of the difference, is at most `tolerance` times this quartile."""
         change_ms = abs(other.value_ms - self.value_ms)
         error_ms = np.hypot(self.error_ms, other.error_ms)
         return bool(change_ms + 2 * error_ms <= tolerance * self.value_ms)
@@ -63,8 +63,9 @@ class Steadiness:
         return not (self.trend or self.first.differs(self.last, TOLERANCE))
 
     def goes_on_from(self, before: Steadiness, factor: float) -> bool:
-        """Return whether the latency is not steady, and changed by more than `factor` from the
-        start of the previous window (`before`) to the end of this window."""
+        """Return whether two conditions hold: the latency changed significantly in this window or
+        after the previous window `before`, and the change from the start of `before` to the end of
+        this window exceeds the factor `factor`."""
         changes = not self.steady or before.last.differs(self.first, TOLERANCE)
         ratio = self.last.value_ms / before.first.value_ms if before.first.value_ms else 1.0
         return changes and max(ratio, 1 / ratio) > factor
@@ -78,7 +79,8 @@ class Steadiness:
 
 NONE = LowerQuartile(0.0, 0.0)
 IDLE = Steadiness(NONE, NONE, trend=False)
-"""Value for a tenant without load or with too few responses, which counts as steady."""
+"""Steadiness of a tenant without load or with too few responses. The latency of this tenant counts
+as steady."""
 
 
 def of_each_tenant(seen: Observation) -> tuple[Steadiness, ...]:
@@ -123,10 +125,10 @@ def _quartile(latency_ms: Floats) -> LowerQuartile:
 def transient(values: Floats) -> int:
     """Return the number of values in the transient, by the method MSER-5.
 
-    MSER-5 averages groups of five consecutive values. Then MSER-5 removes group means from the
-    start, so many that the standard error of the mean of the remaining group means is smallest
-    (White, Simulation 69(6), 1997). The function removes at most three quarters of the group means,
-    because few remaining means have no reliable standard error.
+    MSER-5 averages groups of five consecutive values. Then MSER-5 removes the earliest group means.
+    The number of removed group means minimizes the standard error of the mean of the remaining
+    group means (White, Simulation 69(6), 1997). The function removes at most three quarters of the
+    group means, because few remaining means have no reliable standard error.
     """
     groups = np.array([np.mean(b) for b in stats.batches(values, max(1, len(values) // GROUP))])
     n = len(groups)

@@ -24,8 +24,8 @@ class Observation:
     None if unknown. `other_process` names the other process that used most CPU time.
     `other_gpu_share` is the share of the time in which the server's GPU worked for other processes,
     None if unknown or without a GPU. `queue_ms` contains, for each tenant, readings of the server's
-    queue time, shape (k, 2). A reading consists of the seconds since the start of the window and
-    the mean queue time in ms of the requests since the previous reading.
+    queue time, shape (k, 2). A reading consists of two numbers: the time in seconds since the start
+    of the window, and the mean queue time in ms of all requests since the previous reading.
     """
 
     start_ns: int
@@ -70,5 +70,6 @@ class System(Protocol):
         """Wait until other processes use at most the share `other_load` of the server's cores and
         GPUs, but no longer than PATIENCE_S in all calls together.
 
-        Return whether the use by other processes is now at most this share.
+        Return whether other processes now use at most the share `other_load` of the server's cores
+        and GPUs.
         """

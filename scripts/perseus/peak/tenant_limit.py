@@ -3,11 +3,11 @@
 The sampling error of a window comes mostly from its random arrivals, and the arrival times are
 known. Therefore the module simulates a virtual queue (a first-come first-served server) with the
 same arrivals. The number of late requests in the virtual queue is a control variate (Law,
-Simulation Modeling and Analysis, 5th ed., section 11.4). The virtual queue may have a larger share
-of late requests in the window than in a long simulation. In this case, the arrivals of the window
-are unfavourable. The real server then probably also has a larger share of late requests in the
-window than in a long measurement. If the virtual queue reproduces the late requests of the real
-server badly, the interval of the limit is wider, but still valid.
+Simulation Modeling and Analysis, 5th ed., section 11.4). If the virtual queue has a larger share of
+late requests in a window than in a long simulation, the arrivals of the window are unfavourable.
+Unfavourable arrivals probably also increase the share of late requests of the real server. If the
+virtual queue reproduces the late requests of the real server badly, the interval of the limit is
+wider, but still valid.
 """
 
 from __future__ import annotations
@@ -58,8 +58,8 @@ class Draws:
 
 @dataclass(frozen=True)
 class Limit:
-    """A limit as a load factor. `scales` contains the posterior median, followed by posterior
-    draws; shape (1 + draws,).
+    """The limit of a tenant or of a load line, as a load factor. `scales` contains the posterior
+    median of the limit, followed by posterior draws of the limit; shape (1 + draws,).
 
     `observed` says whether the service times were inferred from the windows.
     """

@@ -25,12 +25,13 @@ CLIENT_CPU = 0.8
 throughput."""
 
 HELD_UP_CPU = 0.1
-"""If a late client uses less than this share of its core, the host causes the delay, not the
-client."""
+"""If a client sends late and uses less than this share of its core, the host causes the delay, not
+the client."""
 
 BUSY_CPU = 0.4
-"""If a client uses a larger share of its core, its own work may delay sends by a large part of an
-SLA. A window with such a client and late sends is invalid, even if the latencies keep the SLA."""
+"""If a client uses a larger share of its core, its own work may delay sends by a large part of the
+latency limit of an SLA. A window with such a client and late sends is invalid, even if the
+latencies keep the SLA."""
 
 SENT, ANSWERED = 0.995, 0.99
 """Least share of requests that the client must send, and of requests that the server must answer. A
@@ -50,10 +51,11 @@ class Tolerance:
     `other_load` is the largest share of the server's cores, and of the GPU's time, that other
     processes may use. The load of other processes includes the network code of the kernel, which
     uses a share of about 0.02 of the cores. `send_lag` is the largest allowed p99 of the send lag,
-    as a share of the latency limit of the SLA. If `late_within` is true, a longer send lag is
-    allowed in windows in which the latencies keep the SLA and the clients use little CPU time.
-    `slowed` is the largest factor by which the busy server may temporarily be slower than usual. A
-    window that passes is valid with any slowdown.
+    as a share of the latency limit of the SLA. If `late_within` is true, a window with a longer
+    send lag is also valid under two conditions: the latencies keep the SLA, and each client uses
+    less than BUSY_CPU of its core. `slowed` is the largest factor by which the busy server may
+    temporarily be slower than usual. If a window passes, a slowdown of any size does not make it
+    invalid.
     """
 
     other_load: float
@@ -134,8 +136,8 @@ class TenantWindow:
 
     @property
     def host_is_busy(self) -> bool:
-        """Return whether the window is invalid, and other processes used more of the server's cores
-        or GPU than ON_BUSY_HOST allows."""
+        """Return whether two conditions hold: the window is invalid, and other processes used more
+        of the server's cores or GPU than ON_BUSY_HOST allows."""
         others, _ = other_load(self)
         return self.verdict is Verdict.INVALID and others > ON_BUSY_HOST.other_load
 
@@ -146,16 +148,17 @@ class TenantWindow:
 
 
 def other_load(seen: Observation | TenantWindow) -> tuple[float, str]:
-    """Other processes used a share of the server's cores and a share of its GPU. Return the larger
-    of both shares, and a text that describes this load."""
+    """Return the share of the server's cores or of its GPU that other processes used, whichever
+    share is larger, and a text that states this share."""
     return other_load_text(
         seen.other_cpu_share or 0.0, seen.other_gpu_share or 0.0, seen.other_process
     )
 
 
 def other_load_text(on_cores: float, on_gpu: float, who: str) -> tuple[float, str]:
-    """Other processes used a share of the cores and a share of the GPU. Return the larger of both
-    shares, and a text that contains this share and the busiest process `who`."""
+    """Return the larger of the shares `on_cores` and `on_gpu` that other processes used, and a text
+    that states the larger share. If the share of the cores is larger, the text also names the
+    busiest process `who`."""
     share, what = max((on_cores, "cores"), (on_gpu, "GPU"))
     among = f", among them {who}" if who and what == "cores" else ""
     return share, f"other processes used {share:.0%} of the server's {what}{among}"
@@ -188,7 +191,7 @@ def judge(
     `confidence`.
 
     `similar` contains earlier windows at similar loads, each with a weight. The function estimates
-    the clustering of late requests from these windows and from `seen`. `slowed` is the temporary
+    the clustering of late requests from `similar` and from `seen`. `slowed` is the temporary
     slowdown of the busy server relative to its usual speed (`peak.slowed`). In the result,
     `exceedance_low` and `exceedance_high` are each a one-sided bound at the level `confidence`.
     """
@@ -344,7 +347,7 @@ def _verdict(found: _Findings, sla: Sla) -> tuple[Verdict, str]:
         (
             n < fewest,
             Verdict.UNDECIDED,
-            f"{n} requests are too few, an SLA on the p{sla.percentile:g} needs {fewest}",
+            f"{n} requests are too few: an SLA on the p{sla.percentile:g} needs at least {fewest}",
         ),
         (share.high <= sla.allowed, Verdict.PASS, "within the SLA"),
     )
@@ -365,14 +368,14 @@ def _verdict(found: _Findings, sla: Sla) -> tuple[Verdict, str]:
 def _overloaded(
     part: Requests, seen: Observation, sla: Sla, confidence: float, dispersion: float
 ) -> bool:
-    """Return whether the server certainly misses the SLA, although the client sends requests late.
+    """Return whether the server certainly misses the SLA, even if late sends of the client caused a
+    part of the latencies.
 
-    If a server is overloaded, many requests are in flight, and their number may delay the sends of
-    the client. Therefore the function subtracts twice the longest send lag of any tenant from every
-    latency. The first send lag accounts for the late send. The second send lag accounts for a
-    response that the client may have read late. The server is overloaded if too many of these
-    reduced latencies exceed twice the latency limit of the SLA: a larger share than the share of
-    late requests that the SLA allows.
+    Many requests in flight at an overloaded server may delay the sends of the client. Therefore,
+    from every latency, the function subtracts twice the longest send lag of all tenants. The
+    function subtracts the send lag twice, because the client may send a request late and also read
+    the response late. The server is overloaded if the latencies, even after this subtraction, miss
+    an SLA with twice the latency limit.
     """
     lags_ms = (requests.send_lag_ms(seen.now_ns).max(initial=0) for requests in seen.requests)
     # A time-out has a finite duration here. Refused and failed requests count as infinite.
@@ -390,11 +393,12 @@ def _backlog(part: Requests, whole: Requests, rate_rps: float, sla: Sla) -> tupl
     """Return the growth of the number of requests in flight (1/s), and whether the server falls
     behind.
 
-    The server falls behind if two conditions hold for the time of the counted requests (`part`):
-    the growth is significant, and the total growth exceeds the number of requests that arrive in
-    half the latency limit of the SLA. In a queue near its limit, the waiting time varies by less
-    than half the latency limit of the SLA. A request in the `whole` window is in flight from its
-    intended send time until its response.
+    The function measures the growth over the time of the counted requests (`part`). The server
+    falls behind if two conditions hold: the growth is significant, and the total growth exceeds the
+    number of requests that arrive in half the latency limit of the SLA. Below the limit of the
+    server, the waiting time also rises and falls, but by less than half the latency limit of the
+    SLA. A request is in flight from its intended send time until its response. `whole` contains all
+    requests of the window.
     """
     if len(part) < 20:
         return 0.0, False
@@ -407,8 +411,8 @@ def _backlog(part: Requests, whole: Requests, rate_rps: float, sla: Sla) -> tupl
 
 
 def _queue_rises(readings: NDArray[np.float64], settle_s: float, sla: Sla) -> bool:
-    """Return whether the server's queue time rises by at least half the SLA in the counted part of
-    the window."""
+    """Return whether the server's queue time rises by more than half the latency limit of the SLA
+    in the counted part of the window."""
     seconds, queue_ms = readings[readings[:, 0] >= settle_s].T
     if len(seconds) < 5:
         return False

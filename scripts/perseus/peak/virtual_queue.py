@@ -19,10 +19,10 @@ class VirtualQueue:
     """A single server with one queue for all tenants. `work_s` and `spare_s` have one entry per
     tenant.
 
-    The service times of requests are drawn from `work_s` and multiplied by `slowness`. `spare_s` is
-    the time in seconds that the SLA leaves for waiting. If `observed` is true, the service times
-    were inferred from the real requests, and `spare_s` is the time that the SLA leaves for waiting
-    and service.
+    The service times of requests are drawn from `work_s` and multiplied by `slowness`. If
+    `observed` is false, `spare_s` is the time in seconds that the SLA leaves for waiting. If
+    `observed` is true, the service times were inferred from the real requests, and `spare_s` is the
+    time that the SLA leaves for waiting and service.
     """
 
     work_s: tuple[Floats, ...]
@@ -52,9 +52,9 @@ class VirtualQueue:
         return self.slowness * sum(work_s)
 
     def spent_s(self, drawn: Drawn, tenant: int) -> Floats:
-        """Return the waiting time of each request of a tenant (waiting plus service time if
-        `observed` is true); shape (draws, m). A request is late if the returned time exceeds
-        `spare_s`."""
+        """Return the waiting time of each request of a tenant or, if `observed` is true, the sum of
+        its waiting time and its service time; shape (draws, m). A request is late if the returned
+        time exceeds `spare_s`."""
         waits_s = drawn.waits_s(tenant, self.slowness)
         if not self.observed:
             return waits_s
@@ -108,8 +108,8 @@ class LongRun:
     """A simulation of the steady state of a virtual queue, with many requests at a rate of one
     request per second.
 
-    For another rate, the class scales the gaps between the same arrivals. Therefore the share of
-    late requests is a smooth function of the rate, and is quickly computed for many rates.
+    For another rate, the class scales the gaps between the same arrivals. Because all rates have
+    the same arrivals, the share of late requests is a smooth function of the rate.
     """
 
     queue: VirtualQueue

@@ -33,10 +33,10 @@ class WindowPlan:
     verdict.
 
     In a closed loop, `rates_rps` is empty, and `in_flight` contains the number of requests in
-    flight of each tenant. The verdict ignores requests with an intended send time in the first
-    `settle_s` seconds. The runner computes a verdict at each time in `looks_s`, in seconds since
-    the start of the window. The window ends at one of these times: at the first time at which the
-    runner needs no further data, and at the latest at the last time. `tolerance` states the
+    flight of each tenant. Requests with an intended send time in the first `settle_s` seconds do
+    not count for the verdict. The runner computes a verdict at each time in `looks_s`, in seconds
+    since the start of the window. If the runner needs no further data after a verdict, the window
+    ends. At the latest, the window ends at the last time in `looks_s`. `tolerance` states the
     disturbances that a valid window may have.
     """
 

@@ -97,8 +97,8 @@ class WindowRunner:
         """Return the temporary slowdown of the server in a window of the phases BRACKET, BISECT and
         NEAR_LIMIT; 1 in a window of another phase.
 
-        The result is also 1 for a certification window, because the server must keep the SLA at a
-        certified rate even on a slow host.
+        In a certification window, a slowdown does not count, because the server must keep the SLA
+        at a certified rate even on a slow host.
         """
         looks_for_it = plan.phase in (Phase.BRACKET, Phase.BISECT, Phase.NEAR_LIMIT)
         return slowed(seen, self.usual) if looks_for_it and self.usual is not None else 1.0

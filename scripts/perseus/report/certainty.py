@@ -28,16 +28,16 @@ FEWEST_REPEATS: Final = 3
 MAX_REPEATS: Final = 20
 """The report suggests at most this many repeats to the reader."""
 RESOLVED: Final = 0.03
-"""An interval of a saving with this half-width is narrow enough to distinguish every relevant
-saving from 0."""
+"""If the interval of a saving has this half-width, the interval is narrow enough to distinguish
+every relevant saving from 0."""
 MAX_MINUTES: Final = 100
-"""The report states times above this number of minutes in hours."""
+"""If a time is longer than this number of minutes, the report states the time in hours."""
 
 
 @dataclass(frozen=True)
 class Surer:
-    """Advice on a more certain conclusion: a setting under the key `measurement` of the
-    configuration, the time that the new measurement takes, and a sentence on the gain."""
+    """Advice on how to make the conclusion more certain: a setting under the key `measurement` of
+    the configuration, the time that the new measurement takes, and a sentence on the gain."""
 
     setting: str
     time: str
@@ -48,7 +48,8 @@ def surer(tables: Tables, records: Sequence[Record]) -> Surer | None:
     """Return advice on how to make the conclusion more certain: more repeats, or else the preset
     standard.
 
-    Return None if no search found a limit, if the preset is smoke, or if neither change would help.
+    Return None if no search found a limit, if the preset is smoke, or if neither more repeats nor
+    the preset standard would help.
     """
     known = _known(tables["peaks"])
     if known.empty:
@@ -58,7 +59,9 @@ def surer(tables: Tables, records: Sequence[Record]) -> Surer | None:
     if repeats < needed:
         more_s = _took_s(records) * (needed - repeats) / repeats
         gain = (
-            "The intervals then cover the variation between server starts." if repeats < 2 else ""
+            "With repeats, the intervals cover the variation between server starts."
+            if repeats < 2
+            else ""
         )
         return Surer(f"repeats: {needed}", _time(more_s, "more "), gain)
     if "quick" in set(known["preset"]):
@@ -76,9 +79,9 @@ def _repeats_to_resolve(saving: pd.Series | None) -> int:
     """Return the number of repeats after which the interval of the saving excludes 0.
 
     For a saving nearer to 0 than RESOLVED, return the number of repeats after which the half-width
-    of the interval is RESOLVED. Return 0 if the interval excludes 0 already, or if the number
-    exceeds MAX_REPEATS. The function assumes that the width of an interval falls with the square
-    root of the number of repeats.
+    of the interval is RESOLVED. Return 0 if the interval excludes 0 already, or if more than
+    MAX_REPEATS repeats would be needed. The function assumes that the width of an interval falls
+    with the square root of the number of repeats.
     """
     if saving is None or not saving["ci_simultaneous_low"] <= 0 <= saving["ci_simultaneous_high"]:
         return 0
@@ -107,8 +110,9 @@ def _standard_s(records: Sequence[Record]) -> float:
 
 
 def _times_as_long(record: Record) -> float:
-    """Return the time under load of a search with the preset standard, divided by its time under
-    load with the preset of the cell; 1 for cells without an estimate."""
+    """Return a quotient of two times under load of the same search: the time with the preset
+    standard, divided by the time with the preset of the cell. For a cell without an estimate,
+    return 1."""
     if not isinstance(record, PeakRecord) or math.isnan(record.estimate_scale):
         return 1.0
     line = zip(record.line.base_rps, record.line.direction_rps, strict=True)
@@ -163,8 +167,8 @@ def bridge(tables: Tables) -> str:
     """Return a sentence that compares two savings: the saving at the demand of the headline, and
     the saving on full servers.
 
-    The sentence is empty if one of these two savings is unknown, or if sharing saves nothing at the
-    demand of the headline.
+    The sentence is empty if the saving on full servers is unknown, or if sharing is not known to
+    save money at the demand of the headline.
     """
     where, full = _where_sharing_saves(tables), best_saving(tables)
     if not where or full is None:

@@ -37,7 +37,8 @@ SCALES: Final = {
 """Marks in the chart of a frontier. A key is the prefix of a column, and its value is the name and
 the colour of the mark."""
 UTILISATION: Final = {"CPU (cores)": "cpu", "GPU (share)": "gpu"}
-"""Quantities of the monitor that have a chart, each with the prefix of the name of its CSV file."""
+"""Quantities of the monitor that have a chart. The value of a key is the prefix in the name of the
+chart's CSV file."""
 GREY: Final = "#888888"
 ENDS: Final = ("ci_low", "ci_high")
 """Prefixes of the columns with the two ends of an interval."""
@@ -204,8 +205,8 @@ def of_frontiers(tables: Mapping[str, pd.DataFrame]) -> Iterator[Chart]:
 
 
 def _with_open_end(line: pd.Series, unit: str) -> pd.Series:
-    """If the interval of a row has no upper bound, return the row with a finite upper end, and with
-    "no upper bound" in the label of the mix."""
+    """Return the row with a finite interval. If the interval has no upper bound, its end becomes
+    OPEN_END times the estimate, and the label of the mix says "no upper bound"."""
     if line[f"ci_high_{unit}"] != math.inf:
         return line
     end = {f"ci_high_{unit}": OPEN_END * line[f"estimate_{unit}"]}

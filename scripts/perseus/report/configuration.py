@@ -17,7 +17,7 @@ NONE = Entry("\N{EN DASH}")
 
 def tables(task: ReportTask, records: Sequence[Record]) -> Iterator[ShownTable]:
     """Yield one table for each part of the configuration, and a table of the models that the
-    servers already had."""
+    servers already had before the study."""
     batches = _max_batch_sizes(records)
     rows = {
         "Models": [_keys(model) | _no_keys_of_others(model) for model in task.models],
@@ -34,8 +34,8 @@ def tables(task: ReportTask, records: Sequence[Record]) -> Iterator[ShownTable]:
 
 
 def _max_batch_sizes(records: Sequence[Record]) -> dict[str, Row]:
-    """Return the largest batch that the server accepts for each tenant, which may be smaller than
-    the configured size."""
+    """Return the largest batch size that the server accepts, for each tenant. A server may accept
+    only smaller batches than the configuration states."""
     found: dict[str, set[int]] = {}
     for record in records:
         for tenant, size in record.max_batch_sizes.items():
@@ -51,8 +51,8 @@ def _keys(part: Part) -> Row:
 
 
 def _no_keys_of_others(model: Model) -> Row:
-    """Return None for each key that does not apply to the kind of `model`. The table hides keys
-    without a value."""
+    """Return a row in which the value None marks each key that does not apply to the kind of
+    `model`."""
     others = {
         "architecture": model.is_built,
         "weights": model.is_built,
@@ -98,8 +98,8 @@ def _value_text(value: Any) -> str:
 
 
 def _served(records: Sequence[Record]) -> list[tuple[str, ServedModelRecord]]:
-    """Return each model that a server already had, with the name of the server. A model that
-    changed during the study occurs several times."""
+    """Return each model that a server already had before the study, with the name of the server. A
+    model that changed during the study occurs several times."""
     return list(
         dict.fromkeys(
             (record.task.server.name, model)

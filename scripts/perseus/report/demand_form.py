@@ -38,11 +38,12 @@ POINT: Final = ["scenario", "load_line", "preset"]
 class DemandForm:
     """Data of the form in which the reader of the report enters a demand.
 
-    `points` has rows of the table operating_points, `draws` has rows of operating_point_draws, and
-    `dedicated` has the keys (POINT) of the dedicated load lines. `rps` has the initial demand of
-    each model: the demand of the study, or else one third of the estimated capacity of a dedicated
-    server. `spot_usd_per_month` has the spot price of each server, or None. `machines` has, for
-    each server, the name of the machine whose price the plans use.
+    `points` has rows of the table operating_points. `draws` has rows of the table
+    operating_point_draws. `dedicated` has the values of the columns POINT for each dedicated load
+    line. `rps` has the initial demand of each model: the demand of the study, or else one third of
+    the estimated capacity of a dedicated server. `spot_usd_per_month` has the spot price of each
+    server, or None. `machines` has, for each server, the name of the machine whose price the plans
+    use.
     """
 
     points: pd.DataFrame
@@ -102,7 +103,7 @@ class DemandForm:
 
     @property
     def json(self) -> str:
-        """JSON of the form for demand.js, escaped for a script element."""
+        """Data of the form for the script demand.js: JSON, escaped for a script element."""
         rate = self.spot.revocations_per_hour if self.spot else USUAL_REVOCATIONS
         data = {
             "hours_per_month": HOURS_PER_MONTH,
@@ -172,9 +173,9 @@ def _machines(costs: pd.DataFrame) -> dict[str, str]:
 
 
 def _thirds(points: pd.DataFrame, dedicated: Set[Hashable]) -> dict[str, float]:
-    """Return one third of the estimated capacity for each model. The capacity is the estimate of
-    the dedicated server that comes first in `points`. For a model without such an estimate, the
-    capacity is the largest estimate on a shared server."""
+    """Return one third of the estimated capacity for each model. If `points` has dedicated servers
+    of a model, the capacity is the estimate on the first of these servers. For a model without an
+    estimate on a dedicated server, the capacity is the largest estimate on a shared server."""
     keys = points[POINT].itertuples(index=False, name=None)
     alone = points[[key in dedicated for key in keys]]
     most = points.groupby("model")["estimate_rps"].max()

@@ -60,8 +60,8 @@ WINDOW_COLUMNS: Final = (
 class PageEvidence:
     """Evidence to which the page links: the records of all cells, by name of the cell.
 
-    `windows` and `samples` contain rows of windows.parquet and monitor samples of the cells with a
-    section on the page.
+    For each cell with a section on the page, `windows` contains the rows of windows.parquet, and
+    `samples` contains the monitor samples.
     """
 
     records: Mapping[str, Record]
@@ -150,8 +150,8 @@ class PageEvidence:
 
 
 def read_records(files: Sequence[Path]) -> list[Record]:
-    """Return the records of all cells. If a search has a section on the page, its record is a
-    PeakRecord."""
+    """Return the records of all cells. The record of a search is a PeakRecord if the search has a
+    section on the page, and a Record otherwise."""
     records = [Record.read(file.parent) for file in files]
     return [
         PeakRecord.read(record.folder)
@@ -162,7 +162,8 @@ def read_records(files: Sequence[Path]) -> list[Record]:
 
 
 def read_windows(records: Sequence[Record]) -> dict[str, pd.DataFrame]:
-    """Return the windows of the shown cells, each from the attempt that the record describes."""
+    """Return the windows of the shown cells. If a cell has several attempts, the windows are those
+    of the attempt in the record of the cell."""
     found = {each.task.cell: pd.DataFrame(each.windows()) for each in records[:MAX_CELLS]}
     return {
         cell: _without_sla(frame.assign(cell=cell)) for cell, frame in found.items() if len(frame)
@@ -191,7 +192,7 @@ def read_samples(records: Sequence[Record]) -> dict[str, pd.DataFrame]:
 
 
 def _means(frame: pd.DataFrame, together: int) -> pd.DataFrame:
-    """Return the mean of every `together` consecutive rows of a metric."""
+    """Return the mean of each group of `together` consecutive rows of a metric."""
     named = ["cell", "quantity", "metric", "who"]
     group = frame.groupby(named, sort=False).cumcount() // together
     return frame.groupby([*named, group.rename("group")], sort=False).mean().reset_index()

@@ -1,9 +1,9 @@
 """Define the data of figures, and the style of each tenant in all figures.
 
-The colours are the palette of Okabe and Ito (jfly.uni-koeln.de/color), which colour-blind readers
-can distinguish. Each tenant also has a hatch, a marker and a dash pattern. In black and white,
-readers distinguish the tenants by these patterns. In colour, the patterns distinguish tenants with
-the same colour, such as the first and the seventh tenant.
+Each tenant has a colour, a hatch, a marker and a dash pattern. The colours are the palette of Okabe
+and Ito (jfly.uni-koeln.de/color), which colour-blind readers can distinguish. In black and white,
+readers distinguish the tenants by hatch, marker and dash pattern. In colour, the hatch, marker and
+dash pattern distinguish tenants with the same colour, such as the first and the seventh tenant.
 """
 
 from __future__ import annotations
@@ -79,8 +79,8 @@ class FigureData:
     def called(self, line: pd.Series) -> str:
         """Return a short label of a load line.
 
-        The label includes the tenants if several groups of tenants share servers, or the scenario
-        if the names of the tenants are too long.
+        If several groups of tenants share servers, the label also names the tenants. If the names
+        of the tenants are too long, the label names the scenario in place of the tenants.
         """
         if line["kind"] == "dedicated" or not self._has_several_groups:
             return short(line)
@@ -90,8 +90,8 @@ class FigureData:
         return with_scenario(short(line), line["server"], line["scenario"])
 
     def one_server(self, server: str, pricing: str) -> str:
-        """Describe one server, for example "1 server of type cpu1, $34.7/month"; the price may be
-        missing."""
+        """Describe one server, for example "1 server of type cpu1, $34.7/month". If the price is
+        unknown, the text has no price."""
         costs = self.tables["costs"]
         of_server = costs[(costs["server"] == server) & (costs["pricing"] == pricing)]
         usd_per_hour = of_server["usd_per_hour"].dropna()

@@ -1,5 +1,5 @@
-"""Compute the points that figures of the frontier mark on the load lines of two tenants, for
-example the rates at the estimate."""
+"""Compute points on the load lines of two tenants, for example the rates at the estimate. Figures
+of the frontier mark these points."""
 
 from __future__ import annotations
 
@@ -51,8 +51,8 @@ def shared_markers(
 
 
 def relative_speed(line: pd.Series, tenants: pd.DataFrame) -> float:
-    """Return the speed of the host at the shared peak, divided by its speed at the dedicated peaks;
-    1 if unknown.
+    """Return the speed of the host while the shared peak was measured, divided by its speed while
+    the dedicated peaks were measured. If this quotient is unknown, return 1.
 
     If the rates at the shared peak are divided by the relative speed, the sum of rate / dedicated
     peak over the tenants equals the sharing ratio.

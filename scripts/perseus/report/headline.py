@@ -37,8 +37,8 @@ class Headline:
 def headline(tables: Tables) -> Headline:
     """Return the headline of a study: the first conclusion that the results allow.
 
-    The order is: the servers for the demand; sharing at growing demand; sharing on full servers;
-    the capacity of one server; other experiments.
+    The function tries the conclusions in this order: the servers for the demand, sharing at growing
+    demand, sharing on full servers, the capacity of one server, and other experiments.
     """
     if len(tables["peaks"]) and (tables["peaks"]["preset"] == "smoke").all():
         return Headline(
@@ -126,7 +126,7 @@ def _over_demand(tables: Tables) -> Headline | None:
 
 def _split(asked: Asked) -> str:
     """For two models, return the share of the requests that the first model gets, for example
-    "(69 % a)". For more models, return "in total"."""
+    "(69 % a)". For more than two models, return "in total"."""
     parts = str(asked.stretches[0]["proportion"]).split(", ")
     if len(parts) != 2:
         return "in total"
@@ -168,8 +168,8 @@ def cost_bounds(row: pd.Series) -> str:
 
 
 def saving_bounds(row: pd.Series) -> str:
-    """Return the interval of a saving as text, corrected for the choice of the best mix. An upper
-    end of 1 is no bound, because no saving exceeds 1."""
+    """Return the interval of a saving as text, corrected for the choice of the best mix. If the
+    upper end is 1, the text states no upper end, because no saving exceeds 1 anyway."""
     low, high = row["ci_simultaneous_low"], row["ci_simultaneous_high"]
     return bounds(float(low), np.inf if high >= 1 else float(high), percent)
 
@@ -212,7 +212,8 @@ def _experiment(tables: Tables) -> Headline | None:
     """Return the headline of a study without peaks: the first conclusion of at most MAX_WORDS
     words.
 
-    If a conclusion is longer, the function tries to shorten it by removing texts in brackets.
+    If a conclusion has more than MAX_WORDS words, the function tries the conclusion without the
+    texts in brackets.
     """
     found = list(conclusions(tables))
     for conclusion in found:

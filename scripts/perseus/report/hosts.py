@@ -53,10 +53,11 @@ def days(records: Sequence[Record]) -> str:
 
 
 def differences(records: Sequence[Record]) -> list[str]:
-    """Return the facts that differ between cells although they should be equal, with their values.
+    """Return the facts that should be the same in all cells but differ, each with its values.
 
-    The function compares the software of a remote server only between cells of the same server. A
-    fact that is unknown in a cell, for example because no client ran, is no difference.
+    The function compares the software of a remote server only between cells of the same server. If
+    a fact is unknown in a cell, for example because no client ran, the function leaves this cell
+    out of the comparison of the fact.
     """
     values = _values(records)
     return [f"{what} {' or '.join(seen)}" for what, seen in values.items() if len(seen) > 1]
@@ -90,8 +91,8 @@ def _values(records: Sequence[Record]) -> dict[str, dict[str, None]]:
 
 
 def _facts(record: Record) -> Iterator[tuple[str, Any]]:
-    """Yield the facts of the host and the software of a record. The cores are left out, since they
-    differ between jobs."""
+    """Yield the facts of the host and the software of a record. The function leaves out which cores
+    the job used, since each job may get other cores."""
     host, server = record.host, record.task.server.name
     for name, label in LABELS.items():
         yield label, host.get(name)

@@ -71,8 +71,8 @@ def _sla(tenant: pd.Series) -> str:
 
 def _together(tables: Tables) -> Iterator[Card]:
     """Yield a card with the peak of one mix. If the headline states a proportion of the models, the
-    card shows the mix that carries the most requests/s in that proportion. Otherwise, the card
-    shows the mix with the highest sharing ratio."""
+    card shows the mix that carries the most requests/s in that proportion. If the headline states
+    no proportion, the card shows the mix with the highest sharing ratio."""
     groups = [each for each in all_questions(tables) if len(each.models) > 1]
     if len(groups) == 1 and (mixes := groups[0].mixes(tables["operating_points"])):
         _, row = mixes[0]
@@ -86,8 +86,12 @@ def _together(tables: Tables) -> Iterator[Card]:
 
 
 def _money(tables: Tables) -> Iterator[Card]:
-    """Yield the cards about cost: for the demand of the study, or else for the lowest range of
-    demand, or else on full servers."""
+    """Yield the cards about cost.
+
+    If the study has a demand, the costs are for this demand. If the study has no demand, and
+    sharing saves money in the lowest range of demands, the costs are for this range. In all other
+    studies, the costs are for full servers.
+    """
     if len(tables["fleets"]):
         yield from _of_demand(top_fleets(tables["fleets"])[SHARING])
         return

@@ -91,7 +91,11 @@ def _facts(windows: pd.DataFrame, row: Row | None) -> dict[str, str]:
         facts["certified"] = f"{significant(row['certified_rps'])} requests/s passed fresh windows"
     if row and row["first_failing_rps"] is not None:
         worst = windows.loc[windows["window_verdict"] == "fail", "exceedance"]
-        over = f"; at worst {percent(worst.max())} of the requests were late" if len(worst) else ""
+        over = (
+            f"; in the worst window, {percent(worst.max())} of the requests of a tenant were late"
+            if len(worst)
+            else ""
+        )
         facts["first failure"] = f"at {significant(row['first_failing_rps'])} requests/s{over}"
     return facts
 

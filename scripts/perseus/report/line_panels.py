@@ -23,8 +23,8 @@ LINE = ("server", "scenario", "load_line")
 
 
 def of_lines(results: FigureData, read: Callable[[pd.Series], pd.DataFrame]) -> pd.DataFrame:
-    """Return the data of the load lines. The function reads load lines until MAX_PANELS load lines
-    have data."""
+    """Call `read` for each row of the table peaks, and return the data of all load lines. The
+    function stops after MAX_PANELS load lines with data."""
     found: list[pd.DataFrame] = []
     for _, row in results.peaks.iterrows():
         frame = read(row)
@@ -39,8 +39,8 @@ def of_lines(results: FigureData, read: Callable[[pd.Series], pd.DataFrame]) -> 
 def by_line(
     results: FigureData, data: pd.DataFrame, style: FigureTask, **shared: Any
 ) -> tuple[pd.DataFrame, Figure, list[Axes]]:
-    """Return the rows of the table peaks that have rows in `data`, and a figure with one panel for
-    each load line."""
+    """Return the rows of the table peaks whose load lines occur in `data`, and a figure with one
+    panel for each of these rows."""
     lines = set(map(tuple, data[[*LINE]].to_numpy()))
     has = [tuple(row) in lines for row in results.peaks[[*LINE]].to_numpy()]
     shown = results.peaks[has]

@@ -1,6 +1,6 @@
 """Make the tables of every report: peaks, savings, costs and response times.
 
-The tables of experiments and grids define their own presentation.
+The module `own_tables` makes the tables of experiments, grids and fleets.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from perseus.results.tables import module_of as table_module
 AT_MOST = "\N{NO-BREAK SPACE}\N{LESS-THAN OR EQUAL TO}\N{NO-BREAK SPACE}"
 
 NO_DAY = (
-    "The date of some prices is not known: a source may name the version of its catalogue instead."
+    "The date of some prices is not known: a source may name a version in place of a date."
     " To state the date of your own prices, set costs.prices and costs.priced_on."
 )
 
@@ -83,7 +83,7 @@ def _peaks(rows: list[Row], ceilings: list[Row], evidence: PageEvidence) -> Show
         remarks.append(
             Remark(
                 f"{BELOW} Fails below the interval:",
-                "the first failing rate is the lowest rate of a window that failed, in any repeat."
+                "the first failing rate is the lowest rate at which a window of any repeat failed."
                 " The estimate uses all windows, including windows that passed near this rate or"
                 " above it.",
             )
@@ -91,12 +91,14 @@ def _peaks(rows: list[Row], ceilings: list[Row], evidence: PageEvidence) -> Show
     return ShownTable(
         title=PEAKS,
         note=(
-            "Requests/s of all models together, with 95 % intervals in brackets. Certified: the"
-            " highest rate that passed fresh windows in every repeat. Repeats: the number of"
-            " repeats that found a limit; if a repeat found no limit, the interval has an open end."
+            "Requests/s of all models together, with 95 % intervals in brackets. Certified: a"
+            " rate at which every SLA held in new windows; with repeats, the lowest certified rate"
+            " of all repeats. Repeats: the number of repeats that found a limit; if a repeat found"
+            " no limit, the interval has an open end."
             " Dedicated servers replaced: the sharing ratio, corrected for the speed of the host,"
             " which may change between runs (speed_change in savings.csv). Load of the client: the"
-            " rate as a share of the rate that the client reaches with a model that does no work."
+            " estimated limit, as a share of the rate that the client reaches with a model that"
+            " does no work."
         ),
         columns=(
             "server",
@@ -161,9 +163,10 @@ def _savings(rows: list[Row]) -> ShownTable:
     return ShownTable(
         title="Savings of sharing",
         note="Saving of full shared servers, as a share of the cost of full dedicated servers of"
-        " the same type. The PERSEUS study (LeMay, Li and Guo, 2020) found up to 12 % by the same"
-        " formula, on GPUs. Corrected: the simultaneous interval for all mixes of a scenario."
-        " Noise of the host: the experiment aa shows differences of this size between equal runs.",
+        " the same type. On GPUs, the PERSEUS study (LeMay, Li and Guo, 2020) found savings of up"
+        ' to 12 % by the same formula. The column "corrected" has the interval that is simultaneous'
+        " for all mixes of a scenario. Noise of the host: the experiment aa shows differences of"
+        " this size between equal runs.",
         columns=(
             "server",
             "load line",
@@ -189,8 +192,8 @@ def _savings(rows: list[Row]) -> ShownTable:
 
 
 def _costs(rows: list[Row], peaks: list[Row]) -> Iterator[ShownTable]:
-    """Yield the table of costs and the table of prices. The table of costs has one row for each
-    combination of load line, machine and region.
+    """Yield the table of costs and the table of prices. For each load line, the table of costs has
+    one row per machine and region.
 
     A remark lists the servers without a price.
     """
@@ -225,8 +228,9 @@ def _costs(rows: list[Row], peaks: list[Row]) -> Iterator[ShownTable]:
     ]
     yield ShownTable(
         title=COSTS,
-        note="USD per million inferences in the proportion of the mix, if the server always runs"
-        " at the rate of the column. On dedicated servers: the cost of the same mix.",
+        note="USD per million inferences in the proportion of the mix. A cost assumes that the"
+        " server always runs at the rate that the heading of the column names. On dedicated"
+        " servers: the cost of the same mix.",
         columns=("server", "load line", *by_price, *(["J per inference"] if joules else [])),
         rows=[
             [
@@ -246,8 +250,8 @@ def _costs(rows: list[Row], peaks: list[Row]) -> Iterator[ShownTable]:
         title="Prices",
         note=f"USD per hour, from {sources}. Spot prices change, and the provider may take spot"
         " servers away. The prices do not include traffic and storage. If your prices differ, enter"
-        " them in Your demand, or name another list in `costs.prices` and run again; Perseus"
-        f" measures nothing again.{no_day}",
+        " them in the section Your demand, or name another list in `costs.prices` and run again."
+        f" Other prices need no new measurement.{no_day}",
         columns=(
             "server",
             "instance",

@@ -17,8 +17,8 @@ def percent(share: float) -> str:
 
 
 def percent_below(share: float, bound: float) -> str:
-    """Return `share` as text in percent. If `share` is below `bound`, the text has enough digits to
-    be below `bound`, too."""
+    """Return `share` as text in percent. If `share` is below `bound`, the rounded number in the
+    text is below `bound`, too."""
     digits = next((n for n in range(MAX_DIGITS) if round(share, n + 2) < bound), 0)
     return f"{100 * share:.{digits}f} %" if digits else percent(share)
 
@@ -33,16 +33,14 @@ def bounds(low: float, high: float, write: Callable[[float], str]) -> str:
 
 
 def chance(probability: float) -> str:
-    """Return a probability as text with at most three digits, since there are only a few thousand
-    draws."""
+    """Return a probability as text, such as "0.974" or "> 0.999"."""
     if probability > 0.999:
         return "> 0.999"
     return "< 0.001" if probability < 0.001 else f"{probability:.3f}"
 
 
 def sure(probability: float) -> str:
-    """Return a probability as text such as "97 % sure"; a few hundred draws allow at most two
-    digits."""
+    """Return a probability as text, such as "97 % sure" or "over 99 % sure"."""
     return "over 99 % sure" if probability > 0.99 else f"{100 * probability:.0f} % sure"
 
 

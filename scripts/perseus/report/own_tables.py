@@ -1,5 +1,5 @@
-"""Show the tables that define their own presentation: the tables of experiments, grids and
-fleets."""
+"""Show the tables of experiments, grids and fleets. Each table has a module in
+`perseus.results.tables`, which defines its title, note and columns."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from perseus.results.tables import module_of as table_module
 def sections(
     names: Sequence[str], rows: Mapping[str, list[Row]], evidence: PageEvidence
 ) -> Iterator[ShownTable]:
-    """Yield the tables that define their own presentation, without empty columns."""
+    """Yield each table whose module has a TITLE. The yielded tables have no empty columns."""
     lines = {line_id(row) for row in rows["peaks"][:MAX_ROWS]}
     for name in names:
         module, mine = table_module(name), rows.get(name, [])

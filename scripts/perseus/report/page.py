@@ -36,9 +36,9 @@ from perseus.results.scenario_names import with_scenario_names
 from perseus.study.tasks.report import ReportTask
 
 FIRST: Final = {
-    "frontier": "Beyond the dashed line, sharing full servers saves money. In the mix 2 : 1, the"
-    " first model has twice as large a share of its dedicated peak as the second model. Plans use"
-    " lower limits, which are below these estimates.",
+    "frontier": "Beyond the dashed line, sharing saves money if the servers are full. In the mix"
+    " 2 : 1, the first model has twice as large a share of its dedicated peak as the second model."
+    " Plans use lower limits, which are below these estimates.",
     "peaks": "The highest load that one server carries within the SLAs, all tenants together.",
 }
 """Figures for the first screen in the order of preference, each with its caption."""
@@ -85,8 +85,8 @@ def render(
     windows: Mapping[str, pd.DataFrame] = NO_FRAMES,
     samples: Mapping[str, pd.DataFrame] = NO_FRAMES,
 ) -> str:
-    """Return the HTML of the report; all text from the data is escaped, and each figure is an
-    image.
+    """Return the HTML of the report. The function escapes all text from the data, and embeds each
+    figure as an image.
 
     `windows` and `samples` contain, for each cell, the data of the attempt that the record
     describes.

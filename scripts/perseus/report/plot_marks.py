@@ -28,8 +28,9 @@ def by_server(rows: pd.DataFrame) -> dict[str, pd.DataFrame]:
     """Return the first rows of each of the first MAX_PANELS servers: at most MAX_ROWS per server,
     and at most MAX_ROWS_IN_ALL in total.
 
-    Shared load lines come after dedicated load lines in `rows`. If a server has too many dedicated
-    and too many shared load lines, two thirds of the returned rows are shared load lines.
+    Shared load lines come after dedicated load lines in `rows`. If a server has more load lines
+    than are returned, two thirds of its returned load lines are shared. If there are too few load
+    lines of one kind, the function returns more load lines of the other kind.
     """
     servers = list(dict.fromkeys(rows["server"]))[:MAX_PANELS]
     of_each = {server: rows[rows["server"] == server] for server in servers}
@@ -50,7 +51,8 @@ BEYOND = 0.3
 """Length of the arrow of an interval without an upper end, as a share of the value."""
 
 FAR = 1.5
-"""An interval that exceeds the largest drawn value by this factor ends in an arrow."""
+"""If the end of an interval is larger than this factor times the largest drawn value, the interval
+ends in an arrow."""
 
 
 def furthest(values: pd.DataFrame) -> float:
@@ -64,8 +66,8 @@ def furthest(values: pd.DataFrame) -> float:
 def interval(
     axes: Axes, y: float, ends: tuple[float, float, float], limit: float = np.inf, **look: Any
 ) -> None:
-    """Draw a value with its interval, with an arrow if the interval exceeds `limit`; `ends` is
-    (value, low, high)."""
+    """Draw a value with its interval. If the interval exceeds `limit`, the interval ends in an
+    arrow. `ends` is (value, low, high)."""
     value, low, reach, goes_on = _shown(ends, limit)
     axes.errorbar(value, y, xerr=[[value - low], [reach]], capsize=2.5, **look)
     if goes_on:
@@ -75,7 +77,7 @@ def interval(
 def upright(
     axes: Axes, x: float, ends: tuple[float, float, float], limit: float = np.inf, **look: Any
 ) -> None:
-    """Draw a value with its interval vertically."""
+    """Draw a value with a vertical interval."""
     value, low, reach, goes_on = _shown(ends, limit)
     axes.errorbar(x, value, yerr=[[value - low], [reach]], capsize=2.5, **look)
     if goes_on:
@@ -92,7 +94,7 @@ def _shown(ends: tuple[float, float, float], limit: float) -> tuple[float, float
 
 def no_estimate(axes: Axes, row: pd.Series, certified: float, y: int, bound: str) -> None:
     """Write the verdict of a load line without an estimate. If there is a certified rate, the text
-    stands beside this rate and contains `bound`: "at least" or "at most"."""
+    stands beside this rate and contains `bound`, which is "at least" or "at most"."""
     text = verdict(row) + (f": {bound} this" if is_known(certified) else ": no estimate")
     x = certified if is_known(certified) else 0.0
     axes.annotate(

@@ -1,9 +1,10 @@
 """Define published results of a pair of models, which figures show beside measurements.
 
-The values come from the figures of M. LeMay, S. Li and T. Guo, "PERSEUS: Characterizing Performance
-and Cost of Multi-Tenant Serving for CNN Models" (IC2E 2020), in their repository (cake-lab/perseus,
-data/img/multi.png and multi_peak_throughput.png). The values are read at the centres of the marks,
-with an error of 1 request/s, or of 2 requests/s if a line covers a mark.
+The values come from two figures of the PERSEUS study: LeMay, Li and Guo, "PERSEUS: Characterizing
+Performance and Cost of Multi-Tenant Serving for CNN Models" (IC2E 2020). The figures are in the
+repository cake-lab/perseus (data/img/multi.png and data/img/multi_peak_throughput.png). The values
+are read at the centres of the marks, with an error of 1 request/s, or of 2 requests/s if a line
+covers a mark.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ def shares(searched: str, background: str) -> Iterator[tuple[str, list[Point]]]:
     A point has two numbers: rate / dedicated peak of the background model, and rate / dedicated
     peak of the searched model.
 
-    For other pairs of models, yield nothing.
+    If the two models are not the published pair, yield nothing.
     """
     if {searched, background} != {RESNET50, INCEPTION_V3}:
         return

@@ -16,8 +16,9 @@ from perseus.results.records import Record
 class Metric:
     """A metric of the monitor that becomes a line in a panel.
 
-    Values are divided by `unit`. If `per_second` is true, values are also divided by the time since
-    the previous sample. If `mean` is true, the values of several GPUs are averaged, not added.
+    Values are divided by `unit`. If `per_second` is true, the monitor recorded an amount since
+    the previous sample, and the function `samples` divides the amount by the time since the
+    previous sample. If `mean` is true, the values of several GPUs are averaged, not added.
     """
 
     name: str

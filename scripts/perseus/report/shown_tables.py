@@ -23,7 +23,8 @@ BELOW: Final = "\N{DAGGER}"
 estimate."""
 
 NAMES: Final = ("verdict", "page_cache", "phase", "pricing")
-"""Columns with identifiers such as client_limited, which the report shows with spaces."""
+"""Columns with identifiers such as client_limited. The report shows spaces in place of the
+underscores of an identifier."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +50,8 @@ class Remark:
 
 @dataclass(frozen=True)
 class ShownTable:
-    """A table of the page, with a `note` above and `remarks` below. `ids` has the ids of the rows.
+    """A table of the page, with a `note` above and `remarks` below. `ids` has the HTML id of each
+    row.
 
     `rows` has the first MAX_ROWS of `total` rows. The CSV file with the name `file` has all rows.
     """
@@ -135,8 +137,8 @@ def count(value: float | None) -> str:
 
 
 def span(row: Mapping[str, Any], names: Sequence[str], scale: str = "significant") -> Entry:
-    """Return an entry such as 12.3 (11.9 to 12.8), from the columns of a value and of both ends of
-    its interval."""
+    """Return an entry such as 12.3 (11.9 to 12.8). `names` has three columns: a value, and the low
+    and the high end of the interval of this value."""
     write = significant if scale == "significant" else share
     value, *ends = (row[name] for name in names)
     if value is None or None in ends:

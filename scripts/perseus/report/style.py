@@ -92,7 +92,7 @@ def title_over(axes: Sequence[Axes], text: str, style: FigureTask) -> None:
 
 
 def characters(width_mm: float, font_pt: float) -> int:
-    """Return the number of characters that fit on a line."""
+    """Return the number of characters that fit on a line of the width `width_mm`."""
     return int(width_mm / (0.6 * font_pt / 72 / MM))
 
 
@@ -122,7 +122,8 @@ def few(tenants: str) -> str:
 
 
 def row_names(names: Sequence[str], style: FigureTask) -> list[str]:
-    """Return the labels of rows, wrapped so that most of the width remains for the plot."""
+    """Return the labels of rows, each wrapped to the share NAMES_SHARE of the width of the
+    figure."""
     width = characters(NAMES_SHARE * style.width_mm, TICKS * style.font_pt)
     lines = textwrap.TextWrapper(width, max_lines=MAX_LINES, placeholder=" \N{HORIZONTAL ELLIPSIS}")
     space = "\N{NO-BREAK SPACE}"
@@ -154,8 +155,8 @@ def say(axes: Axes, text: str) -> None:
 def remainder(
     figure: Figure, shown: int, total: int, what: str, where: str, empty: Sequence[str] = ()
 ) -> None:
-    """Write two notes below the figure: how many rows are left out, and which of the other rows
-    have no data (`empty`)."""
+    """Write two notes below the figure: the number of rows that the figure leaves out, and the
+    names of the rows without data (`empty`)."""
     notes = figure.get_supxlabel().splitlines()
     notes += [f"{total - shown} more {what} in {where}"] if total > shown else []
     more = [f"{len(empty) - MAX_NAMED} more"] if len(empty) > MAX_NAMED else []

@@ -72,8 +72,8 @@ def _shorten(element: ElementTree.Element, names: dict[str, str]) -> None:
 
 
 def _place(told: dict[str, str]) -> None:
-    """Replace the attribute `transform` of a copied element by the attributes x and y. An offset of
-    0 is the default, so the function removes its attribute."""
+    """Replace the attribute `transform` of a copied element by the attributes x and y. The function
+    removes an attribute with the value 0, since 0 is the default."""
     if found := PLACED.fullmatch(told.get("transform", "")):
         del told["transform"]
         told["x"], told["y"] = found.groups()
@@ -84,8 +84,8 @@ def _place(told: dict[str, str]) -> None:
 
 
 def _rename(element: ElementTree.Element, names: dict[str, str]) -> None:
-    """Shorten the id of an element. An id without references is removed, unless it comes from the
-    author of the figure."""
+    """Shorten the id of an element. If an id comes from matplotlib and no element refers to the id,
+    the function removes the id."""
     name = element.attrib["id"]
     if name in names:
         element.attrib["id"] = names[name]

@@ -1,6 +1,7 @@
 """Log a study to an MLflow tracking store: one run with its configuration, results and files.
 
-Only this module imports MLflow, and only studies with `track: {mlflow: URI}` use it.
+No other module imports MLflow. Perseus uses this module only for a study whose configuration has
+`track: {mlflow: URI}`.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ SETTINGS: Final = {
     "MLFLOW_HTTP_REQUEST_MAX_RETRIES": "2",
     "MLFLOW_HTTP_REQUEST_TIMEOUT": "20",
 }
-"""Default settings of MLflow, which the user may replace: no usage statistics, and short
+"""Settings of MLflow that apply unless the user sets other values: no usage statistics, and short
 timeouts."""
 
 LOGGED: Final = {
@@ -36,8 +37,8 @@ LOGGED: Final = {
     "costs": ("mix pricing", ("usd_per_hour", "usd_per_million_inferences")),
     "fleets": ("level strategy", ("servers", "usd_per_month", "saving")),
 }
-"""For each table, the columns that identify a row within its server, and the columns that become
-metrics."""
+"""For each table, the columns that identify a row among the rows of one server, and the columns
+that become metrics."""
 
 MAX_VALUES, MAX_CHARACTERS = 100, 6000
 """The API of MLflow accepts at most this many items in one request, and at most this many

@@ -52,9 +52,9 @@ def read(path: Path, wanted: re.Pattern[str], most_bytes: int = MAX_BYTES) -> di
     """Return the content of all files in the archive with a name that matches `wanted`, by file
     name.
 
-    Raises ArchiveError if the archive is damaged, or exceeds `most_bytes` or MAX_MEMBERS. Also
-    raises ArchiveError at the first invalid member: a link, a device, a file with an absolute path
-    or `..` in its path, or a second file with the same name.
+    Raises ArchiveError if the archive is damaged, has more than `most_bytes` unpacked bytes, or has
+    more than MAX_MEMBERS members. Raises ArchiveError for an invalid member: a link, a device, a
+    file with an absolute path or `..` in its path, or a second file with the same name.
     """
     names, found = set[str](), dict[str, bytes]()
     try:

@@ -232,8 +232,8 @@ def certified_rps(tables: Tables, images: Images) -> pd.Series:
 
 
 def estimate_rps(tables: Tables, images: Images) -> pd.Series:
-    """For each load line, return the inferences/s at the estimated peak, averaged over the repeats
-    that found a limit. The unit is requests/s if `images` is empty."""
+    """For each load line, return the inferences/s at the estimated peak, or the requests/s if
+    `images` is empty. The result is the mean over the repeats that found a limit."""
     return (
         _of_cells(tables["tenants"], "estimate_rps", images).groupby(level=LINE, sort=False).mean()
     )

@@ -72,8 +72,8 @@ def _load(peak: RepeatedPeak, rates_rps: Floats, ceilings_rps: Mapping[Requests,
 
 def _keys(peak: RepeatedPeak) -> list[Requests]:
     """Return the key of each tenant's request shape. If the server converts the images of a tenant,
-    no client ceiling is valid for its requests. Therefore the key of this tenant has an empty text
-    in place of the model, so that no ceiling has the same key."""
+    no client ceiling is valid for the requests of the tenant. In the key of a tenant whose images
+    the server converts, the model is an empty text, so that no client ceiling has the same key."""
     ceiling, no_model = of_ceiling(peak.task.server.name), ""
     return [
         (

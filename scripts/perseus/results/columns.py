@@ -24,7 +24,7 @@ _SCENARIO = [
         "scenario",
         TEXT,
         "",
-        "name of the scenario: a server with its tenants (models)",
+        "name of the scenario (a set of tenants on one server)",
     ),
 ]
 

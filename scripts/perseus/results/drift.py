@@ -45,8 +45,8 @@ class Drift:
     `first` is the index of the first value after the warm-up. `level` is the value of the line at
     the index `first`, `per_hour` is the slope of the line, and `hours` is the time from the index
     `first` to the last value. Level and slope are NaN if there are too few values. `scale` is the
-    reference value for relative changes. The line is fitted to the finite values only. If there
-    were also infinite values, `was_infinite` is true.
+    reference value for relative changes. The line is fitted to the finite values only.
+    `was_infinite` is true if at least one value of the quantity is not finite.
     """
 
     first: int
@@ -96,9 +96,9 @@ def drift(hours: Floats, values: Floats, scale: float | None = None) -> Drift:
 def warm_up(hours: Floats, values: Floats) -> int:
     """Return how many values at the start belong to the warm-up: at most half of all values.
 
-    The chosen number minimises the standard error of the slope through the remaining values. The
-    usual rule MSER (White, Simulation 69(6), 1997) minimises the standard error of the mean
-    instead, and would mistake a drift for a warm-up.
+    The chosen number of values minimises the standard error of the slope of a line through the
+    remaining values. The usual rule MSER (White, Simulation 69(6), 1997) minimises the standard
+    error of the mean instead, and would mistake a drift for a warm-up.
     """
     n = len(values)
     if n < 2 * FEWEST:
@@ -107,8 +107,8 @@ def warm_up(hours: Floats, values: Floats) -> int:
     left = np.arange(n, 0, -1)
 
     def squares(a: Floats, b: Floats) -> Floats:
-        """Return, for k = 0, 1, 2, ..., the sum of (a - mean a) x (b - mean b) without the first k
-        values."""
+        """For each k = 0, 1, 2, ..., leave out the first k values of `a` and `b`, and return the
+        sum of (a - mean a) x (b - mean b) over the remaining values."""
         sums = [np.cumsum(each[::-1])[::-1] for each in (a * b, a, b)]
         return np.asarray(sums[0] - sums[1] * sums[2] / left)[: n // 2 + 1]
 
@@ -127,9 +127,10 @@ def sen(times: Floats, values: Floats) -> Interval | None:
     """Return the Theil-Sen slope of autocorrelated values with Sen's interval (JASA 63, 1968). The
     result is None if the number of values, divided by their correlation time, is less than FEWEST.
 
-    The variance of Kendall's statistic S is its variance for independent values, times the
-    correlation time (Yue and Wang, Water Resources Management 18, 2004). The interval uses
-    Student's t distribution, because few independent values remain.
+    For autocorrelated values, the variance of Kendall's statistic S is larger than for independent
+    values, by the factor `correlation_time` (Yue and Wang, Water Resources Management 18, 2004).
+    The interval uses Student's t distribution, because the values may be only as much evidence as a
+    few independent values.
     """
     n = len(values)
     earlier, later = np.triu_indices(n, 1)
@@ -148,8 +149,8 @@ def random_walk(times: Floats, values: Floats) -> Interval:
     """Return the mean slope of a random walk, with an interval from Student's t distribution.
 
     The steps of a random walk are independent, but the differences between its successive blocks
-    are correlated, with a coefficient of 1/4 (Working, Econometrica 28, 1960). If the values are no
-    random walk but return to a level, the interval is too wide.
+    are correlated, with a coefficient of 1/4 (Working, Econometrica 28, 1960). The interval is too
+    wide for values that always return to the same level, unlike a random walk.
     """
     found = mean_interval(np.diff(values) / np.diff(times))
     half = np.sqrt(1 + 2 * 0.25) * (found.high - found.value)
@@ -160,9 +161,10 @@ def correlation_time(residuals: Floats) -> float:
     """Return how many autocorrelated values are as much evidence as one independent value; at least
     1.
 
-    The function assumes a first-order autoregressive process. The coefficient of the process is the
-    autocorrelation of the ranks at lag 1, minus the bias of this autocorrelation for n residuals of
-    a fitted line: -(2 + 4 x coefficient) / n (Kendall, Biometrika 41, 1954).
+    The function assumes a first-order autoregressive process. The coefficient of the autoregressive
+    process is the autocorrelation of the ranks at lag 1, minus the bias of this autocorrelation.
+    For n residuals of a fitted line, the bias is -(2 + 4 x coefficient) / n (Kendall, Biometrika
+    41, 1954).
     """
     from scipy import stats  # a slow import
 

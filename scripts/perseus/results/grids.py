@@ -27,10 +27,10 @@ class Contender:
     """One setting of a grid, with its results.
 
     `inferences` is the number of inferences/s at the peak, computed with the weights from
-    `inferences_per_request`. `usd` is the cost of a million inferences in USD. A study may set
-    bounds for certain quantities. `measured` has these quantities, by the names of their columns in
-    the table `grid`. An unmeasured quantity is NaN. `excluded` says why the setting cannot be
-    recommended, and is empty otherwise. `peak` is None if the setting was not measured.
+    `inferences_per_request`. `usd` is the cost of a million inferences in USD. `measured` has the
+    quantities for which a study may set bounds, by the names of their columns in the table `grid`.
+    An unmeasured quantity is NaN. `excluded` says why the setting cannot be recommended, and is
+    empty otherwise. `peak` is None if the setting was not measured.
     """
 
     of: GridSetting
@@ -84,7 +84,7 @@ def comparisons(results: StudyResults) -> Iterator[GridComparison]:
 
 
 def compare(question: GridQuestion, contenders: Sequence[Contender]) -> GridComparison:
-    """Rank the settings by cost, except excluded settings."""
+    """Rank all settings that are not excluded, by cost."""
     fit = [each for each in contenders if not each.excluded]
     ranked = sorted(fit, key=lambda each: each.usd.value)
     return GridComparison(
@@ -144,16 +144,17 @@ def _contenders(
 
 
 def inferences_per_request(peaks: Sequence[RepeatedPeak], results: StudyResults) -> Floats:
-    """Return the weight of one request of each tenant in inferences, shape (T,) for T tenants.
+    """For each of T tenants, return the weight of one request, shape (T,). The unit of the weight
+    is inferences.
 
     In a mix, the rates are in proportion to the dedicated peaks, which differ between the settings.
     The costs of all settings must refer to the same work, so all settings use the same weights. The
     weights come from the first setting, in the order of `peaks`, in which the peak of the mix and
-    all dedicated peaks are known. In this first setting, the weight of a tenant is proportional to
-    the cost of its requests on a dedicated server (1 / dedicated peak), and the weighted sum of the
-    rates is the number of inferences/s at the peak. The weight of a tenant is its number of images
-    per request if the tenant is alone, or if in every setting the peak of the mix or a dedicated
-    peak is unknown.
+    all dedicated peaks are known. In the setting from which the weights come, the weight of a
+    tenant is proportional to 1 / dedicated peak (the cost of a request on a dedicated server). In
+    the same setting, the weighted sum of the rates is the number of inferences/s at the peak. In
+    two cases, the weight of a tenant is its number of images per request: (1) the tenant is alone,
+    or (2) no setting has a known peak of the mix and known dedicated peaks of all tenants.
     """
     for peak in peaks:
         known = known_peaks(results.alone(peak))

@@ -1,8 +1,8 @@
 """Write and read the lists of measured cells, one list for each kind of experiment.
 
-A study may have ten thousand cells. Therefore jobs that depend on all cells have these lists as
-their Snakemake inputs, and not the cells. The lists are in results/<study>/measured, and the raw
-results of the cells are in results/<study>/raw.
+The Snakemake inputs of a job that depends on all cells are the lists, not the cells, because a
+study may have ten thousand cells. The lists are in results/<study>/measured, and the raw results of
+the cells are in results/<study>/raw.
 """
 
 from __future__ import annotations

@@ -21,9 +21,9 @@ class Noise:
 
     `between_windows` is the standard deviation between the windows after one start of the server.
     `between_restarts` is the standard deviation between the mean throughputs after different
-    starts, which includes part of the variation between windows. `floor` is the noise floor: for
-    only 5 % of the pairs of server starts, the closed-loop throughputs after the two starts differ
-    by more than this share.
+    starts. The value `between_restarts` includes a part of the variation between windows. `floor`
+    is the noise floor. For only 5 % of the pairs of server starts, the closed-loop throughputs
+    after the two starts differ by more than the share `floor`.
     """
 
     capacity_rps: float
@@ -56,7 +56,7 @@ def noise(capacities_rps: ArrayLike) -> Noise:
 
 
 def deviation(found: float, freedom: int) -> Interval:
-    """Return the standard deviation `found` of normally distributed values, which has `freedom`
-    degrees of freedom, with its 95 % interval from the chi-squared distribution."""
+    """Return the standard deviation `found` of normally distributed values with its 95 % interval.
+    The interval follows from the chi-squared distribution with `freedom` degrees of freedom."""
     low, high = np.sqrt(freedom / (2 * special.gammaincinv(freedom / 2, [1 - TAIL, TAIL])))
     return Interval(found, found * float(low), found * float(high))

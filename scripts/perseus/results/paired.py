@@ -2,11 +2,12 @@
 (docs/explanation/sharing-ratio.md).
 
 The searches for the peaks of a mix and of its tenants run minutes apart, and the speed of the host
-changes meanwhile. Therefore the module computes the sharing ratio at saturation: the sum over the
-tenants of (throughput beside the other tenants / throughput alone). Perseus measures these two
-throughputs within seconds of each other. A simulated queue with the measured service times converts
-the ratio at saturation into the sharing ratio within the SLAs (the simulated ratio). If the peaks
-from the searches contradict the simulated ratio, the module corrects the simulated ratio.
+changes meanwhile. The module computes the sharing ratio at saturation: the sum over the tenants of
+(throughput while all tenants have load / throughput while only this tenant has load). Perseus
+measures the throughput of a tenant alone and its throughput beside the other tenants within seconds
+of each other. A simulated queue with the measured service times converts the ratio at saturation
+into the sharing ratio within the SLAs (the simulated ratio). If the peaks from the searches
+contradict the simulated ratio, the module corrects the simulated ratio.
 """
 
 from __future__ import annotations
@@ -47,35 +48,35 @@ scale of the half-normal prior of the standard deviation. (Four starts on a host
 a standard deviation of 0.019.)"""
 
 MODEL_ERROR = 0.015
-"""Standard deviation of the error of the logarithm of a simulated sharing ratio, if the queueing
-model fits. (For three mixes on a real host, the mean sharing ratio from the searches of 23 studies
-differs from the simulated sharing ratio by 0.000, -0.022 and -0.017.)"""
+"""If the queueing model fits, the logarithmic error of a simulated sharing ratio has at least this
+standard deviation. (For three mixes on a real host, the mean sharing ratio from the searches of 23
+studies differs from the simulated sharing ratio by 0.000, -0.022 and -0.017.)"""
 
 INTERFERENCE = 0.1
-"""One term of the error of the queueing model is this share of the logarithm of the sharing ratio
-at saturation. The reason for this term: Perseus measures only at saturation how much tenants slow
-each other down."""
+"""One term of the error of the queueing model is INTERFERENCE x (the logarithm of the sharing ratio
+at saturation). Perseus measures only at saturation how much tenants slow each other down."""
 
 MISFIT = 0.5
-"""If a dedicated peak differs significantly from its simulated limit, one term of the error of the
-queueing model is this share of the difference."""
+"""For each tenant, the misfit is the absolute logarithmic difference between its dedicated peak and
+the simulated limit, minus two standard deviations of this difference; at least 0. One term of the
+error of the queueing model is MISFIT x (the largest misfit of all tenants)."""
 
 WRONG, FAR = 0.05, 0.25
-"""Probability that the queueing model does not fit a server at all, and the standard deviation of
-the error of the logarithm of a simulated sharing ratio in this case."""
+"""WRONG is the probability that the queueing model does not fit a server at all. In this case, FAR
+is the standard deviation of the logarithmic error of a simulated sharing ratio."""
 
 ALIKE = 0.5
 """Correlation of the errors of the queueing model between the mixes of one server."""
 
 LEAST = 1e-6
-"""Smallest factor by which the module corrects a load factor. The module uses this factor if the
-rates of the constant background load alone already have the corrected sharing ratio or a higher
-one."""
+"""Smallest factor by which the module corrects a load factor. The module uses the factor LEAST if
+the sharing ratio of the background load alone is at least the corrected sharing ratio of the
+peak."""
 
 
 def paired_peaks(peaks: Mapping[Key, RepeatedPeak], seed: int) -> dict[Key, RepeatedPeak]:
-    """Return all peaks. The function replaces the estimates and draws of the peaks of shared load
-    lines: the new values follow from the sharing ratios of interleaved measurements."""
+    """Return all peaks. For shared load lines, the function replaces the estimates and draws of the
+    peaks. The new values follow from the sharing ratios of interleaved measurements."""
     dedicated = dedicated_peaks(list(peaks.values()))
     pooled = _at_saturation(peaks.values(), seed)
     paired: dict[SharedServer, dict[Key, _Line]] = {}
@@ -105,8 +106,8 @@ def _at_saturation(peaks: Iterable[RepeatedPeak], seed: int) -> dict[SharedServe
     """For each shared server, return draws of the logarithm of its sharing ratio at saturation,
     averaged over the starts of the server.
 
-    The function uses all cells with mixes of the same tenants. Each cell has its own start of the
-    server.
+    For each shared server, the function uses the cells of all its mixes. Perseus starts the server
+    again for each cell.
     """
     cells: dict[SharedServer, list[Estimate]] = {}
     draws = {}
@@ -131,8 +132,8 @@ def _at_saturation(peaks: Iterable[RepeatedPeak], seed: int) -> dict[SharedServe
 
 
 def _with_rounds(peak: RepeatedPeak) -> list[PeakRecord]:
-    """Return the measured repeats that have all of three results: a limit from the search, rounds
-    of saturation probes, and a simulated limit."""
+    """Return the measured repeats that have three results: (1) a limit from the search, (2) rounds
+    of saturation probes, and (3) a simulated limit."""
     return [
         record
         for record in peak.records
@@ -152,9 +153,9 @@ class _Line:
     """A mix with two values of its sharing ratio: the simulated ratio, and the ratio from the
     searches.
 
-    `logs` has draws of the logarithm of the simulated ratio. `spread` is the standard deviation of
-    the error of the logarithm, provided that the queueing model fits. `searched` is the sharing
-    ratio from the searches.
+    `logs` has draws of the logarithm of the simulated ratio. If the queueing model fits, `spread`
+    is the standard deviation of the logarithmic error of the simulated ratio. `searched` is the
+    sharing ratio from the searches.
     """
 
     alone: Alone
@@ -175,14 +176,13 @@ def _line(
 
 
 def _model_log_ratio(record: PeakRecord, loaded: NDArray[np.int64], saturation: Floats) -> Floats:
-    """Return draws of the logarithm of the sharing ratio at the limit of the simulated queue of one
-    cell.
+    """For one cell, return draws of the logarithm of the simulated sharing ratio.
 
-    The simulation uses the service times after only one start of the server. To convert the
-    simulated limit to an average start, the function multiplies the limit by q ** (1 /
-    utilisation), where q = (ratio at saturation after an average start) / (ratio at saturation
-    after the simulated start). The exponent 1 / utilisation assumes that the difference between the
-    saturation throughput and the limit is the same after all starts.
+    The simulation uses the service times after only one start of the server. To get the limit after
+    an average start, the function multiplies the simulated limit by q ** (1 / utilisation). Here, q
+    is a quotient of two sharing ratios at saturation: the ratio after an average start, divided by
+    the ratio after the simulated start. The exponent 1 / utilisation assumes that the difference
+    between the saturation throughput and the limit is the same after all starts.
     """
     own = ratio_at_saturation(_rounds(record)).log
     power = 1 / min(max(record.model.utilisation, MIN_UTILISATION), 1.0)
@@ -196,7 +196,7 @@ def _model_log_ratio(record: PeakRecord, loaded: NDArray[np.int64], saturation: 
 
 
 def _spread(peak: RepeatedPeak, alone: Alone, records: Sequence[PeakRecord]) -> float:
-    """Return the standard deviation of the error of the logarithm of a simulated ratio, provided
+    """Return the standard deviation of the logarithmic error of a simulated sharing ratio, given
     that the queueing model fits."""
     at_saturation = float(np.mean([ratio_at_saturation(_rounds(each)).log for each in records]))
     discipline = float(np.mean([each.model.scale_error for each in records]))
@@ -222,12 +222,13 @@ def _spread(peak: RepeatedPeak, alone: Alone, records: Sequence[PeakRecord]) -> 
 def _corrected(lines: Sequence[_Line], rng: np.random.Generator) -> list[Quantity]:
     """Return posterior draws of the sharing ratios of all mixes of one server.
 
-    The prior comes from the queueing model. With probability 1 - WRONG, the queueing model fits all
-    mixes of a server; otherwise, it fits none of these mixes. The likelihood comes from the sharing
-    ratios of the searches. The errors of two of these sharing ratios are correlated if both ratios
-    use the same dedicated peak. On a logarithmic scale, the likelihood is normal, and the prior is
-    normal both if the queueing model fits and if it does not fit. Therefore the posterior is a
-    mixture of two normal distributions.
+    The prior comes from the queueing model. The prior assumes that the queueing model fits either
+    all mixes of a server (with probability 1 - WRONG) or none of its mixes (with probability
+    WRONG). The likelihood comes from the sharing ratios of the searches. The errors of two sharing
+    ratios from searches are correlated if both ratios use the same dedicated peak. On a logarithmic
+    scale, the likelihood is a normal distribution, and the prior is a mixture of two normal
+    distributions. The posterior of the logarithms is a mixture of two normal distributions: one for
+    a queueing model that fits, and one for a queueing model that does not fit.
     """
     of_model, of_searches = (
         np.array(values)

@@ -65,10 +65,10 @@ class PredictedMix:
     """A mix on a server, and the `other_mixes` on this server, from which Perseus predicts the
     sharing ratio of the mix.
 
-    `missed` is the number of other measured mixes that have no sharing ratio, because they violate
-    the SLAs at every load. `measured` is the measured sharing ratio of the mix, or None if the mix
-    was not measured. `best` is the prediction model with the smallest error on the other
-    mixes; None if the evidence is insufficient (`left_out.why_none`).
+    `missed` is the number of measured mixes on this server that violate the SLAs at every load, and
+    therefore have no sharing ratio. `measured` is the measured sharing ratio of the mix, or None if
+    the mix was not measured. `best` is the prediction model with the smallest error on
+    `other_mixes`; None if the evidence is insufficient (`left_out.why_none`).
     """
 
     server: str
@@ -118,12 +118,11 @@ class SharedServer:
 
     @property
     def one_of_each(self) -> tuple[Known, ...]:
-        """For each combination of models, the measured mix whose tenants have the most equal loads
-        (the mix in which the largest share of a tenant is the lowest). The property treats models
-        that differ only in their settings as one model.
+        """For each combination of models, the measured mix with the most equal loads. The property
+        treats models that differ only in their settings as one model.
 
-        The prediction errors of mixes of the same models are correlated. Therefore several mixes of
-        the same models are no better evidence for mixes of other models than one mix.
+        The prediction errors of mixes of the same models are correlated, so a second mix of the
+        same models adds little evidence about mixes of other models.
         """
         found: dict[tuple[str, ...], Known] = {}
         for each in sorted(self.known, key=lambda known: max(known.shared.shares)):
@@ -134,8 +133,9 @@ class SharedServer:
         """Yield each mix of different models, with the measured mixes from which Perseus predicts
         its sharing ratio.
 
-        To predict a measured mix, Perseus uses all other measured mixes of this server. To predict
-        an unmeasured pair, Perseus uses only one measured mix per combination of models.
+        To predict a measured mix, Perseus uses all other measured mixes of the same server. To
+        predict an unmeasured pair of tenants, Perseus uses only one measured mix per combination of
+        models.
         """
         different = [each for each in self.measured if not each.known.shared.is_of_copies]
         off, missed = errors_by_step(self.known), len(self.infeasible)
@@ -166,7 +166,8 @@ class Predictions:
     @classmethod
     def read(cls, task: PredictionsTask, searches: Sequence[Path], checks: Sequence[Path]) -> Self:
         """Return the predictions, given folders of raw results (`searches`) and records of model
-        exports (`checks`), which contain the memory that each model accesses."""
+        exports (`checks`). The records of the exports contain the memory that each model
+        accesses."""
         searched = group([PeakRecord.read(cell) for cell in searches], task.seed)
         peaks = list(paired_peaks(searched, task.seed).values())
         found = shared_servers(peaks, dedicated_peaks(peaks), working_sets_bytes(checks))
@@ -212,8 +213,8 @@ def _measured(
     """Yield each measured mix once.
 
     If several load lines have the same mix, the function yields only the first of these load lines
-    in the order of `lines`, because Perseus must not predict a mix from another measurement of the
-    same mix.
+    in the order of `lines`. Perseus must not predict a mix from another measurement of the same
+    mix.
     """
     found = set[Mix]()
     for peak in lines:

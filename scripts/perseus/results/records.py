@@ -242,9 +242,10 @@ class Record(BaseModel):
         description=(
             "per tenant, largest throughput of its model instances if each instance executes one"
             " request at a time, requests/s: the number of instances divided by the service time of"
-            " a request. The server has not seen the inputs of this request before. Null for an"
-            " ensemble, for a model whose requests the server combines into batches, or if the"
-            " server does not report the service time."
+            " requests with inputs that the server has not seen before. Null in four cases: (1) the"
+            " model is an ensemble; (2) the server combines requests for the model into batches;"
+            " (3) the server does not report the number of instances; (4) the server does not"
+            " answer requests with inputs that it has not seen before."
         ),
     )
     traces: dict[str, str] = Field(
@@ -257,8 +258,8 @@ class Record(BaseModel):
     throttled: str | None = Field(
         default=None,
         description=(
-            "message with the share of the periods of the CPU quota in which the quota stopped the"
-            " server and the client. Null if this share is at most 1 %."
+            "message with the share of quota periods in which the CPU quota stopped the server and"
+            " the client. Null without a quota, or if this share is at most 1 %."
         ),
     )
     warnings: tuple[str, ...] = Field(
@@ -323,8 +324,8 @@ class RoundRecord(BaseModel):
 
 
 class ModelRecord(BaseModel):
-    """Largest loads within the SLAs in a simulated queue (see `model` in PeakRecord). Unknown loads
-    are empty or NaN."""
+    """Largest loads within the SLAs in a simulated queue (see `model` in PeakRecord). An unknown
+    `alone_rps` is empty, and any other unknown value is NaN."""
 
     alone_rps: tuple[Number, ...] = ()
     scale: Number = float("nan")
@@ -399,8 +400,9 @@ class PeakRecord(Record):
         default={},
         description=(
             "per tenant, the distribution of the service times in the saturation probes, ms."
-            " Perseus sorts the times between consecutive responses, divides them into 100 groups"
-            " of equal size, and stores the mean of each group."
+            " On a saturated server, the time between two responses is a service time. Perseus"
+            " sorts these times, divides them into 100 groups of equal size, and stores the mean of"
+            " each group."
         ),
     )
     rounds: tuple[RoundRecord, ...] = Field(

@@ -1,10 +1,10 @@
 """Combine the repeats of a search into one peak with its uncertainty (docs/explanation/repeats.md).
 
 Each repeat is one cell that searches the peak of a load line. Draws (random samples) express the
-uncertainty of the peak, which comes from the posterior distribution of each repeat and from the
-variation between repeats. To compute a ratio of two peaks, divide draw d of one peak by draw d of
-the other peak, for each d. If a repeat found no limit, the remaining repeats are a biased
-selection, so the interval of the peak begins at 0, ends at infinity, or both.
+uncertainty of the peak. The uncertainty of the peak has two sources: the posterior distribution of
+each repeat, and the variation between repeats. To compute a ratio of two peaks, divide draw d of
+one peak by draw d of the other peak, for each d. If a repeat found no limit, the remaining repeats
+are a biased selection, so the interval of the peak begins at 0, ends at infinity, or both.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ from perseus.study.experiments.peak import DEDICATED
 from perseus.study.tasks.measure import MeasureTask
 
 SERVER_COULD_NOT = (Outcome.INFEASIBLE, Outcome.FAILED, Outcome.UNSTEADY, Outcome.THROTTLED)
-"""If a repeat found no limit and has one of these outcomes, the limit of this repeat may be lower
-than the other limits, but not higher."""
+"""If a repeat with one of the outcomes SERVER_COULD_NOT found no limit, the unknown limit of this
+repeat may be lower than the limits of the other repeats, but not higher."""
 WORST_FIRST = (
     Outcome.FAILED,
     Outcome.THROTTLED,
@@ -101,8 +101,8 @@ class RepeatedPeak:
     `scale` and `rates_rps` (T,) are means over the repeats that found a limit of the server. If no
     repeat found a limit, `scale` and `rates_rps` are NaN, and `scale_draws` (draws,) and
     `rates_draws_rps` (draws, T) are empty. `correction` is the factor by which the module
-    `results.paired` multiplied the load factor from the searches. This factor follows from
-    interleaved measurements.
+    `results.paired` multiplied the load factor from the searches, so that the load factor agrees
+    with interleaved measurements.
     """
 
     records: tuple[PeakRecord, ...]
@@ -205,9 +205,8 @@ class RepeatedPeak:
         return {name: usual_speed_rps(with_limit, name) for name in self.tenants}
 
     def model_alone_rps(self, tenant: str) -> float:
-        """Return the mean over the repeats of a simulated limit: the largest rate in requests/s at
-        which the tenant keeps its SLA in a simulated queue without other tenants. NaN if
-        unknown."""
+        """Return the largest rate in requests/s at which the tenant keeps its SLA in a simulated
+        queue without other tenants; NaN if unknown. The result is the mean over the repeats."""
         place = self.tenants.index(tenant)
         limits = [
             r.model.alone_rps[place] for r in self.records if r.has_limit and r.model.alone_rps
@@ -223,8 +222,8 @@ class RepeatedPeak:
     def weights(self) -> tuple[int, ...]:
         """Weights of a mix, in the order of the tenants.
 
-        The result is empty if the load line is no mix. The result is also empty if the weights
-        follow from a demand and a dedicated peak is unknown.
+        The result is empty if the load line is no mix. If a demand determines the weights, the
+        result is also empty while a dedicated peak is unknown.
         """
         return self.records[0].weights or self.records[0].run.weights
 
@@ -275,7 +274,7 @@ class RepeatedPeak:
 
     @property
     def first_failing(self) -> tuple[float, float]:
-        """Lowest load factor of all repeats at which a window failed, and the total rate at this
+        """Lowest load factor at which a window of any repeat failed, and the total rate at this
         load factor in requests/s."""
         failing = [(record.first_failing_scale, record) for record in self.records]
         found = [(s, float(r.rates_rps(s).sum())) for s, r in failing if not np.isnan(s)]
@@ -304,9 +303,9 @@ def combine(
 ) -> RepeatedPeak:
     """Combine the repeats of one load line into a peak.
 
-    `deviations` (draws,) are draws of the standard deviation, between repeats, of the logarithm of
-    the peak. If `deviations` is None, the function estimates this standard deviation from the
-    repeats of this load line.
+    `deviations` (draws,) has draws of a standard deviation: the variation of the logarithm of the
+    peak between repeats. If `deviations` is None, the function estimates the standard deviation
+    between repeats from the repeats of this load line.
     """
     task = records[0].task
     used = [record for record in records if record.has_limit]
@@ -367,9 +366,9 @@ def sharing_ratio(peak: RepeatedPeak, alone: Alone, weights: Floats | float = 1.
     """Return the sharing ratio sum(w_i r_i / C_i) at the limit of a load line.
 
     Tenant i has the rate r_i at this limit, the dedicated peak C_i, and the weight w_i in
-    `weights`. The speed of a host changes between cells, so the function converts each dedicated
-    peak to the speed of the host in the cells of the load line (`capacities`). Saturation probes in
-    each cell measure the speed.
+    `weights`. The speed of a host changes between cells. The function therefore converts each
+    dedicated peak to the speed of the host in the cells of the load line (`capacities`). Saturation
+    probes in each cell measure the speed of the host.
     """
     loaded = peak.loaded
     known = known_peaks([alone[i] for i in loaded])
@@ -390,7 +389,8 @@ def capacities(peak: RepeatedPeak, alone: Alone) -> tuple[Floats, Floats]:
     to the speed that the host had in the cells of `peak`.
 
     The function returns two arrays in requests/s: the estimates, shape (loaded tenants,), and
-    draws, shape (draws, loaded tenants). All these dedicated peaks must be known.
+    draws, shape (draws, loaded tenants). The dedicated peaks of all tenants with load must be
+    known.
     """
     known = known_peaks([alone[i] for i in peak.loaded])
     changes = limit_changes(peak, known)
@@ -409,10 +409,11 @@ def limit_changes(peak: RepeatedPeak, alone: Sequence[RepeatedPeak]) -> Floats:
     """For each dedicated peak in `alone`, return the factor that converts the dedicated peak to the
     speed of the host in the cells of `peak`.
 
-    The factor is a quotient of two limits of the tenant in a simulated queue without other tenants:
-    the limit with the service times in the cells of `peak`, divided by the limit with the service
+    The factor is a quotient of two limits of the tenant in a simulated queue without other tenants.
+    The dividend uses the service times in the cells of `peak`, and the divisor uses the service
     times in the cells of the dedicated peak. If a limit is unknown, the function derives the factor
-    from the change of speed and the utilisation.
+    from two other values: the change of the server's speed (`speed_changes`), and the utilisation
+    of the server at the dedicated peak.
     """
     found = []
     for change, each in zip(speed_changes(peak, alone), alone, strict=True):

@@ -17,11 +17,12 @@ class Saving:
     """Saving of a shared server on one load line, relative to dedicated servers of the same
     hardware and price.
 
-    `fractional` is the saving 1 - 1 / sum(r_i / C_i), with the interval of the saving. In this
-    formula, r_i is the rate of tenant i on the shared server, and C_i is the dedicated peak of
-    tenant i. `probability` is the probability that the saving is above 0, or NaN if an end of the
-    interval is open. `simultaneous` is a wider interval: with a probability of 95 %, the intervals
-    `simultaneous` of all `compared` load lines of the scenario contain the true savings.
+    `fractional` is the saving 1 - 1 / sum(r_i / C_i), with the interval of the saving. In the
+    formula of the saving, r_i is the rate of tenant i on the shared server, and C_i is the
+    dedicated peak of tenant i. `probability` is the probability that the saving is above 0, or NaN
+    if an end of the interval is open. `simultaneous` is the interval for comparisons of several
+    load lines. With a probability of 95 %, the intervals `simultaneous` of all `compared` load
+    lines of the scenario contain the true savings.
     """
 
     fractional: Interval
@@ -34,8 +35,8 @@ def savings(ratios: Sequence[Quantity]) -> list[Saving]:
     """Return the saving for each shared load line of one scenario, given its sharing ratio; NaN if
     the sharing ratio is unknown.
 
-    The largest of several estimated savings is usually too high by chance. Because of this bias,
-    the interval `simultaneous` is wider than the interval of a single saving.
+    The largest of several estimated savings is usually too high by chance, so the interval
+    `simultaneous` of a saving is wider than its interval `fractional`.
     """
     known = [ratio.draws for ratio in ratios if ratio.is_known]
     tail = simultaneous_tail(np.array(known)) if known else np.nan
@@ -43,12 +44,13 @@ def savings(ratios: Sequence[Quantity]) -> list[Saving]:
 
 
 def simultaneous_tail(draws: Floats) -> float:
-    """Return the tail probability of percentile intervals. With this tail probability, the
-    intervals of all load lines together contain the true values with the probability CONFIDENCE.
+    """Return a tail probability for the percentile intervals of the load lines. With this tail
+    probability, all intervals together contain the true values with the probability CONFIDENCE.
 
-    `draws` has shape (lines, draws). With the result `tail`, the share CONFIDENCE of the joint
-    draws lies between the quantiles `tail` and 1 - `tail` of every load line (balanced simultaneous
-    confidence sets: Beran, J. Am. Stat. Assoc. 83, 1988).
+    `draws` has shape (lines, draws). A joint draw has one value per load line. Let `tail` be the
+    result. In the share CONFIDENCE of the joint draws, each value lies between the quantiles `tail`
+    and 1 - `tail` of the draws of its load line. (Balanced simultaneous confidence sets: Beran, J.
+    Am. Stat. Assoc. 83, 1988.)
     """
     ranks = (draws.argsort(axis=1).argsort(axis=1) + 0.5) / draws.shape[1]
     tail = np.quantile(np.minimum(ranks, 1 - ranks).min(axis=0), 1 - CONFIDENCE)

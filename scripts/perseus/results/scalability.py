@@ -4,8 +4,8 @@
 The module fits two laws (formulas for the throughput). Both laws have two asymptotes: a straight
 line, on which each request in flight adds the throughput of a single request, and the saturation
 throughput. The knee is the concurrency at which the asymptotes intersect: N* = R/D of operational
-analysis (Denning and Buzen, ACM Computing Surveys 10(3), 1978), where R is the response time of a
-single request, and D its service time at the bottleneck.
+analysis (Denning and Buzen, ACM Computing Surveys 10(3), 1978). R is the response time of a single
+request, and D is the service time of the request at the bottleneck.
 """
 
 from __future__ import annotations
@@ -20,29 +20,30 @@ from scipy import special
 from perseus.peak.stats import CONFIDENCE, Floats, Interval
 
 FEWEST_LEVELS, FEWEST_UNIVERSAL = 3, 6
-"""Two numbers: how many measured concurrencies a fit of the queueing network (two parameters) needs
-at least, and how many the choice between the two laws needs at least."""
+"""FEWEST_LEVELS is the least number of measured concurrencies for a fit of the queueing network,
+which has two parameters. FEWEST_UNIVERSAL is the least number of measured concurrencies for a
+choice between the queueing network and the universal scalability law."""
 
 BEYOND = 8.0
 """Largest knee that the fit tries, as a multiple of the highest measured concurrency."""
 
 KNEES, KAPPAS, ZOOMS = 100, 50, 4
 """Three numbers: how many values of the knee each pass of the fit tries, how many values of kappa
-each pass tries, and how many passes the fit has. Each pass tries values closer to the best values
-of the previous pass."""
+each pass tries, and how many passes the fit has. Each pass tries a narrower range of values than
+the previous pass."""
 
 
 def queueing(in_flight: Sequence[int], knee: Floats, kappa: Floats) -> Floats:
-    """Return the throughput of a closed queueing network, relative to the throughput of one
-    request.
+    """Return the throughput of a closed queueing network, relative to the throughput with one
+    request in flight.
 
     The result has shape (values in `knee`, values in `in_flight`).
 
     The law is a closed queueing network with one queueing station, whose service time is D, and a
-    delay of R - D (the machine-repairman model). Its throughput at concurrency N is X(N) = (1 -
-    B(N, R/D - 1)) / D, with Erlang's loss formula B. Exact mean-value analysis gives the same
-    throughput (Lazowska et al., Quantitative System Performance, 1984, chapter 6). The law does not
-    use `kappa`.
+    delay of R - D (the machine-repairman model). The throughput of the network at concurrency N is
+    X(N) = (1 - B(N, R/D - 1)) / D, with Erlang's loss formula B. Exact mean-value analysis gives
+    the same throughput as this formula (Lazowska et al., Quantitative System Performance, 1984,
+    chapter 6). The law does not use `kappa`.
     """
     load, lost, found = knee - 1, np.ones_like(knee), []
     for n in range(1, max(in_flight) + 1):
@@ -54,11 +55,12 @@ def queueing(in_flight: Sequence[int], knee: Floats, kappa: Floats) -> Floats:
 
 def universal(in_flight: Sequence[int], knee: Floats, kappa: Floats) -> Floats:
     """Return the throughput by the Universal Scalability Law (Gunther, Guerrilla Capacity Planning,
-    2007), relative to the throughput of one request.
+    2007), relative to the throughput with one request in flight.
 
     The throughput X at concurrency N is X(N) / X(1) = N / (1 + sigma (N - 1) + kappa N (N - 1)).
-    The contention sigma is 1 / knee, because the straight line meets Amdahl's asymptote at the
-    knee. With a coherency kappa above 0, the throughput falls at high concurrency.
+    The contention sigma is 1 / knee, because the straight line X(N) / X(1) = N meets Amdahl's
+    asymptote 1 / sigma at the knee. With a coherency kappa above 0, the throughput falls at high
+    concurrency.
     """
     n, sigma = np.asarray(in_flight, float), 1 / knee[:, None]
     return np.asarray(n / (1 + sigma * (n - 1) + kappa[:, None] * n * (n - 1)))
@@ -71,8 +73,9 @@ LAWS: Final[dict[str, Shape]] = {QUEUEING: queueing, UNIVERSAL: universal}
 
 @dataclass(frozen=True)
 class Fit:
-    """A law fitted to the throughputs at `levels` concurrencies, with 95 % intervals. If the data
-    set no upper bound for a parameter, its interval ends at infinity.
+    """A law fitted to the throughputs at `levels` concurrencies, with 95 % intervals. If the
+    measurements do not limit a parameter from above, the interval of the parameter ends at
+    infinity.
 
     `single_rps` is the throughput with one request in flight: 1/R, where R is the response time of
     a single request. `saturated_rps` is the saturation throughput, 1/D; if `kappa` is above 0, the
@@ -118,10 +121,10 @@ def fitted(in_flight: Sequence[int], rates_rps: Sequence[float]) -> Fit | None:
     concurrencies.
 
     The concurrencies are in ascending order. The function chooses the law by Akaike's criterion,
-    corrected for few values; the variance is one of the counted parameters (Burnham and Anderson,
-    Model Selection, 2nd ed., section 2.4). Akaike's criterion for the universal law needs at least
-    six concurrencies. If there are fewer than six concurrencies, the function always returns the
-    queueing network.
+    corrected for few values (Burnham and Anderson, Model Selection, 2nd ed., section 2.4). Akaike's
+    criterion counts the variance as a parameter of the law. Akaike's criterion for the universal
+    law needs at least six concurrencies. If there are fewer than six concurrencies, the function
+    always returns the queueing network.
     """
     if len(in_flight) < FEWEST_LEVELS:
         return None
@@ -144,8 +147,9 @@ def _fit(law: str, parameters: int, in_flight: Sequence[int], logs: Floats) -> F
 
     Each pass uses a finer grid around the best grid points of the previous pass.
 
-    The throughput of one request is a free parameter. The intervals are profile intervals. If the
-    interval of the knee reaches the end of the grid, the interval has no upper bound.
+    The throughput with one request in flight is a free parameter. The intervals are profile
+    intervals. If the interval of the knee reaches the end of the grid, the interval has no upper
+    bound.
     """
     highest = max(in_flight)
     knees, kappas = np.geomspace(1, BEYOND * highest, KNEES), np.zeros(1)
@@ -162,12 +166,13 @@ class _Region:
     """Confidence region of a fit: the grid points whose sum of squares is not significantly larger
     than the least sum.
 
-    The F distribution decides significance (Bates and Watts, Nonlinear Regression Analysis, 1988,
-    section 6.1). Each of four arrays has one value per grid point, shape (points,). `knee` and
-    `kappa` are the parameters of the grid point. `single` is the logarithm of the throughput of one
-    request that fits best with these parameters. `off` is the largest change of `single` with which
-    the point stays in the region. `best` is the index of the point with the least sum of squares,
-    and `error` is the root mean square error at this point.
+    An F test decides which sums are significantly larger than the least sum (Bates and Watts,
+    Nonlinear Regression Analysis, 1988, section 6.1). The arrays `knee`, `kappa`, `single` and
+    `off` have one value per grid point, shape (points,). `knee` and `kappa` are the parameters of
+    the grid point. `single` is the logarithm of the throughput with one request in flight, fitted
+    for these values of `knee` and `kappa`. `off` is the largest change of `single` with which the
+    grid point stays in the confidence region. `best` is the index of the point with the least sum
+    of squares, and `error` is the root mean square error at this point.
     """
 
     knee: Floats
@@ -197,7 +202,7 @@ class _Region:
 
     def interval(self, values: Floats, off: Floats | float = 0.0) -> Interval:
         """Return the interval of a quantity, given its values at the grid points of the confidence
-        region. The logarithm of each value has an error of up to `off`."""
+        region. The logarithm of each value is uncertain by `off` in both directions."""
         low, high = (values * np.exp(-off)).min(), (values * np.exp(off)).max()
         return Interval(float(values[self.best]), float(low), float(high))
 
@@ -227,8 +232,8 @@ def _around(axis: Floats, inside: Floats) -> Floats:
     """Return values of a parameter for the next pass, in a narrower range around the values inside
     the confidence region.
 
-    The number of values stays the same. If the values in `axis` contain 0, the new values also
-    contain 0.
+    The function returns as many values as `axis` has. If `axis` contains 0, the returned values
+    also contain 0.
     """
     above, found = axis[axis > 0], inside[inside > 0]
     if not len(found):

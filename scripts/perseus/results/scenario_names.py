@@ -16,7 +16,7 @@ def with_scenario_names(tables: Mapping[str, pd.DataFrame]) -> dict[str, pd.Data
 
 
 def in_several_scenarios(lines: pd.DataFrame) -> Set[str]:
-    """Return the descriptions that load lines of several scenarios on one server have in common."""
+    """Return the descriptions that occur in at least two scenarios of the same server."""
     each = lines.drop_duplicates(["server", "scenario", "mix"])
     return frozenset(each[each.duplicated(["server", "mix"])]["mix"])
 

@@ -96,7 +96,7 @@ class Relation:
     If `null` is false, rows with a null in one of `columns` are not tested.
 
     `what` states the rule as a formula or a sentence. `test` gets one series for each of `columns`,
-    with numbers as floats, and returns for each row whether the row keeps the rule.
+    with numbers as floats. `test` returns for each row whether the row keeps the rule.
     """
 
     what: str
@@ -106,8 +106,8 @@ class Relation:
 
 
 def holds(what: str, test: Callable[..., Any], *, null: bool = False) -> Relation:
-    """Define a rule for several columns of a table. The rule is for the columns whose names are the
-    names of the parameters of `test`."""
+    """Define a rule for several columns of a table. For each of these columns, `test` has a
+    parameter with the name of the column."""
     return Relation(what, tuple(inspect.signature(test).parameters), test, null)
 
 

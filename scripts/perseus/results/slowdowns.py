@@ -66,8 +66,8 @@ class Step(BaseModel):
 class SlowdownComparison:
     """Comparison of the latencies of a tenant in two consecutive windows.
 
-    In one window the tenant is alone. In the other window, another tenant is also under load, or
-    the tenant is alone again.
+    In the window `alone_step`, the tenant is alone. In the window `shared_step`, another tenant is
+    also under load. In an A/A comparison, the tenant is also alone in the window `shared_step`.
     """
 
     pair: Pair
@@ -96,8 +96,8 @@ class SlowdownComparison:
     def of_p95s(self) -> Interval:
         """Ratio of the p95 latencies, shared / alone.
 
-        If a window has too few requests to bound its p95 from above, `closed` chooses a finite
-        upper end.
+        If a window has too few requests for an upper bound of its p95, the interval ends at
+        infinity. The function `closed` replaces this end by a finite end.
         """
         return ratio(closed(self.shared.p95_ms.interval), closed(self.alone.p95_ms.interval))
 
@@ -138,7 +138,8 @@ def ratio(shared: Interval, alone: Interval) -> Interval:
     """Return the ratio shared / alone with its interval, which combines the intervals of both
     latencies on a logarithmic scale.
 
-    The two windows are independent, so the squares of their logarithmic errors add up.
+    The two windows are independent, so the squares of the logarithmic errors of the two latencies
+    add up.
     """
     ends = np.array([[each.low, each.value, each.high] for each in (shared, alone)])
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -150,7 +151,8 @@ def ratio(shared: Interval, alone: Interval) -> Interval:
 
 
 def closed(found: Interval) -> Interval:
-    """Return the interval, with a finite upper end in place of an infinite upper end.
+    """If only the upper end of the interval is open (infinite), return the interval with a finite
+    upper end; else return the interval unchanged.
 
     On a logarithmic scale, the finite upper end is as far from the value as the lower end.
     """
@@ -166,9 +168,9 @@ def of_rounds(
     pair, `ratios` has the slowdowns of at least one round.
 
     Slowdowns vary between rounds by more than the measurement errors within the windows. The
-    function assumes that the variation between rounds beyond the measurement errors has the same
-    standard deviation for all pairs. If the interval of one round has an open end (0 or infinite),
-    both ends of the interval of the mean are open.
+    function assumes that, apart from measurement errors, the slowdowns of all pairs vary between
+    rounds with the same standard deviation. If the interval of one round has an open end (0 or
+    infinite), both ends of the interval of the mean are open.
     """
     found = {pair: _Rounds.of(rounds) for pair, rounds in ratios.items()}
     bounded = [each.normal for each in found.values() if each.is_bounded]
@@ -197,7 +199,8 @@ class _Rounds:
 
     @property
     def normal(self) -> tuple[Floats, Floats]:
-        """Logarithm of the slowdown in each round, and its variance by the normal approximation."""
+        """Logarithm of the slowdown in each round, and the variance of this logarithm by the normal
+        approximation."""
         return self.logs, (self.errors**2).mean(axis=1)
 
     def combined(self, deviations: Floats, rng: np.random.Generator) -> Quantity:

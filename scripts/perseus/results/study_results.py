@@ -67,8 +67,8 @@ class StudyResults:
         )
 
     def of_kind(self, wanted: type[R]) -> list[R]:
-        """Return the records of the kind of experiment of the class `wanted`, and the records of
-        all kinds derived from this kind. All records are objects of the class `wanted`."""
+        """Return the records of all experiments of the kind `wanted.kind`, and of all kinds derived
+        from `wanted.kind`. All records are objects of the class `wanted`."""
         run = run_of(wanted.kind)
         return [
             wanted.model_validate(record)

@@ -15,8 +15,8 @@ from perseus.results.records import PeakRecord, Row
 
 
 def certified(records: Sequence[PeakRecord]) -> dict[Path, list[Row]]:
-    """For the folder of each cell, return the rows of the last certification window that passed,
-    and of the windows in which one tenant is alone.
+    """For the folder of each cell, return the rows of two kinds of windows: the last certification
+    window that passed, and the windows in which one tenant is alone.
 
     The windows are in the order of windows.parquet. The list of a cell is empty if its search
     certified no rate.

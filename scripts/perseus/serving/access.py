@@ -1,8 +1,8 @@
 """Give access to a server: TLS, and the headers that every call carries.
 
-The value of a header contains a secret from an environment variable. No repr contains the secret,
-and client processes get the secret over their pipe. `Access.hide` removes secrets from the server's
-messages before Perseus shows these messages.
+The value of a header contains a secret from an environment variable. No repr contains the secret.
+Perseus sends the secret to each client process over a pipe. `Access.hide` removes secrets from the
+server's messages before Perseus shows these messages.
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ class Access:
         """Return the body of an HTTP response.
 
         Raises OSError if there is no response, or if the status is not 2xx. The function follows no
-        redirect, which would send the headers to another server.
+        redirect, because a redirect would send the headers to another server.
         """
         deadline_s = time.monotonic() + timeout_s
         request = urllib.request.Request(url, headers=self.values(urlsplit(url).scheme))
@@ -158,8 +158,9 @@ class _Readable(Protocol):
 def read_within(reply: _Readable, deadline_s: float) -> bytes:
     """Return the whole body of an HTTP response.
 
-    Raises OSError if the body is longer than MAX_BYTES or truncated. Raises TimeoutError after the
-    deadline. The timeout of a socket is no deadline, because it begins again with every byte.
+    Raises OSError if the body is truncated, or longer than MAX_BYTES bytes. Raises TimeoutError
+    after the deadline. The timeout of a socket is no deadline, because it begins again with every
+    byte.
     """
     parts: list[bytes] = []
     length = reply.length

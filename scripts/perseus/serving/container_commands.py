@@ -1,9 +1,9 @@
 """Build command lines of container engines, as lists of arguments.
 
 The containers run NVIDIA's Triton image. For some runtimes, the image contains C++ backends that
-read the model repository of Perseus (`study.runtimes`). If the image contains no such backend for a
+read the model repository of Perseus (`study.runtimes`). If the image contains no C++ backend for a
 runtime, Perseus mounts its own Python backend for the runtime into the image's folder of backends.
-In this case, the image must contain the packages that the Python backend imports.
+If Perseus mounts a Python backend, the image must contain the packages that this backend imports.
 """
 
 from __future__ import annotations

@@ -58,7 +58,7 @@ def call(engine: str, *command: str) -> subprocess.CompletedProcess[str]:
 
 
 def sweep_containers(engine: str) -> None:
-    """Remove the containers of Perseus whose measuring process has ended."""
+    """Remove each container of Perseus that belongs to an ended measuring process."""
     listed = call(engine, "ps", "--all", "--filter=name=perseus-triton-", "--format={{.Names}}")
     if listed.returncode != 0:
         raise ServerError(
@@ -95,7 +95,8 @@ def apptainer_image(engine: str, image: str, log_path: Path, say: Say) -> str:
         if not path.exists():
             raise ServerError(
                 f"there is no image {path}. Make it with 'apptainer pull {path.name} "
-                "docker://nvcr.io/nvidia/tritonserver:<YY.MM>-py3', or give that URI as image."
+                "docker://nvcr.io/nvidia/tritonserver:<YY.MM>-py3', or write the URI (docker://...)"
+                " under the key image."
             )
         return str(path)
     say(f"preparing {image}; at most {PULL_S / 60:.0f} min, progress in {log_path}")

@@ -52,8 +52,8 @@ def serve_in_engine(
     say: Callable[[str], None],
     rate_limited_cores: int = 0,
 ) -> AbstractContextManager[RunningServer]:
-    """Serve a model repository in a container of `engine`. All other arguments are those of
-    `launch`."""
+    """Serve a model repository in a container of `engine`. The arguments after `engine` are those
+    of `launch`."""
     return engine_triton(
         engine,
         contents(server),
@@ -90,9 +90,9 @@ def engine_triton(
     """Serve a model repository in a container of `engine`.
 
     `inside` is the content of the container, and `say` gets a message about the pull of an image;
-    all other arguments are as in `embedded_triton`. Raises ServerError if the engine's program, its
-    daemon, the image or the GPUs are missing, and in the same cases as `embedded_triton`. After an
-    error, no container remains.
+    all other arguments are as in `embedded_triton`. Raises ServerError in the same cases as
+    `embedded_triton`. Also raises ServerError if the engine's program, its daemon, the image or the
+    GPUs are missing. After an error, no container remains.
     """
     check_served(repository, cores)
     program = find_engine(engine.program)

@@ -11,8 +11,8 @@ from perseus.host.logs import last_lines
 
 
 class ServerError(RuntimeError):
-    """The server did not start, or ended early. The message states the reason and what to do
-    next."""
+    """The server cannot be used: for example, the server did not start, ended early or is
+    unreachable. The message states the reason and what to do next."""
 
 
 class PortTakenError(ServerError):
@@ -110,7 +110,8 @@ def never_ready(timeout_s: float, log_path: Path) -> ServerError:
 
 
 def dead_model(log_path: Path) -> ServerError:
-    """Return the error of a server that waits for a model process that has ended."""
+    """Return the error for a server that never becomes ready, because the process of a model has
+    ended."""
     lines = last_lines(log_path)
     return ServerError(
         "the server cannot start: the process of a model ended before it was ready; the last lines"

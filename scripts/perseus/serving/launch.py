@@ -25,8 +25,8 @@ def launch(
     say: Callable[[str], None],
     rate_limited_cores: int = 0,
 ) -> AbstractContextManager[RunningServer]:
-    """Serve all models of `repository` on the CPUs `cores`. Every launcher has a function `serve`
-    with these arguments and this result.
+    """Serve all models of `repository` on the CPUs `cores`. The function `serve` of each launcher
+    has the same arguments as `launch` and the same result.
 
     `repository` is None only for a remote server that already has all models. The context manager
     yields a `RunningServer` whose models are ready. When the context closes, also after an error,
@@ -48,12 +48,13 @@ def cores_of(
     """Reserve the cores of the server and of the client on this host, and the server's GPUs; yield
     the server's cores and the client's cores.
 
-    If another job uses these cores, this job waits, and `say` gets a message with the name of the
-    other job. `owner` is the name of this job in the messages of other jobs. A remote server has no
-    cores on this host, so the list of its cores is empty. If the server is remote, this job waits
-    until no other measurement on this host sends load to a server with the same name. Then the
-    client gets the configured number of cores. Raises TooFewCoresError, GpuError, or LockError if a
-    lock in `folder` is unusable.
+    If another job uses one of the requested cores or GPUs, this job waits, and `say` gets a message
+    with the name of the other job. `owner` is the name of this job in the messages of other jobs. A
+    remote server has no cores on this host, so the list of its cores is empty. If the server is
+    remote, this job waits until no other measurement on this host sends load to a server with the
+    same name. The client of a remote server gets the configured number of cores. Raises
+    TooFewCoresError if this host has too few cores, GpuError if the server cannot use one of its
+    GPUs, and LockError if a lock in `folder` is unusable.
     """
     if server.remote is not None:
         with (

@@ -134,8 +134,8 @@ class Control:
         """Return the state of the model `name` and of each model in the index of the server's model
         repository: READY, or the reason why the model is not ready.
 
-        This index has one entry per version of a model. A model is ready if one of its versions is
-        ready.
+        The index of the repository has one entry per version of a model. A model is ready if one of
+        its versions is ready.
         """
         states: dict[str, str] = {}
         for each in self._call("get_model_repository_index").models:

@@ -1,8 +1,8 @@
-"""Read the descriptions of models on a server that reports metadata of its models but no
-configuration, as in the Open Inference Protocol.
+"""Read the descriptions of models on a server of the Open Inference Protocol that reports metadata
+of its models, but no configuration.
 
-Metadata does not say whether a model accepts batches. Perseus assumes that a model accepts batches
-if the first dimension of each of its tensors has a variable size.
+Metadata does not say whether a model accepts batches. If the first dimension of each tensor of a
+model has a variable size, Perseus assumes that the model accepts batches.
 """
 
 from __future__ import annotations
@@ -116,7 +116,7 @@ def _of_tensors(
         if OPEN in given:
             yield (
                 f"its input {name!r} has the shape {list(dims)}, in which -1 is a variable"
-                f" size (set this size with shape: {{{name}: [...]}} of the model)"
+                f" size: to set this size, write shape: {{{name}: [...]}} under the model"
             )
         elif not fits(given, dims):
             yield f"shape: {name!r} is {list(given)}, but the shape of the input is {list(dims)}"

@@ -15,8 +15,8 @@ STATISTICS, CONFIGURATION, BINARY, REPOSITORY = (
     "binary_tensor_data",
     "model_repository",
 )
-"""Names of extensions of the Open Inference Protocol that Perseus uses, as servers report these
-extensions."""
+"""The extensions of the Open Inference Protocol that Perseus uses. A server reports its extensions
+under these names."""
 OF_TRITON: Final = frozenset({STATISTICS, CONFIGURATION, BINARY, REPOSITORY})
 
 

@@ -62,8 +62,8 @@ def read_served_model(
             raise ServerError(_unknown(server, wanted.name, sorted(states)))
         if (state := states[wanted.name]) != READY:
             raise ServerError(
-                f"the server at {server.grpc_address} has {wanted.name!r}, but it is not ready"
-                f" ({state}): load the model on the server, since Perseus does not load it"
+                f"the server at {server.grpc_address} has the model {wanted.name!r}, but the model"
+                f" is not ready ({state}). Perseus does not load this model: load it on the server."
             )
         config, versions = control.config(wanted.name), control.versions(wanted.name)
         cached = [
@@ -112,8 +112,8 @@ def _digest(config: pb.ModelConfig) -> str:
 
 
 def _inputs(config: pb.ModelConfig, shape: Mapping[str, tuple[int, ...]]) -> tuple[TensorSpec, ...]:
-    """Return all required inputs. Also return each optional input for which the study sets a shape.
-    If the study sets the shape of an input, the input has this shape."""
+    """Return all required inputs, and each optional input for which the study sets a shape. If the
+    study sets the shape of an input, the returned input has this shape."""
     specs = [_spec(each) for each in config.input if not each.optional or each.name in shape]
     return tuple(replace(each, dims=closed(each.dims, shape.get(each.name))) for each in specs)
 
@@ -153,17 +153,17 @@ def _of_tensors(
         if OPEN in given:
             yield (
                 f"its input {each.name!r} has the shape {list(asked)}, in which -1 is a variable"
-                f" size (set this size with shape: {{{each.name}: [...]}} of the model)"
+                f" size: to set this size, write shape: {{{each.name}: [...]}} under the model"
             )
         elif not fits(given, asked):
             yield f"shape: {each.name!r} is {given}, but the shape of the input is {list(asked)}"
 
 
 def closed(dims: tuple[int, ...], given: tuple[int, ...] | None) -> tuple[int, ...]:
-    """Return the shape `dims` after the study has set sizes: `given` has either one size for each
-    variable size of `dims`, or one size for each size of `dims`.
+    """Return the shape `dims` with the sizes `given` of the study. `given` contains either all
+    sizes of the tensor, or only its variable sizes.
 
-    If `given` does not match `dims` in either of these two ways, the function returns `given`.
+    If `given` does not match `dims`, the function returns `given`.
     """
     return dims if given is None else next(iter(closings(dims, given)), given)
 

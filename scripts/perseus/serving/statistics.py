@@ -69,11 +69,11 @@ def tenant_times(
     """Return the counters of a tenant's model; None if the server reports no statistics.
 
     If the model is an ensemble, `steps` has the names of the models in the ensemble. Triton's
-    statistics of an ensemble contain the compute times of all these models, but not the queue times
-    of these models. In addition, they contain the output time of each model twice, the second time
-    as the wait for the next model. Therefore the function reads the queue time of each model, and
-    the output time of the last model, from the statistics of the model itself. Raises the errors of
-    `server_times`.
+    statistics of an ensemble contain the compute times of its models, but not the queue times of
+    its models. Triton's statistics of an ensemble also contain the output time of each model twice:
+    as output time, and as the wait for the next model. Therefore the function reads two times from
+    the statistics of the models in the ensemble: the queue time of each model, and the output time
+    of the last model. Raises the errors of `server_times`.
     """
     if STATISTICS not in server.extensions:
         return None

@@ -16,7 +16,8 @@ BACKENDS = Path(__file__).resolve().parents[2] / "backends"
 """Folder of Perseus's Python backends. The backend of a runtime is in the file
 `<runtime>/model.py`."""
 TENSORS = "perseus_tensors.py"
-"""Module in the folder BACKENDS that all backends import, also the backends of tests."""
+"""Name of a module in the folder BACKENDS. All backends import this module, also the backends of
+tests."""
 SHM_MIB = 16
 """Shared memory in MiB that a model instance has at its start, and gets in each growth step."""
 DRAIN_S = 10

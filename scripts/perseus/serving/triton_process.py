@@ -96,8 +96,8 @@ def _wait_until_ready(
 def _ended_children(pid: int) -> list[int]:
     """Return the ids of the server's child processes (processes of models) that have ended.
 
-    If such a process ends before it has reported its start, for example because a library is
-    missing, Triton waits for this process forever.
+    If the process of a model ends before it has reported its start, for example because a library
+    is missing, Triton waits for the process forever.
     """
     found = []
     with contextlib.suppress(psutil.Error):
@@ -160,11 +160,11 @@ def find_server(root: int, name: str) -> int | None:
 def stop(process: subprocess.Popen[bytes]) -> None:
     """Stop the server: let the server finish its requests, and then kill its process group.
 
-    After its last request, Triton would unload its models, which takes 1.2 s for each model
-    instance, plus up to 1 s. While Triton unloads, no client needs a response, so the function
-    kills the group as soon as no client is connected. The server's log is no evidence for the end
-    of the last request: the log may report no requests in flight although a Python backend still
-    executes requests.
+    After its last request, Triton would spend 1.2 s per model instance, and up to 1 s in addition,
+    on unloading its models. While Triton unloads, no client needs a response, so the function kills
+    the group as soon as no client is connected. The server's log is no evidence for the end of the
+    last request: the log may report no requests in flight although a Python backend still executes
+    requests.
     """
     if process.poll() is not None:
         return

@@ -98,8 +98,8 @@ def require_plain(folder: Path) -> None:
 
 
 def fill_folder(folder: Path, installation: Installation, backends: Path) -> None:
-    """Copy the backends of a server into the folder of the server. In the same folder, link the
-    libraries that replace libraries of nvidia-pytriton.
+    """Fill the folder of a server: copy its backends, and link the libraries that replace libraries
+    of nvidia-pytriton.
 
     Raises ServerError if the server needs the libpython of this Python but this libpython is
     missing, or if the path of the folder is unsuitable.
@@ -124,10 +124,11 @@ def _link_libpython(folder: Path, installation: Installation) -> None:
     """Link the libpython of this Python for the stub (the process that runs a Python backend), if
     the stub needs it.
 
-    The stub for Python 3.13 needs the libpython of nvidia-pytriton. This libpython loads the
-    modules `math` and `_datetime` from files. If `math` and `_datetime` are built into this Python,
-    as in Debian, their files do not exist. Without these files, the stub gets the libpython of this
-    Python, under the file name of nvidia-pytriton's libpython.
+    The stub for Python 3.13 needs the libpython of nvidia-pytriton. The libpython of
+    nvidia-pytriton loads the modules `math` and `_datetime` from files. If `math` and `_datetime`
+    are built into this Python, as in Debian, their files do not exist. For a Python with built-in
+    `math` and `_datetime`, the function links the libpython of this Python under the file name of
+    nvidia-pytriton's libpython.
     """
     folder.mkdir(parents=True)
     if "_datetime" not in sys.builtin_module_names:

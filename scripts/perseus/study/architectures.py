@@ -28,9 +28,9 @@ class Weights:
     """Trained weights of one architecture.
 
     `input_px` is the height and width of the images with which the weights were evaluated. `gflops`
-    is the number of multiply-add operations for one image of this size, in billions. `top1` is the
-    accuracy on ImageNet-1K in percent, with one crop of each image. `recipe` is the URL of the
-    training recipe, without `https://github.com/`.
+    is the number of multiply-add operations (in billions) for one image of `input_px` pixels.
+    `top1` is the accuracy on ImageNet-1K in percent, with one crop of each image. `recipe` is the
+    URL of the training recipe, without `https://github.com/`.
     """
 
     architecture: str
@@ -73,7 +73,8 @@ def default_weights() -> dict[str, Weights]:
 
 def best_weights(architecture: str, input_px: int) -> Weights | None:
     """Among the weights of the architecture `architecture` for images of `input_px` pixels, return
-    the weights with the highest accuracy. Return None if no weights are for this size."""
+    the weights with the highest accuracy; None if the architecture has no weights for images of
+    `input_px` pixels."""
     fitting = [
         each
         for each in all_weights()

@@ -92,8 +92,7 @@ class Cell:
 
     @property
     def repeated(self) -> str:
-        """Id of the cell without the number of its repeat. This id is the same for all repeats of a
-        run."""
+        """Id of the cell without the repeat number: the same for all repeats of a run."""
         return f"{self.scenario.id}.{self.run.name}"
 
 
@@ -153,8 +152,8 @@ class Study:
     @cached_property
     def ceilings(self) -> Mapping[str, tuple[Server, ...]]:
         """For each measurement of the client ceiling (the highest rate that the client can send),
-        the servers that share its result. Servers that occur only in surveys (experiment
-        `catalogue`) are left out."""
+        the servers that share its result. If a server has only surveys (experiment `catalogue`), it
+        has no measurement of the client ceiling."""
         found: dict[str, tuple[Server, ...]] = {}
         loaded = [of.server.name for of in self.scenarios.values() if not of.is_survey]
         for name in (name for name in self.servers if name in loaded):
@@ -164,16 +163,17 @@ class Study:
 
     @property
     def kinds(self) -> set[str]:
-        """Properties of the study that determine its figures: the kinds of its experiments, and
-        names of other properties.
+        """Properties of the study from which Perseus chooses the figures that it draws. If the
+        study has experiments of a kind, the name of the kind, such as "soak", is a property of the
+        study.
 
-        The other names are:
+        A study may also have these properties:
 
         - "grid": the study has a grid
         - "demand": the study has a demand
         - "prices": the study searches peaks, and a server has a price
-        - "servers": the study has "prices" and several servers
-        - "choice": the study has "prices", and several servers or a shared server
+        - "servers": the study has the property "prices" and several servers
+        - "choice": the study has the property "prices", and several servers or a shared server
         - "preprocessing": a tenant has preprocessing
         - "mixes": a server has at least `MIXES_TO_PREDICT` mixes
         """
@@ -241,18 +241,17 @@ class Study:
         return of.precision or self.models[of.model].precision
 
     def runs_of(self, item: ScenarioSettings) -> Iterator[ExperimentRun]:
-        """Yield the runs of all experiments of a scenario. With three or more tenants, one run of
-        an experiment `frontier` measures the mix with the ratio of the demanded rates."""
+        """Yield the runs of all experiments of a scenario."""
         shares = rate_shares(item.tenants, self.demand_rps)
         return (run for each in item.experiments for run in each.runs_for(shares))
 
     def dedicated_peaks(self, of: Cell) -> tuple[str, ...]:
-        """For each tenant in the cell `of`, return the id of the cells that measure its dedicated
-        peak, without the repeat number. The result is empty if the cell `of` needs no dedicated
-        peaks.
+        """For each tenant in the cell `of`, return the id (without the repeat number) of the cells
+        that measure the tenant's dedicated peak. The result is empty if the cell `of` needs no
+        dedicated peaks.
 
-        Each dedicated peak has the preset of the cell `of`, and therefore the same number of
-        repeats.
+        Each dedicated peak has the preset of the cell `of`. Therefore, each dedicated peak has as
+        many repeats as the load line of the cell `of`.
         """
         if not of.run.needs_dedicated_peaks:
             return ()
@@ -264,14 +263,14 @@ class Study:
         return tuple(cell for peak in self.dedicated_peaks(of) for cell in self.repeats_of(peak))
 
     def repeats_of(self, repeated: str) -> tuple[Cell, ...]:
-        """Return the cells of all repeats of one run. `repeated` is the id of these cells without
-        the repeat number."""
+        """Return the cells of all repeats of one run. `repeated` is the id of the cells without the
+        repeat number."""
         preset = self.cells[f"{repeated}.r1"].preset
         return tuple(self.cells[f"{repeated}.r{repeat}"] for repeat in self.repeats(preset))
 
     def earlier_cells(self, of: Cell) -> tuple[Cell, ...]:
-        """Return the cells of a frontier that Perseus measures before the cell `of`. The results of
-        these cells determine the weights of the mix in the cell `of`."""
+        """Return the cells of a frontier whose results determine the weights of the mix in the cell
+        `of`. Perseus measures the returned cells before the cell `of`."""
         return tuple(
             self.cells[f"{of.scenario.id}.{name}.r{repeat}"]
             for name in of.run.needs_runs
@@ -279,11 +278,11 @@ class Study:
         )
 
     def copies_cells(self, of: Cell) -> tuple[Cell, ...]:
-        """Return the cells with several tenants that all have the same model, if the cell `of` also
-        has this model.
+        """Return the cells with which Perseus predicts the peak in the cell `of`: all tenants of
+        such a cell are copies of one model of the cell `of`.
 
-        These cells have the server and the preset of the cell `of`. The result is empty if Perseus
-        may not predict the peak in the cell `of`.
+        All returned cells have the server and the preset of the cell `of`. The result is empty if
+        the configuration does not allow a prediction of the peak in the cell `of`.
         """
         if not of.run.needs_copies:
             return ()

@@ -11,13 +11,14 @@ from typing import Any
 import yaml
 
 MERGE = "tag:yaml.org,2002:merge"
-"""YAML tag of the key `<<`, which inserts another mapping and may occur several times in a
-mapping."""
+"""YAML tag of the key `<<`. The key `<<` inserts another mapping. A mapping may have the key `<<`
+several times."""
 
 
 def merged(default: Any, given: Any) -> Any:
     """Return the default configuration with the values of the configuration `given`. The function
-    merges mappings key by key; every other value in `given` replaces the default value."""
+    merges two mappings key by key. A list or a single value in `given` replaces the default
+    value."""
     if not (isinstance(default, Mapping) and isinstance(given, Mapping)):
         return given
     return {**default, **{key: merged(default.get(key), part) for key, part in given.items()}}
@@ -35,8 +36,8 @@ def keys_of_profile(config: Mapping[str, Any], arguments: Sequence[str]) -> set[
 
 
 def naming_profile(problem: str, keys: set[str]) -> str:
-    """Return the message `problem`. If a Snakemake profile sets the invalid key (one of `keys`),
-    the returned message also states how to remove the key from the profile."""
+    """Return the message `problem`. `keys` has the keys that a Snakemake profile sets. If the
+    message is about one of `keys`, add how to remove the key from the profile."""
     if re.split(r"[.:\[]", problem)[0] not in keys:
         return problem
     return (

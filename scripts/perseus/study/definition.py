@@ -59,7 +59,8 @@ class Definition(Part):
         examples=[[{"name": "resnet50", "servers": ["cpu1"], "tenants": [{"model": "resnet50"}]}]],
     )
     measurement: Measurement = Field(
-        default=Measurement(), description="The amount of evidence that the study collects."
+        default=Measurement(),
+        description="The amount of evidence, the arrival process and the client of the study.",
     )
     demand: Demand | None = Field(
         default=None,

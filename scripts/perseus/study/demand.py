@@ -40,15 +40,15 @@ class ModelDemand(Part):
     )
     low_rps: Rate | None = Field(
         default=None,
-        description="Second form, with three rates: the requests/s in hours of low demand.",
+        description="Requests/s in hours of low demand: one of three rates of the second form.",
     )
     typical_rps: Rate | None = Field(
         default=None,
-        description=("Second form, with three rates: the requests/s in most hours."),
+        description="Requests/s in most hours: one of three rates of the second form.",
     )
     peak_rps: Rate | None = Field(
         default=None,
-        description=("Second form, with three rates: the requests/s in hours of peak demand."),
+        description="Requests/s in hours of peak demand: one of three rates of the second form.",
     )
     trace: TraceOf | None = Field(
         default=None,
@@ -71,7 +71,8 @@ class ModelDemand(Part):
 
 
 class Spot(Part):
-    """Spot servers: servers at the spot price, which the cloud may revoke at any time."""
+    """Conditions for spot servers. The cloud sells spot servers at the spot price, and may revoke
+    them at any time."""
 
     largest_share: Annotated[Real, Field(gt=0, le=1)] = Field(
         description="The largest share (0 to 1) of a model's demand that spot servers may carry.",
@@ -101,8 +102,9 @@ class Demand(Part):
         description=(
             "Three percentiles, in any order, that define the low, typical and peak rate of a"
             " trace. The 99th percentile is the lowest rate r such that at least 99 % of the"
-            " requests arrive in intervals (of `interval_s` seconds) with a rate of at most r. A"
-            " percentile over intervals instead of requests would ignore short bursts."
+            " requests arrive in intervals (of `interval_s` seconds) with a rate of at most r."
+            " Perseus counts requests and not intervals, so a short burst with many requests raises"
+            " the peak rate."
         ),
     )
     interval_s: Annotated[Real, Field(ge=1, le=86400)] = Field(
@@ -115,8 +117,9 @@ class Demand(Part):
     headroom: Annotated[Real, Field(ge=0, lt=1)] = Field(
         default=0.0,
         description=(
-            "The fleet leaves this share (0 to 1) of the capacity of each server free. The capacity"
-            " is a lower limit: with a probability of 95 %, the server can carry more load."
+            "The fleet leaves this share (0 to 1) of the capacity of each server free. As the"
+            " capacity, Perseus uses a lower limit that the true capacity exceeds with a"
+            " probability of 95 %."
         ),
     )
     min_servers: Annotated[Whole, Field(ge=1, le=1000)] = Field(
@@ -161,8 +164,8 @@ def rate_shares(
     """Return each tenant's share (0 to 1) of all requests at the typical level of the demand.
 
     `demand_rps` has the images/s for each model at each level. Tenants with the same model share
-    the demand for this model equally. The result is empty if a model has no demand or a typical
-    rate of 0.
+    the demand for this model equally. The result is empty if the demand does not name a model, or
+    if the typical rate of a model is 0.
     """
     level, of_model = LEVELS.index("typical"), Counter(tenant.model for tenant in tenants)
     typical_rps = [
@@ -184,10 +187,10 @@ def interval_rates_rps(
     requests/s and the number of requests in each interval.
 
     A trace that is shorter than `interval_s` is one interval. A request at the end of an interval
-    belongs to the next interval. The requests after the last whole interval form one further
-    interval; its rate is the mean rate in the last `interval_s` seconds of the trace. If the trace
-    has counts of requests per period (such as a minute), the function rounds `interval_s` up to
-    whole periods.
+    belongs to the next interval. The requests after the last whole interval form a short last
+    interval. The rate of the short last interval is the mean rate in the last `interval_s` seconds
+    of the trace. If the trace has counts of requests per period (such as a minute), the function
+    rounds `interval_s` up to whole periods.
     """
     if recorded.interval_s:
         interval_s = recorded.interval_s * math.ceil(interval_s / recorded.interval_s)
@@ -207,8 +210,8 @@ def request_percentiles(
     """For each p in `percentiles`, return the lowest rate r such that at least p % of the requests
     arrive in intervals with a rate of at most r.
 
-    The percentiles count requests, not intervals. If a model had requests in only few intervals, a
-    percentile that counts intervals would be 0, and the fleet would have no server for this model.
+    The percentiles count requests, not intervals. Example: a model gets requests in only 1 % of the
+    intervals. The median of the rates of all intervals is 0, but the returned rates are above 0.
     """
     busy = requests > 0
     ascending = np.argsort(rates_rps[busy])

@@ -33,8 +33,7 @@ def logs(study: Study) -> str:
 
 
 def raw(study: Study, cells: Iterable[Cell]) -> list[str]:
-    """Return the folder of raw results of each cell. This folder is the output of the cell's
-    job."""
+    """Return the folders of raw results: for each cell, the folder that the cell's job writes."""
     return [f"{results(study)}/raw/{cell.id}" for cell in cells]
 
 
@@ -46,8 +45,8 @@ def records(study: Study, cells: Iterable[Cell]) -> list[str]:
 def output_with(study: Study, path: str) -> str:
     """Return the job output (a file or a folder) that contains the file `path`.
 
-    For a raw result, the output is the folder of its cell; for a file in a model repository, the
-    repository; otherwise, the file itself.
+    For a raw result, the output is the folder of the cell. For a file in a model repository, the
+    output is the folder of the repository. For any other file, the output is the file itself.
     """
     for within in (f"{results(study)}/raw/", f"{model_repository(study)}/"):
         if path.startswith(within):
@@ -56,7 +55,8 @@ def output_with(study: Study, path: str) -> str:
 
 
 def raw_of_kind(study: Study, kind: str) -> list[str]:
-    """Return the folder of raw results of each cell of this kind of experiment."""
+    """Return the folders of raw results of all cells of this kind of experiment, one folder for
+    each cell."""
     return raw(study, (cell for cell in study.cells.values() if cell.run.kind == kind))
 
 
@@ -73,9 +73,10 @@ def measured(study: Study, kind: str | None = None) -> list[str]:
 def dedicated(study: Study, of: Cell) -> list[str]:
     """Return the files with the dedicated peaks that the cell `of` needs.
 
-    If the cell has one repeat, return the folder of raw results of each dedicated peak. With
-    several repeats, return one file per dedicated peak. This file contains the records of all
-    repeats, so that the job graph of a large study stays small.
+    If the preset of the cell `of` has one repeat, return the folder of raw results of each
+    dedicated peak. If the preset has several repeats, return one file for each dedicated peak, with
+    the records of all repeats of the dedicated peak. With one file for each peak, the job graph of
+    a large study stays small.
     """
     if len(study.repeats(of.preset)) == 1:
         return raw(study, study.dedicated_cells(of))
@@ -126,8 +127,11 @@ def _served_samples(study: Study, of: Scenario) -> list[str]:
 def _of_copies(study: Study, of: Cell) -> dict[str, list[str]]:
     """Return the input files with which Perseus predicts the peak of a mix.
 
-    The inputs are the results of cells with several copies of one model, the dedicated peaks of
-    these models, and the export records, which state the memory that each model accesses.
+    There are three kinds of input files:
+
+    - the results of cells with several copies of one model
+    - the dedicated peaks of the copied models
+    - the export records, which state how much memory each model accesses
     """
     cells = study.copies_cells(of)
     if not cells:
@@ -212,7 +216,7 @@ def all_checks(study: Study) -> list[str]:
 
 def surveyed_checks(study: Study) -> list[str]:
     """Return the paths of the export records of all models in surveys (experiment `catalogue`). The
-    table `catalogue` takes the properties of the networks from these records."""
+    export records have the properties of the networks, for the table `catalogue`."""
     surveyed = [of for of in study.scenarios.values() if any(run.is_survey for run in of.runs)]
     return _checks(study, [tenant for of in surveyed for tenant in study.deployed(of)])
 
@@ -234,8 +238,8 @@ def checks(study: Study, ceiling: str) -> list[str]:
 
 
 def pictures(study: Study, model: str) -> str:
-    """Return the path of the file with example images of a model (PNG or JPEG data) and the
-    reference responses to these images, which torch computes."""
+    """Return the path of the file with the example images (PNG or JPEG data) of a model, and the
+    responses that torch computes for these images."""
     return f"{results(study)}/models/{model}/pictures.npz"
 
 

@@ -50,8 +50,8 @@ _DOCUMENTING: Final = {
 `host.parquet.column`)."""
 
 _COUNTED: Final = {"column": 2}
-"""For some functions, the number of positional arguments, counted from the first, that affect
-results."""
+"""For each function, the number of leading positional arguments that affect results. The
+fingerprint does not cover later positional arguments."""
 
 
 @dataclass(frozen=True)
@@ -86,8 +86,8 @@ class Sources:
         return self._fingerprint(frozenset(paths), frozenset(modules))
 
     def modules(self, paths: Collection[str], modules: Collection[str] = ()) -> set[str]:
-        """Return the names of all modules that the fingerprint of these files and modules
-        covers."""
+        """Return the names of all modules that the fingerprint of the files `paths` and the modules
+        `modules` covers."""
         found: set[str] = set()
         todo = {name for path in paths for name in self._source(path).imports}.union(modules)
         while todo:
@@ -193,9 +193,9 @@ def _is_named(node: ast.expr, name: str) -> bool:
 def _code(node: Any, imports: list[ast.Import | ast.ImportFrom]) -> Any:
     """Convert a syntax tree into nested lists that are equal in all versions of Python.
 
-    The lists have no docstrings, no code that only type checkers read, and no empty fields of the
-    tree, since later versions of Python add empty fields. The function appends all import
-    statements to `imports`.
+    The function leaves out docstrings and code that only type checkers read. The function also
+    leaves out empty fields, because later versions of Python add empty fields to the tree. The
+    function appends all import statements to `imports`.
     """
     if isinstance(node, list):
         return [_code(item, imports) for item in node if not _is_text(item)]

@@ -131,7 +131,8 @@ def schema() -> dict[str, Any]:
 def schema_json() -> str:
     """Return the text of config/schema.json.
 
-    Perseus merges the user's file into config/config.yaml, so the schema requires no top-level key.
+    The schema requires no top-level key, because Perseus takes missing keys from
+    config/config.yaml.
     """
     made = {key: part for key, part in schema().items() if key != "required"}
     return json.dumps(made, indent=1) + "\n"
@@ -166,11 +167,11 @@ def _resolved(part: Schema, root: Schema) -> Schema:
 
 
 def _objects(part: Schema, root: Schema) -> list[Schema]:
-    """Return the schemas of the mappings that a part of the schema describes, or whose list it
-    describes.
+    """Return the schemas of mappings in a part of the schema. If `part` describes a list of
+    mappings, return the schemas of its entries.
 
-    The entries of most lists have one schema. The entries of the list of experiments have one
-    schema per kind of experiment.
+    For the list of experiments, the function returns one schema for each kind of experiment. For
+    any other list, the function returns one schema, which describes every entry of the list.
     """
     part = _resolved(part, root)
     if part.get("type") == "array":
@@ -185,8 +186,8 @@ def _object(part: Schema, root: Schema) -> bool:
 
 
 def _section(name: str, part: Schema, root: Schema) -> Iterator[str]:
-    """Yield the heading and the table of a section of config/README.md. After the section, yield
-    the headings and tables of its nested lists."""
+    """Yield the heading and the table of a section of config/README.md, and then the sections of
+    the lists of objects in this section."""
     part = _resolved(part, root)
     is_list = part.get("type") == "array"
     yield f"## {name}\n"

@@ -33,17 +33,19 @@ def _of(what: str) -> Any:
 
 
 class Vary(Part):
-    """The keys that Perseus varies, each with a list of values. All other keys keep the value of
-    the scenario."""
+    """The keys that Perseus varies, each with a list of values. A key without a list keeps the
+    value of the scenario."""
 
     runtime: Values[RuntimeName] = _of("The runtimes to compare, for all servers of the scenario.")
     cores: Values[Cores] = _of(
-        "The numbers of cores of the servers. Perseus assumes that the price of a server is"
-        " proportional to its number of cores. Perseus leaves out numbers for which this machine"
-        " has too few cores."
+        "The numbers of cores to compare, for all servers of the scenario. Perseus assumes that the"
+        " price of a server is proportional to its number of cores. Perseus leaves out each number"
+        " for which this machine has too few cores."
     )
-    precision: Values[Precision] = _of("The numeric precisions of the networks, for all tenants.")
-    instances: Values[Instances] = _of("The numbers of instances of each network, for all tenants.")
+    precision: Values[Precision] = _of("The numeric precisions to compare, for all tenants.")
+    instances: Values[Instances] = _of(
+        "The numbers of instances to compare. In each setting, all tenants have the same number."
+    )
     max_batch_size: Values[LargestBatch] = _of("The largest batch sizes, for all tenants.")
     max_queue_delay_us: Values[Delay] = _of(
         "The delays of dynamic batching for all tenants: `none` (no dynamic batching), or the"
@@ -51,10 +53,11 @@ class Vary(Part):
     )
     preferred_batch_sizes: Values[tuple[BatchSize, ...]] = _of(
         "The preferred batch sizes of dynamic batching, for all tenants. Each value is a list:"
-        " [[], [4, 8]] compares no preferred sizes with the sizes 4 and 8."
+        " [[], [4, 8]] compares two settings. The first setting has no preferred sizes, and the"
+        " second setting has the preferred sizes 4 and 8."
     )
     intra_op_threads: Values[Threads] = _of(
-        "The numbers of threads of one inference, for all tenants."
+        "The numbers of threads of one inference to compare, for all tenants."
     )
 
     @property
@@ -78,7 +81,8 @@ class AtMost(Part):
         description=(
             "Upper bound of the relative error of the responses. The relative error is the largest"
             " difference between a response and the fp32 response to the same request, divided by"
-            " the variation of the responses between images (docs/evidence/exports.md)."
+            " the standard deviation of the fp32 responses to different images"
+            " (docs/evidence/exports.md)."
         ),
     )
     joules_per_inference: Bound | None = Field(

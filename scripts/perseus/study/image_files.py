@@ -25,7 +25,7 @@ reference response for each example."""
 SUFFIXES: Final = {".png", ".jpg", ".jpeg"}
 
 LABELS: Final = "labels.csv"
-"""File in a folder of images that states the correct class of images."""
+"""Name of the file with the correct classes of the images in its folder."""
 
 MAX_LABELLED: Final = 1000
 """Largest number of labelled images. Perseus keeps the content of these images for each model."""
@@ -56,7 +56,7 @@ def image_files(folder: Path) -> list[Path]:
         if path.suffix.lower() in SUFFIXES and not path.name.startswith(".") and path.is_file()
     )
     if len(found) < MIN_IMAGES:
-        raise ValueError(f"at least {MIN_IMAGES} PNG or JPEG files are needed, not {len(found)}")
+        raise ValueError(f"it has {len(found)} PNG or JPEG files, but needs at least {MIN_IMAGES}")
     return found[:MAX_IMAGES]
 
 

@@ -1,7 +1,8 @@
 """Define the launchers (the ways to start a server or to use a running server) and their
 properties.
 
-To add a launcher, add an entry to `LAUNCHERS` and a module of the same name to `serving/launchers`.
+To add a launcher, add an entry to `LAUNCHERS` and a module with the name of the launcher to
+`serving/launchers`.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""Find the price of a server's machine. If the price list has a separate price of accelerators,
-also find the price of the server's accelerators."""
+"""Find the price of a server's machine. If the machine and its accelerators have separate rows in
+the price list, also find the price of the accelerators."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ SUSPICIOUS_SPOT: Final = 0.15
 """Perseus warns about a spot price below this share of the on-demand price: clouds list such low
 prices, but hardly ever sell servers at these prices."""
 SUSPICIOUS_REGION: Final = 2.0
-"""Perseus warns about an on-demand price that differs by more than this factor from the median of
-other regions."""
+"""Perseus warns about an on-demand price that differs by more than this factor from the median
+on-demand price in the other regions."""
 
 
 class UnpricedError(ValueError):
@@ -55,11 +55,11 @@ def machine_price(wanted: PriceRow, prices: PriceList, costs: Costs) -> list[Mac
     """Return the price of the machine and, if the configuration names an `accelerator`, the price
     of the accelerators.
 
-    If some zones have a price of the machine and also a price of the accelerators, the result is
-    for the zone with the lowest sum of these two prices.
+    If the price list has zones with a price of the machine and a price of the accelerators, both
+    returned prices are for one of these zones: the zone with the lowest sum of the two prices.
 
-    Raises UnpricedError if the price list has no price or several different prices for the machine
-    or the accelerators.
+    Raises UnpricedError if the price list has no price for the machine or for the accelerators, or
+    if two rows for the same zone have different prices.
     """
     machines = (
         {"": _custom(wanted.custom, costs)}
@@ -89,18 +89,18 @@ def machine_price(wanted: PriceRow, prices: PriceList, costs: Costs) -> list[Mac
 
 
 def _by_pricing(of: MachinePrice, costs: Costs) -> tuple[float, ...]:
-    """Return a key that sorts machines by price: the prices in the order of the study's `pricing`.
+    """Return the prices of `of`, in the order of the study's `pricing`, to sort machines by price.
     An unknown price is infinite."""
     order = dict.fromkeys((*costs.pricing, "on_demand", "spot"))
     return tuple(of.usd_per_hour[pricing] or math.inf for pricing in order)
 
 
 def usable_pricings(costs: Costs) -> tuple[str, ...]:
-    """Return pricings such as on_demand. A row of the price list is usable if it has a price for at
-    least one of these pricings.
+    """Return pricings. Perseus uses a row of the price list only if the row has a price for at
+    least one of the returned pricings.
 
-    If the study's `pricing` contains on_demand, the result has only on_demand; otherwise, it has
-    on_demand and the study's pricings.
+    If the study's `pricing` contains on_demand, the function returns only on_demand. If `pricing`
+    does not contain on_demand, the function returns on_demand and all pricings of the study.
     """
     if "on_demand" in costs.pricing:
         return ("on_demand",)
@@ -122,8 +122,9 @@ def _accelerators(
 ) -> dict[str, MachinePrice]:
     """Return the price of all accelerators of the server in each zone.
 
-    The price comes from the row with the wanted number of accelerators, or is a multiple of the
-    price of one accelerator.
+    If the price list has a row with the wanted number of accelerators, the price comes from this
+    row. If the price list has only a row with one accelerator, the function multiplies the price of
+    one accelerator by the wanted number.
     """
     name, _, text = named.partition(":")
     rows = prices.accelerators.get(name, ())
@@ -131,7 +132,7 @@ def _accelerators(
         hint = did_you_mean(name, list(prices.accelerators))
         hint = hint or " (remove `accelerator:` if the price of the instance includes accelerators)"
         raise UnpricedError(
-            "accelerator", f"{name!r} has no row without an InstanceType in {prices.name}{hint}"
+            "accelerator", f"{name!r} has no row with a separate price in {prices.name}{hint}"
         )
     count, listed = int(text or 1), {_devices(row) for row in rows}
     each = count if count in listed else 1.0
@@ -171,8 +172,8 @@ def _by_zone(
     prices: PriceList,
     costs: Costs,
 ) -> dict[str, ListedPrice]:
-    """For each zone of the region, or only for the configured zone, return a row with a usable
-    price.
+    """For each zone of the region, return one row with a usable price. If the user has configured a
+    zone, return only the row for the configured zone.
 
     `what` is the name of the machine or accelerator. Raises UnpricedError if no row matches, if a
     matching row cannot be read, or if two rows of a zone have different prices.
@@ -223,8 +224,8 @@ def _of_row(
     prices: PriceList,
     costs: Costs,
 ) -> MachinePrice:
-    """Convert a row of the price list into prices in USD. `rows` has the rows of the same machine
-    in all regions."""
+    """Convert a row of the price list into prices in USD. `rows` has all rows, in all regions, of
+    the machine or accelerator in `row`."""
     worth = costs.usd_per_currency_unit or 1.0
     usd = {pricing: price and price * worth for pricing, price in row.prices.items()}
     at = "" if costs.currency == "USD" else f", in {costs.currency} at {worth:g} USD"
@@ -244,12 +245,15 @@ def _of_row(
 
 
 def _left_out(wanted: PriceRow, rows: Sequence[ListedPrice], costs: Costs) -> Iterator[str]:
-    """If a zone of the region has no usable price, yield a warning: this zone may be cheaper."""
+    """Yield a warning if a zone of the region has no usable price, since the zone may be cheaper
+    than the zones with a price."""
     here = [row for row in rows if row.region == wanted.region and wanted.zone is None]
     if unpriced := [row for row in here if not _is_usable(row, costs)]:
         columns = " or ".join(PRICES[pricing] for pricing in usable_pricings(costs))
         zones = " and ".join(row.zone or "the whole region" for row in unpriced)
-        yield f"{_lines(unpriced)}: no {columns} is listed for {zones}, which may be cheaper"
+        yield (
+            f"{_lines(unpriced)}: no {columns} is listed for {zones} (the price there may be lower)"
+        )
 
 
 def _custom(of: CustomMachine, costs: Costs) -> MachinePrice:
@@ -282,8 +286,8 @@ def _with_discount(usd: Mapping[str, float | None], costs: Costs) -> dict[str, f
 
 
 def doubts_of(row: ListedPrice, rows: Sequence[ListedPrice]) -> Iterator[str]:
-    """Yield the reasons why the price in `row` may be wrong. `rows` has all rows of the same
-    machine."""
+    """Yield the reasons why the price in `row` may be wrong. `rows` has all rows, in all regions,
+    of the machine or accelerator in `row`."""
     same = [each for each in rows if (each.region, each.zone) == (row.region, row.zone)]
     if len(same) > 1:
         yield f"{_lines(same)} have the same price"
@@ -297,14 +301,14 @@ def doubts_of(row: ListedPrice, rows: Sequence[ListedPrice]) -> Iterator[str]:
     usual = median(elsewhere.values()) if elsewhere else on_demand
     if not usual / SUSPICIOUS_REGION < on_demand < usual * SUSPICIOUS_REGION:
         yield (
-            f"line {row.line}: the on-demand price is {on_demand:g} per hour, but the median of"
-            f" other regions is {usual:g}"
+            f"line {row.line}: the on-demand price is {on_demand:g} per hour, but the median price"
+            f" in other regions is {usual:g}"
         )
 
 
 def _unlikely(prices: Mapping[str, float | None]) -> Iterator[str]:
-    """Yield the reasons why the spot or committed price may be wrong, compared with the on-demand
-    price."""
+    """Yield the reasons why the spot price or the committed price may be wrong. Each reason follows
+    from a comparison with the on-demand price."""
     on_demand, spot = prices["on_demand"], prices["spot"]
     if on_demand is None:
         return

@@ -86,9 +86,9 @@ class Measurement(Part):
         default=None,
         description=(
             "Wanted precision of a sharing ratio: half the width of its 95 % interval. In a cell"
-            " with several tenants, Perseus saturates the server in rounds, until the sharing ratio"
-            " has this precision, or for at most the preset's number of rounds. Default: the value"
-            " of the preset (docs/explanation/sharing-ratio.md)."
+            " with several tenants, Perseus saturates the server in rounds. The rounds end when the"
+            " sharing ratio has the wanted precision, or after the number of rounds that the preset"
+            " states. Default: the value of the preset (docs/explanation/sharing-ratio.md)."
         ),
     )
     arrivals: ArrivalProcess = Field(

@@ -150,9 +150,10 @@ class Model(Part):
         default=None,
         description=(
             "The range of the seeded random inputs of an `onnx` file, a `served_model`, timm/NAME"
-            " or torchvision/NAME, both ends included, such as {low: 0, high: 30521} for tokens. By"
-            " default, floating-point numbers are standard normal, integers of one byte have any"
-            " value, and wider integers are 0 or 1."
+            " or torchvision/NAME, such as {low: 0, high: 30521} for tokens. `low` and `high` are"
+            " part of the range. Default for floating-point numbers: the standard normal"
+            " distribution. Default for integers of one byte: all values. Default for wider"
+            " integers: 0 or 1."
         ),
     )
     input_size: Annotated[Whole, Field(ge=MIN_INPUT_PX, le=MAX_INPUT_PX)] | None = Field(
@@ -160,8 +161,9 @@ class Model(Part):
         description=(
             "Height and width of the input in pixels. In an `onnx` file, all variable sizes get"
             " this number. Default: the size for which the weights were trained, or the size in the"
-            " file. If the preprocessing resizes and then crops the `images`, the size before the"
-            " crop changes in proportion to this input size."
+            " file. Some preprocessing first resizes the `images` and then crops them to the input"
+            " size. If you change the input size, Perseus changes the size before the crop in the"
+            " same proportion."
         ),
     )
     request: Literal["float32", "uint8"] = Field(
@@ -212,8 +214,8 @@ class Model(Part):
 
     @property
     def is_served(self) -> bool:
-        """True if servers already have the model. Perseus then neither exports nor loads the
-        model."""
+        """True if remote servers already have the model (key `served_model`), so that Perseus
+        neither exports nor loads the model."""
         return self.served_model is not None
 
     @property

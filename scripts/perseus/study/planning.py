@@ -312,8 +312,8 @@ def check_task(study: Study) -> CheckTask:
 
 
 def _fleet_demand(study: Study, demand: Demand) -> FleetDemand:
-    """Return the demand at the low, typical and peak level. If every model has the same rate at all
-    three levels, return only one level."""
+    """Return the demand at the low, typical and peak level. If the three levels of each model are
+    equal, return only one level."""
     rates = study.demand_rps
     is_constant = all(len(set(three)) == 1 for three in rates.values())
     return FleetDemand(
@@ -336,8 +336,8 @@ def _questions(study: Study, of: ScenarioGrid) -> Iterator[GridQuestion]:
     """Yield the questions of a grid: which setting is best for one tenant alone on a server, or for
     all tenants on one load line.
 
-    The function leaves out mixes that Perseus chooses from earlier results, since these mixes
-    differ between the settings of a grid.
+    If the weights of a mix follow from earlier results, they differ between the settings of a grid,
+    so the grid has no question about the mix.
     """
     names = tuple(tenant.name for tenant in of.scenario.tenants)
     preset = of.scenario.preset or study.definition.measurement.preset
@@ -356,8 +356,8 @@ def _questions(study: Study, of: ScenarioGrid) -> Iterator[GridQuestion]:
 def _question(
     of: ScenarioGrid, tenants: tuple[str, ...], load_line: str, cells: Sequence[tuple[str, str]]
 ) -> GridQuestion:
-    """Return one question of a grid. For each setting of the grid, `cells` has the name of the
-    scenario and the name of the load line (the search)."""
+    """Return one question of a grid. For each setting of the grid, `cells` has two names: the name
+    of the scenario and the name of the load line."""
     return GridQuestion(
         grid=of.scenario.name,
         tenants=tenants,

@@ -1,4 +1,4 @@
-"""Define the settings of prices and figures. These settings never affect a measurement."""
+"""Define the settings of prices and figures, which never affect a measurement."""
 
 from __future__ import annotations
 

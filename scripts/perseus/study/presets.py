@@ -10,12 +10,10 @@ from dataclasses import dataclass
 class Effort:
     """Length of a window, without its settling time.
 
-    The window lasts until the tenant with the lowest rate has sent `requests` requests, but at most
-    `max_s` seconds. Windows of slow models may last longer than `max_s` seconds
-    (`perseus.peak.durations`).
-
-    At `looks` evenly spaced times, the client computes the verdict of the window, and ends the
-    window early if the verdict is clear.
+    The planned length is the time in which the tenant with the lowest rate sends `requests`
+    requests, but at most `max_s` seconds. For slow models, the planned length may exceed `max_s`
+    (`perseus.peak.durations`). The client computes the verdict of a window at `looks` evenly spaced
+    times. As soon as a computed verdict is `pass` or `fail`, the client ends the window.
     """
 
     requests: int

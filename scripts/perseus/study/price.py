@@ -53,8 +53,8 @@ class PriceRow(Part):
     zone: Text | None = Field(
         default=None,
         description=(
-            "AvailabilityZone in the price list. Default: the zone with the lowest price in the"
-            " region. The table of costs states the zone."
+            "AvailabilityZone in the price list. Default: the zone of the region in which the"
+            " instance has the lowest price. The table of costs states the zone."
         ),
     )
     accelerator: Annotated[Text, Field(pattern=ACCELERATORS)] | None = Field(

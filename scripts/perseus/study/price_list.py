@@ -24,7 +24,8 @@ PRICES: Final = {"on_demand": "Price", "spot": "SpotPrice", "committed": "Commit
 """The column with the price for each pricing. The catalogues of SkyPilot lack the columns
 CommittedPrice, Source and Date; Perseus reads these columns from price lists that have them."""
 MISSING: Final = frozenset({"", "-", "na", "n/a", "#n/a", "nan", "null", "none"})
-"""Texts that mean a missing number or date, in lower case."""
+"""If the field of a number or a date has one of these texts, in upper or lower case, Perseus reads
+the field as empty."""
 
 
 class ListedPrice(NamedTuple):

@@ -44,7 +44,7 @@ def price_of(server: Server, wanted: PriceRow, prices: PriceList, costs: Costs) 
 
 
 def price_messages(prices: Mapping[str, Sequence[Price]]) -> Iterator[str]:
-    """Yield lines for the terminal with doubts about the prices of each server."""
+    """Yield one line for the terminal for each reason why the price of a server may be wrong."""
     for server, offers in prices.items():
         for price in offers:
             for doubt in price.doubts:
@@ -72,8 +72,8 @@ def _share(server: Server, wanted: PriceRow, parts: Sequence[MachinePrice]) -> f
     """Return the share of the instance's price that the server pays: the configured `share`, or 1
     for the whole instance.
 
-    Raises UnpricedError for an invalid or missing key of `wanted`: `accelerator`, `instance` (fewer
-    cores or GPUs than the server) or `share`.
+    Raises UnpricedError if `accelerator` or `share` in `wanted` is missing or invalid, or if the
+    `instance` has fewer cores or GPUs than the server.
     """
     vcpus, gpus = parts[0].vcpus, len(server.gpus or ())
     accelerators = sum(part.accelerators for part in parts)
@@ -106,11 +106,11 @@ def _share(server: Server, wanted: PriceRow, parts: Sequence[MachinePrice]) -> f
             f"{wanted.instance!r} has {has}, but the server has {used} (use a larger instance)",
         )
     if wanted.share is None and (server.cores != vcpus or (gpus and gpus != accelerators)):
-        part = f"`share: {least:.3g}` if others use the rest, " if least < 1 else ""
+        part = f"`share: {least:.3g}` if other servers use the rest, or " if least < 1 else ""
         raise UnpricedError(
             "share",
-            f"is missing: {wanted.instance!r} has {has}, but the server has {used} ({part}"
-            "`share: 1` if nobody uses the rest)",
+            f"is missing: {wanted.instance!r} has {has}, but the server has {used} (write {part}"
+            "`share: 1` if no other server uses the rest of the instance)",
         )
     if wanted.share is not None and wanted.share < least * 0.999:
         raise UnpricedError(

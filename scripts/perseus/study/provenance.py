@@ -1,8 +1,9 @@
 """Find the code and the software versions on which a job depends, in addition to its task and its
 files.
 
-Perseus imports the modules of experiments, launchers, runtimes and protocols by name at run time,
-so this file names the imported modules for each job.
+A job imports the modules of experiments, launchers, runtimes and protocols by name at run time, not
+with import statements. For each job, this module lists the imported modules of experiments,
+launchers, runtimes and protocols.
 """
 
 from __future__ import annotations
@@ -36,7 +37,8 @@ _TENSORS = "backends/perseus_tensors.py"  # the Python backends import this file
 
 def measure_code(sources: Sources, task: MeasureTask) -> str:
     """Return the fingerprint of the code that measures a cell. Of all experiments, launchers and
-    protocols, the fingerprint covers only those of the cell."""
+    protocols, the fingerprint covers only the experiment, the launcher and the protocol of the
+    cell."""
     kind, server = task.run.kind, task.server
     return sources.fingerprint(
         ["measure.py", *_backend(server)],
@@ -58,8 +60,8 @@ def ceiling_code(sources: Sources, task: CeilingTask) -> str:
 
 def repository_code(sources: Sources, task: RepositoryTask) -> str:
     """Return the fingerprint of the code that writes a Triton repository. The fingerprint covers
-    the modules of the tenants' runtimes. If clients send image files, it also covers the module of
-    the preprocessing."""
+    the modules of the tenants' runtimes. If clients send image files, the fingerprint also covers
+    the module of the preprocessing."""
     runtimes = {f"perseus.models.runtimes.{tenant.runtime}" for tenant in task.tenants}
     before = {"perseus.models.ensemble"} if any(t.ensemble for t in task.tenants) else set()
     return sources.fingerprint(["repository.py"], [*runtimes, *before])
@@ -148,8 +150,8 @@ def _backend(server: MeasuredServer) -> list[str]:
 
 
 def _experiments(sources: Sources) -> list[str]:
-    """Return the modules of all experiments. A script needs these modules to read the tasks in the
-    records of cells."""
+    """Return the modules of all experiments. A script that reads records of cells needs the modules
+    of all experiments, since each record contains a task."""
     return sources.children("perseus.study.experiments")
 
 

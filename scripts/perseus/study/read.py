@@ -113,7 +113,7 @@ def _demand_rps(demand: Demand | None, folder: Path) -> dict[str, tuple[float, .
 
 def _price_list(study: Definition, default: Path, folder: Path) -> PriceList:
     """Return the price list that the study names, or the default price list. Raises ConfigError if
-    this price list is invalid."""
+    the file of the price list is invalid."""
     if study.costs.prices is not None:
         return read_price_list(folder / study.costs.prices, study.costs.prices)
     return read_price_list(default, f"{default.parent.name}/{default.name}")
@@ -134,8 +134,8 @@ def _plain(value: Any) -> Any:
 def _with_new_names(raw: Any) -> Any:
     """Return the configuration with old keys renamed to their new names.
 
-    The value of an old key replaces the value of the new key: the default configuration has no old
-    keys, so the user set the old key.
+    If the configuration has both an old key and the new key, the function uses the value of the old
+    key. Only the user can have set the old key, because the default configuration has no old keys.
     """
     raw = copy.deepcopy(raw)
     for (section, old), new in RENAMED.items():

@@ -28,9 +28,9 @@ MAX_COUNT: Final = 10**9
 class Format(NamedTuple):
     """A public format of traces.
 
-    A file that has all `columns` has this format. `column` is the name of the column with the times
-    in `unit`. If this column has the end time of each request, `took_s` is the name of the column
-    with the duration of each request in seconds.
+    A file that has all `columns` has this format. `column` is the name of the column with the
+    times, and `unit` is the unit of the times. If the times are the end times of requests, `took_s`
+    is the name of the column with the duration of each request in seconds.
     """
 
     name: str
@@ -70,7 +70,7 @@ class Recorded:
     """The recorded arrivals in a trace file.
 
     `counts[i]` requests arrived within `interval_s` seconds after `starts_s[i]`, or exactly at
-    `starts_s[i]` if `interval_s` is 0. Both arrays have the shape (n,), and `starts_s` is
+    `starts_s[i]` if `interval_s` is 0. `counts` and `starts_s` have the shape (n,). `starts_s` is
     ascending. All times lie in [0, length_s).
     """
 
@@ -102,7 +102,8 @@ class Recorded:
         return np.sort(starts_s + self.interval_s * rng.random(len(starts_s)))
 
     def gaps_s(self) -> tuple[float, ...]:
-        """Return the gaps between the arrivals in seconds. Each call returns the same gaps."""
+        """Return the gaps between the arrivals in seconds. If the arrivals have random times within
+        intervals, the seed of these times is constant, so each call returns the same gaps."""
         return tuple(np.diff(self.times_s(np.random.default_rng(0))).tolist())
 
 

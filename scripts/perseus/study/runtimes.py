@@ -1,8 +1,9 @@
 """Define the runtimes (backends that execute networks inside Triton) and what each runtime needs.
 
-To add a runtime, add an entry to `RUNTIMES` and a module of the same name in `models/runtimes`,
-which writes the parameters of the runtime for config.pbtxt. If a Python backend executes the
-networks, also add a folder of the same name in `scripts/backends`.
+To add a runtime, add an entry to `RUNTIMES`. Also add a module with the name of the runtime to the
+folder `models/runtimes`. The module writes the parameters of the runtime for config.pbtxt. If a
+Python backend executes the networks, also add a folder with the name of the runtime to
+`scripts/backends`.
 """
 
 from __future__ import annotations
@@ -12,8 +13,8 @@ from dataclasses import dataclass
 from typing import Final
 
 ONNX, PROGRAM, PLAN = "model.onnx", "model.pt2", "model.plan"
-"""Names of the model files in a repository: an ONNX file, a program of torch.export, and a TensorRT
-plan."""
+"""Names of the model file in a repository: the first for an ONNX file, the second for a program of
+torch.export, the third for a TensorRT plan."""
 
 
 @dataclass(frozen=True)
@@ -21,11 +22,11 @@ class Runtime:
     """A runtime: a backend that executes networks.
 
     `precisions` has the supported numeric precisions on each device. `python_backend` is true if
-    scripts/backends has a Python backend for the runtime; the embedded server needs this backend.
-    `native_backend` is true if the container images of NVIDIA contain a backend for the runtime.
-    `platform` is the name of this native backend. If `platform` is empty, the native backend has
-    the name of the runtime.
-    `packages` has the packages whose versions affect the Python backend.
+    scripts/backends has a Python backend for the runtime. The embedded server supports only
+    runtimes with a Python backend. `native_backend` is true if the container images of NVIDIA
+    contain a (native) backend for the runtime. `platform` is the name of the native backend; empty
+    if the native backend has the name of the runtime. `packages` has the packages whose versions
+    affect the Python backend.
     """
 
     title: str

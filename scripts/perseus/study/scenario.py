@@ -53,9 +53,10 @@ class ScenarioSettings(Part):
     preset: PresetName | None = Field(
         default=None,
         description=(
-            "The amount of evidence for this scenario. Default: the preset of `measurement`. With"
-            " another preset, Perseus also measures the dedicated peaks of these tenants with that"
-            " preset, so that the results are comparable."
+            "The amount of evidence for this scenario. Default: the preset of `measurement`. If you"
+            " choose another preset, Perseus also measures the dedicated peaks of the scenario's"
+            " tenants with the chosen preset. The preset is then the same for the mixes and for"
+            " the dedicated peaks, which the sharing ratio compares."
         ),
     )
     grid: Grid | None = Field(

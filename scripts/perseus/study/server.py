@@ -105,12 +105,12 @@ class Server(Part):
 
     @property
     def gpus_here(self) -> tuple[int, ...]:
-        """Numbers of the GPUs that this host needs for the server; empty for a remote server."""
+        """Indices of the GPUs of this host that the server uses; empty for a remote server."""
         return () if self.remote else self.gpus or ()
 
     @property
     def served_gpus(self) -> tuple[int, ...]:
-        """Numbers of the GPUs as the server numbers them. A server on this host numbers its GPUs
-        from 0."""
+        """Indices of the GPUs, as the server numbers its GPUs. A server on this host numbers its
+        GPUs from 0."""
         gpus = self.gpus or ()
         return gpus if self.remote else tuple(range(len(gpus)))

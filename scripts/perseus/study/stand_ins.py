@@ -1,8 +1,8 @@
 """Track the stand-ins: valid values that replace invalid values of a configuration, so that the
 remaining checks can run.
 
-A problem inside a stand-in is about a value that the user did not write. A stand-in may also cause
-a problem at another place in the configuration.
+A check may find a problem in a stand-in. The user did not write the value of the stand-in, so
+Perseus does not report the problem. A stand-in for one key may also cause a problem of another key.
 """
 
 from __future__ import annotations
@@ -62,6 +62,6 @@ def may_follow(place: Place, text: str, stand_ins: Sequence[Place]) -> bool:
 
 
 def _asks_for(place: Place, text: str, stand_in: Place) -> bool:
-    """Return whether the message `text` names the key that the stand-in replaced. The user has
-    written this key, but with an invalid value."""
+    """Return whether the message `text` asks the user to add the key whose invalid value the
+    stand-in replaced."""
     return place == stand_in[:-1] and f"{stand_in[-1]}:" in text

@@ -61,8 +61,8 @@ class TraceFile:
         return f"{self.path} is {self.format} with the columns {columns}; its first row is {first}"
 
     def refuse(self, bad: Sequence[str]) -> None:
-        """Raise TraceError if `bad` (one text for each invalid row) is not empty. The message has
-        the first MAX_LISTED texts."""
+        """Raise TraceError if `bad` (one text for each invalid row) is not empty. The message of
+        the error shows the first MAX_LISTED texts of `bad`."""
         if bad:
             more = len(bad) - MAX_LISTED
             rest = f"; and {more} more invalid row{'s' if more > 1 else ''}" if more > 0 else ""

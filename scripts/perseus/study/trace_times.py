@@ -23,7 +23,8 @@ UNIT_WORDS: Final = {
     "us": ("us", "usec", "micros", "microsecond", "microseconds"),
     "ns": ("ns", "nsec", "nanos", "nano", "nanosecond", "nanoseconds"),
 }
-"""Last words of column names that state a unit of time, as in `arrival_ms` or `timeUnixNano`."""
+"""For each unit of time, the words that mean this unit at the end of a column name, as in
+`arrival_ms` or `timeUnixNano`."""
 
 TIME_NAMES: Final = (
     *("time", "times", "timestamp", "ts", "date", "datetime", "epoch", "epochtime", "unixtime"),
@@ -40,9 +41,10 @@ LATEST_S: Final = 1e11
 """Largest valid time in seconds since 1970 (the year 5138). A larger time means a wrong unit."""
 
 HOUR_S, NIGHT_HOURS, DISORDER_S = 3600.0, 4, 60.0
-"""At the end of summer time, clocks go back by HOUR_S seconds, to a time before 4 o'clock
-(NIGHT_HOURS). If a time is at most DISORDER_S seconds before the previous time in the file, the
-clocks did not go back: the file is not exactly sorted."""
+"""At the end of summer time, clocks go back by HOUR_S seconds, to a time in the first NIGHT_HOURS
+hours of a day. If a time in a file is at most DISORDER_S seconds earlier than the previous time,
+Perseus assumes that the rows are not exactly sorted. Only a larger step back between two times in
+the file can be a change of the clocks."""
 
 BETWEEN_AUTUMNS_S: Final = 300 * 24 * HOUR_S
 
@@ -63,8 +65,9 @@ class Understood:
     """How Perseus interpreted the times in a trace file.
 
     `column` is the name of the column with the times, empty if the file has only one column. `unit`
-    is s, ms, us or ns, or "dates" for dates with times. `note` has further assumptions in a few
-    words, or is empty. `doubt` says why the interpretation may be wrong, or is empty.
+    is s, ms, us or ns, or "dates" for dates with times. `note` states in a few words how Perseus
+    read times without a time zone, or is empty. `doubt` says why the interpretation may be wrong,
+    or is empty.
     """
 
     column: str
@@ -95,8 +98,8 @@ def time_column(file: TraceFile, asked: str | None) -> str:
     """Return the name of the column with the times: the configured column `asked`, or a column that
     Perseus recognises by its name, its dates or its numbers.
 
-    Raises TraceError if no column or several columns may have the times. The message lists the
-    columns and suggests a line for the configuration.
+    Raises TraceError if Perseus recognises no column or several columns. The message of the error
+    lists the columns and suggests a line for the configuration.
     """
     if asked is not None:
         if asked not in file.columns:
@@ -113,8 +116,8 @@ def time_column(file: TraceFile, asked: str | None) -> str:
 
 
 def suggested(file: TraceFile) -> str:
-    """Guess the column with the times from the first row of the file. Return a line for the
-    configuration that names this column."""
+    """From the first row of the file, guess which column has the times. Return a line that the user
+    can copy into the configuration to name the guessed column."""
     stamped = _stamped(file)
     pairs = zip(file.columns, file.first, strict=False)
     numbered = [name for name, text in pairs if number(text) == number(text)]
@@ -134,8 +137,8 @@ def _stamped(file: TraceFile) -> list[str]:
 
 
 def _unit_since_1970(first: float, last: float) -> str | None:
-    """Return the unit in which `first` and `last` are times since 1970 (between 2001 and 2286), or
-    None."""
+    """Interpret the numbers `first` and `last` as times since 1970. Return the unit with which both
+    times lie between 2001 and 2286, or None."""
     units = (
         unit
         for unit, unit_s in UNIT_S.items()
@@ -185,16 +188,16 @@ def seconds(
 def _unit_of_numbers(numbers: NDArray[np.float64]) -> str | None:
     """Return the unit in which all numbers are times since 1970, or None.
 
-    This unit overrides a unit in the name of the column: such large numbers cannot be times since
-    the start of the trace.
+    The returned unit overrides a unit in the name of the column, since numbers in the range EPOCH_S
+    are too large to be times since the start of a trace.
     """
     finite = numbers[np.isfinite(numbers)]
     return _unit_since_1970(finite.min(), finite.max()) if len(finite) else None
 
 
 def _assumed(file: TraceFile, name: str, numbers: NDArray[np.float64]) -> Understood:
-    """Interpret numbers without a known unit as seconds. If the median gap between arrivals then
-    exceeds 1 s, the result has a `doubt` about the unit."""
+    """Interpret numbers without a known unit as seconds. If the median gap between the interpreted
+    arrivals is more than 1 s, the result has a `doubt` about the unit."""
     ascending = np.sort(numbers[np.isfinite(numbers)])
     if len(ascending) < 2 or np.median(np.diff(ascending)) <= 1:
         return Understood(name, "s")
@@ -215,8 +218,8 @@ def _checked(
     understood: Understood,
     are_local: bool,
 ) -> tuple[NDArray[np.float64], Understood]:
-    """Return the times. If the times are local, correct them for the end of summer time. Raises
-    TraceError for rows without a valid time."""
+    """Return the times. If the times have no time zone (`are_local`), correct the times for the end
+    of summer time. Raises TraceError for rows without a valid time."""
 
     def row(i: int) -> str:
         return f"row {file.first_row + i}: {str(values[i])[:40]!r}"
@@ -239,8 +242,9 @@ def _local(
     """Return times without a time zone, corrected for the hour that clocks repeat at the end of
     summer time.
 
-    The function recognises this hour by its times, which are earlier than the times before them. At
-    all other places, the times in the file must be sorted.
+    At the beginning of the repeated hour, a time in the file is earlier than the previous time in
+    the file. If any other time is more than DISORDER_S seconds earlier than the previous time, the
+    function corrects no time.
     """
     back = np.flatnonzero(np.diff(times_s) < -DISORDER_S) + 1
     hours = times_s[back] / HOUR_S % 24
@@ -257,8 +261,8 @@ def _local(
 
 
 def _doubled_hour(path: Path, times_s: NDArray[np.float64]) -> str:
-    """Check times without a time zone. If an hour that some clocks show twice has too many
-    requests, return a message; otherwise an empty text.
+    """Return a message if an hour that some clocks show twice has too many requests; otherwise an
+    empty text. `times_s` has times without a time zone.
 
     The hour has too many requests if their number is more than 1.5 times the mean of the hours
     before and after, and the difference is significant.

@@ -33,9 +33,10 @@ class TraceSource(Part):
     unit: Literal["s", "ms", "us", "ns"] | None = Field(
         default=None,
         description=(
-            "The unit of times that are numbers. Default: the unit in which the numbers are times"
-            " since 1970; otherwise, the unit in the name of the column; otherwise, the unit of the"
-            " file format; otherwise, s. If the default is doubtful, you must state the unit."
+            "The unit of times that are numbers. Perseus recognises the unit of times since 1970 by"
+            " the size of the numbers. For smaller numbers, the default is the unit in the name of"
+            " the column. If the name has no unit, the default is the unit of the file format, or s"
+            " for an unknown format. If the default is doubtful, you must state the unit."
         ),
     )
     where: dict[Text, Annotated[Text | Whole, Field(description="text or a whole number")]] = Field(

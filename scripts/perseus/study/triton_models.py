@@ -2,8 +2,8 @@
 
 Usually, a tenant has one Triton model: the network, with the name of the tenant. If the server
 preprocesses images, the Triton model with the name of the tenant is an ensemble of two more Triton
-models: the preprocessing and the network. The names of these two models contain a dot, unlike the
-names of tenants.
+models: the preprocessing and the network. The Triton models inside an ensemble have a dot in their
+names. The name of a tenant has no dot.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Validate a configuration: report every unknown or missing key, every value of a wrong type, and
 every value out of bounds.
 
-The result is a definition in which stand-ins (valid values) replace the invalid values.
+The validated definition has stand-ins (valid values) in place of the invalid values.
 """
 
 from __future__ import annotations
@@ -40,8 +40,9 @@ def validated(raw: Json) -> tuple[Definition | None, list[str], list[Place]]:
     """Return the definition, the problems, and the places with stand-ins (valid values in place of
     invalid values).
 
-    A stand-in is the default value or an example value of a key. With stand-ins, one validation
-    reports all problems. The definition is None if stand-ins cannot repair the configuration.
+    A stand-in is the default value or an example value of a key. Because stand-ins replace invalid
+    values, one validation finds the problems of all keys. The definition is None if stand-ins
+    cannot repair the configuration.
     """
     if not isinstance(raw, Mapping):
         return None, [f"the configuration: must be a mapping (key: value), not {_short(raw)}"], []
@@ -77,7 +78,7 @@ def _repeats_one(error: Json, place: Place, raw: Json, stand_ins: Sequence[Place
 
 
 def place_of(loc: Sequence[str | int], raw: Json) -> Place:
-    """Return the place in the configuration of an error that pydantic reports.
+    """Return the place in the configuration at which pydantic reports an error.
 
     Pydantic's `loc` has two parts that are not in the configuration: the kind of an experiment, and
     the branch of a union. The function removes both parts.
@@ -127,8 +128,8 @@ class DefinitionSchema:
         return part if resolved is part else resolved | own
 
     def _part(self, place: Place, raw: Json) -> dict[str, Json]:
-        """Return the part of the schema for a place in the configuration. The function does not
-        resolve the references of this part."""
+        """Return the part of the schema for a place in the configuration, with unresolved
+        references."""
         part = self._root
         for i, step in enumerate(place):
             part = self._resolved(part, _at(raw, place[:i]))
@@ -140,8 +141,8 @@ class DefinitionSchema:
         return part
 
     def _resolved(self, part: dict[str, Json], value: Json) -> dict[str, Json]:
-        """Return the part of the schema to which `part` refers. For an experiment, return the part
-        for the kind of experiment in `value`."""
+        """Return the part of the schema to which `part` refers. If `part` describes an experiment,
+        return the schema of the kind of experiment that `value` names."""
         if "$ref" in part:
             return self._root["$defs"][part["$ref"].rpartition("/")[2]]
         if "discriminator" in part:
@@ -270,7 +271,7 @@ def _quoted(key: Json) -> str:
 
 
 def _left_empty(place: Place, value: Json, raw: Json) -> Iterator[Place]:
-    """Yield the place of each key without a value. Pydantic would treat such keys as absent."""
+    """Yield the place of each optional key without a value."""
     items = value.items() if isinstance(value, Mapping) else ()
     for key, part in items if items else enumerate(value if isinstance(value, list) else ()):
         inside = (*place, key)

@@ -2,8 +2,9 @@
 scenario and to one of its servers.
 
 The names of servers, tenants and scenarios get the changed values as a suffix, such as
-`cpu1~runtime-openvino` or `squeezenet1_1~instances-2`. Thus, equal names mean equal settings in all
-grids, and Perseus measures no cell twice.
+`cpu1~runtime-openvino` or `squeezenet1_1~instances-2`. If two grids contain the same setting, the
+setting has the same name in both grids. Therefore, if two grids contain the same cell, Perseus
+measures the cell only once.
 """
 
 from __future__ import annotations

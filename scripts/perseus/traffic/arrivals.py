@@ -1,8 +1,8 @@
 """Draw the send times of a window from an arrival process before the window starts.
 
-Every arrival process returns send times relative to the start of the window. If a client instead
-computed each send time from the previous send, delays would add up. Evenly spaced arrivals hide
-queueing, so the default process is Poisson (docs/explanation/load.md).
+Every arrival process returns send times relative to the start of the window. If a client computed
+each send time from the actual time of the previous send, delays would add up. Evenly spaced
+arrivals hide queueing, so the default process is Poisson (docs/explanation/load.md).
 """
 
 from __future__ import annotations
@@ -66,8 +66,8 @@ def _replayed(
     """Repeat a trace endlessly, and return the arrival times in an interval of length `duration`
     that begins at a random position in the trace.
 
-    The unit of all times is the mean gap of the trace. A gap of the mean length separates the end
-    of the trace from the next repetition of the trace.
+    `duration` and the arrival times are in units of the mean gap of the trace. A gap of the mean
+    length separates the end of the trace from the next repetition of the trace.
     """
     times = np.cumsum(np.append(gaps / gaps.mean(), 1.0))
     circle, start = times[-1], rng.uniform(0, times[-1])

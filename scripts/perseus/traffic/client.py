@@ -1,8 +1,9 @@
 """Send the requests of a tenant from separate processes, which are pinned to other CPU cores than
 the server.
 
-Each process runs `sender`. A sender keeps only four arrays per window. If this process asks for the
-arrays, the sender returns copies of the arrays, even during the window.
+Each process runs `sender`. For each window, a sender keeps four arrays: the intended send times,
+the actual send times, the times of the responses, and the outcomes. The client can get copies of
+these arrays at any time, even during the window.
 """
 
 from __future__ import annotations
@@ -59,9 +60,8 @@ def sequential_ms(route: Route, count: int, limit_s: float) -> NDArray[np.float6
 def processes_each(chosen: int | None, cores: Sequence[int], tenants: int) -> int:
     """Return the number of client processes of each tenant.
 
-    If `chosen` is None, the tenants get equal parts of the cores `cores`, and each tenant gets one
-    process for each of its cores, but at least one process. A process uses at most one core.
-    Therefore a client with fewer processes than cores could not use all cores.
+    If `chosen` is None, each tenant gets len(cores) // tenants processes, but at least one. A
+    client process uses at most one core, so a client needs one process per core to use all cores.
     """
     return chosen or max(1, len(cores) // tenants)
 
@@ -134,11 +134,11 @@ class Client:
         return max(process.receive() for process in self._processes)
 
     def stop(self, patience_s: float, idle_s: float = 20.0) -> None:
-        """Stop sending, so that `result` can return the result of the window.
+        """Stop sending. After this call, `result` returns the requests of the window.
 
         Each client process waits up to `patience_s` seconds for responses, and cancels all requests
-        that still have no response. After a cancellation or a time-out, the process then waits up
-        to `idle_s` seconds until the server has worked off its queue.
+        that still have no response. If a request timed out or was cancelled, its client process
+        then waits at most `idle_s` seconds until the server's queue is empty.
         """
         for process in self._processes:
             process.send("stop", patience_s, idle_s)

@@ -288,8 +288,8 @@ class Http2(Generic[S]):
         """Handle a stream that the server reset.
 
         The server has not processed a refused request, so the client sends the request again. Some
-        servers refuse a stream because they still count an ended stream as active. Therefore the
-        client sends no new request until another stream ends.
+        servers refuse a stream because they still count an ended stream as active. After a refusal,
+        the client opens no stream until another open stream ends.
         """
         if code == REFUSED_STREAM and stream.refusals < MAX_REFUSALS:
             stream.refusals += 1
@@ -300,8 +300,8 @@ class Http2(Generic[S]):
             self._has_ended(stream)
 
     def _send_again(self, stream: S) -> None:
-        """Queue a request again. The client sends this request from its beginning, and before all
-        waiting requests."""
+        """Put a request at the front of the queue, so that the client sends the whole request
+        again."""
         self._close(stream)
         stream.number, stream.unsent = 0, stream.body
         self._waiting.appendleft(stream)
@@ -335,8 +335,8 @@ class Http2(Generic[S]):
 
     def _goaway(self, payload: bytes) -> None:
         """Handle a GOAWAY frame, in which the server announces the end of the connection. Queue the
-        requests that the server has not processed. The caller sends these requests over another
-        connection."""
+        requests that the server has not processed. The caller sends the queued requests over
+        another connection."""
         last, code, debug_data = (
             _whole(payload[:4]) & MAX_31_BITS,
             _whole(payload[4:8]),

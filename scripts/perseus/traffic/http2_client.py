@@ -2,8 +2,8 @@
 
 The thread that calls `send` writes the request to the socket itself, so that the request leaves at
 once. The client's own thread writes bytes that the socket did not accept at once, reads responses,
-and calls the callbacks of the requests. This thread also ends requests after their deadline, and
-connects again after a lost connection.
+and calls the callbacks of the requests. The client's own thread also ends requests after their
+deadline, and connects again after a lost connection.
 """
 
 from __future__ import annotations
@@ -171,16 +171,17 @@ class Http2Client:
         self._tell(self._disconnect(), End.CANCELLED, "")
 
     def _refuse(self) -> None:
-        """Refuse all requests in flight, and all requests sent since the last call."""
+        """Close the connection, and refuse all requests that have not ended."""
         self._tell(self._disconnect(), End.LOST, self._lost)
 
     def _connect_again(self) -> None:
         """Connect again after the end of a connection.
 
-        After a lost connection, the client refuses requests until it is connected again. These
-        requests do not wait, because an attempt to connect may take seconds: a port may accept
-        connections even if no server listens behind the port. If the server announced the end of
-        the connection, the requests wait for the new connection.
+        After a lost connection, the client refuses requests until it is connected again. The client
+        refuses requests rather than let them wait, because an attempt to connect may take seconds:
+        a port may accept connections even if no server listens behind the port. If the server
+        announced the end of the connection, all requests that have not ended wait for the new
+        connection.
         """
         with ThreadPoolExecutor(1) as pool:
             attempt = pool.submit(self._connected)
@@ -195,8 +196,10 @@ class Http2Client:
         self._send_again(waiting)
 
     def _serve(self) -> bool:
-        """Write requests and read responses until the client closes, or the server accepts no more
-        requests. Return whether the server responded to any request.
+        """Write requests and read responses. Return whether the server responded to any request.
+
+        The function returns if the client is closing. The function also returns if the server
+        announced the end of the connection and no request is in flight.
 
         Raises OSError and Http2Error if the connection is lost.
         """
@@ -240,8 +243,8 @@ class Http2Client:
             self._end(call, End.LATE, "no response in time")
 
     def _disconnect(self) -> list[Call]:
-        """Close the connection, and return all requests that have not ended. Later requests wait
-        for the next connection."""
+        """Close the connection, and return all requests that have not ended. Requests that are sent
+        after this call wait for the next connection."""
         with self._lock:
             if self._socket is not None:
                 self._socket.close()

@@ -3,8 +3,8 @@ and the bytes of the tensors follow.
 
 If the server lacks the binary extension, the tensors of requests and responses are JSON. An asyncio
 loop in its own thread sends the requests and reads the responses. The send time of a request is the
-time at which the sender passes the request to this loop. Therefore the time that a request waits
-for the loop is part of its latency, not of its send lag. The protocol is described in
+time at which the sender passes the request to the asyncio loop. If the asyncio loop is late, the
+delay is part of the latency, not of the send lag. The protocol is described in
 https://github.com/triton-inference-server/server/blob/main/docs/protocol/extension_binary_data.md.
 """
 

@@ -18,8 +18,8 @@ from perseus.traffic.requests import Requests, Status
 from perseus.traffic.transport import Transport
 
 MAX_RPS = 50_000
-"""Upper bound of the rate of a closed loop in requests/s. One process cannot send requests at this
-rate."""
+"""Number of requests per second for which a closed loop reserves memory. No process can send more
+requests than this number in a second."""
 DOZE_NS = 50_000_000  # time between two checks whether the window ends
 FIRST_BACK_OFF_NS: Final = 10_000_000
 LONGEST_BACK_OFF_NS: Final = 1_000_000_000
@@ -38,7 +38,8 @@ class LoadLoop:
         self._stopped = threading.Event()
         self._left = threading.Event()
         self.errors: dict[str, str] = {}
-        """The first error message among the requests of each status, by the name of the status."""
+        """For each status, the first error message of a request with this status. The keys are the
+        names of the statuses in lower case."""
 
     def offer(self, transport: Transport) -> None:
         """Send the requests until all requests are sent, or until another thread stops the loop."""
@@ -53,14 +54,14 @@ class LoadLoop:
     def stop(self) -> None:
         """Stop sending, and wait until the sender has left the loop.
 
-        Call this function from another thread than the sender.
+        Do not call this function from the thread that sends the requests.
         """
         self._stopped.set()
         self._left.wait()
 
     def requests(self, until_ns: int) -> Requests:
-        """Return a copy of the requests with an intended send time before `until_ns`, in their
-        current state."""
+        """Return a copy of the present records of all requests whose intended send time is before
+        `until_ns`."""
         part = slice(int(np.searchsorted(self._known(), until_ns)))
         # Other threads write the status last. Read the status first, so that each response in the
         # copy has its time.
@@ -132,9 +133,9 @@ class ClosedLoop(LoadLoop):
     """Keeps `concurrency` requests in flight: each response triggers the next request.
 
     The intended send time of a request is its actual send time. After a refusal, the next request
-    waits, and the waiting time doubles with each consecutive refusal. Without this wait, a server
-    with a full queue would get thousands of requests per second, since the server refuses requests
-    at once.
+    waits, and the waiting time doubles with each consecutive refusal. If the client did not wait
+    after a refusal, a server with a full queue would get thousands of requests per second, because
+    such a server refuses requests at once.
     """
 
     def __init__(self, start_ns: int, end_ns: int, concurrency: int) -> None:
@@ -144,8 +145,8 @@ class ClosedLoop(LoadLoop):
         self._count = 0
         self._turn = threading.Lock()
         self._refused = queue.SimpleQueue[tuple[int, int]]()
-        """For each refusal, the time of the next request in ns, and the number of consecutive
-        refusals before this request."""
+        """For each refusal, the send time in ns of the request that replaces the refused request,
+        and the number of consecutive refusals up to this refusal."""
 
     def _known(self) -> NDArray[np.int64]:
         return self._intended_ns[: self._count]
@@ -157,7 +158,6 @@ class ClosedLoop(LoadLoop):
             self._send_after_refusals(transport)
 
     def _send_after_refusals(self, transport: Transport) -> None:
-        """Until the end of the window, wait after each refusal, and then send the next request."""
         waiting: list[tuple[int, int]] = []
         while (now_ns := time.monotonic_ns()) < self._end_ns and not self._stopped.is_set():
             if waiting and waiting[0][0] <= now_ns:

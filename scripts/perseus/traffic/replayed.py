@@ -1,5 +1,4 @@
-"""Replay recorded arrivals, stretched in time and thinned or multiplied to the requested mean
-rate."""
+"""Replay recorded arrivals. A replay can change the time scale and the mean rate of a recording."""
 
 from __future__ import annotations
 
@@ -31,11 +30,11 @@ class Replayed:
         """Return ascending send times in [0, duration_s) with the mean rate `rate_rps`, in seconds
         since the start of the window.
 
-        Below the recorded rate, the function keeps each arrival with the probability rate /
+        Below the recorded rate, the function keeps each arrival with the probability `rate_rps` /
         recorded rate (thinning). Above the recorded rate, the function adds copies of the replayed
-        part (superposition). The function shifts each copy cyclically by a random time. To reach
-        the rate, the function thins the last copy. The replayed part of the recording must contain
-        arrivals.
+        part (superposition). The function shifts each copy of the replayed part cyclically by a
+        random time, and thins the last copy so that the mean rate is `rate_rps`. The replayed part
+        of the recording must contain arrivals.
         """
         copies, rest = divmod(rate_rps / self.rate_rps(duration_s), 1.0)
         shares = np.append(np.ones(int(copies)), rest)

@@ -26,8 +26,8 @@ if TYPE_CHECKING:  # each sender imports this module, and needs no modules that 
 
 Images = NDArray[np.float32]  # (images, 3, height, width)
 Batch = Images | Mapping[str, Tensor]
-"""The input tensors of a request by name; or images, for a model whose only input has the
-name `input` (INPUT)."""
+"""The inputs of a request: a dictionary of tensors by name. For a model whose only input has the
+name `input` (INPUT), an array of images is also possible."""
 
 INPUT, OUTPUT = "input", "output"
 """Usual names of the input tensor and of the output tensor of models that Perseus deploys."""
@@ -65,8 +65,8 @@ class Input:
 
     @property
     def size_bytes(self) -> int:
-        """Return the number of bytes of this input that the client sends with a request; 0 in
-        shared memory."""
+        """Return how many bytes of this input the client sends with each request. The result is 0
+        for an input in shared memory."""
         return len(self.data) if isinstance(self.data, bytes) else 0
 
 
@@ -108,11 +108,12 @@ def _inputs(batch: Batch) -> Inputs:
 
 
 def request_images(images: int, batch_size: int) -> list[list[int]]:
-    """Return the indices of the images in each of several different requests, which the client
-    repeats in turn.
+    """Return the different requests that the client sends in turn. Each request is a list of
+    indices of images.
 
     Each request carries `batch_size` consecutive images. There are at most MAX_INPUTS different
-    requests. If there are fewer images than `batch_size`, a request contains images repeatedly.
+    requests. If there are fewer images than `batch_size`, each request contains some images several
+    times.
     """
     inputs = min(MAX_INPUTS, images // math.gcd(images, batch_size))
     return [[(i * batch_size + j) % images for j in range(batch_size)] for i in range(inputs)]
@@ -183,8 +184,8 @@ def _register(server: triton.InferenceServerClient, path: Path) -> None:
 def _unregister(server: triton.InferenceServerClient, region: str) -> None:
     """Unregister a shared-memory region from the server.
 
-    Triton refuses or delays this call while a request still reads the region. Therefore the
-    function repeats the call.
+    While a request still reads the region, Triton may refuse to unregister the region. The function
+    asks Triton again until the region is unregistered, for at most UNREGISTER_S seconds.
     """
     deadline_s = time.monotonic() + UNREGISTER_S
     with contextlib.suppress(InferenceServerException):  # the server may have ended before

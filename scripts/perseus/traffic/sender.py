@@ -35,8 +35,9 @@ class Setup:
 
 @dataclass(frozen=True)
 class Snapshot:
-    """The state of a window at one moment: all requests whose intended send time has passed, and
-    the CPU time of each client process since the start of the window, in seconds."""
+    """The state of a window at one moment. `requests` contains all requests whose intended send
+    time has passed. `cpu_s` contains the CPU time of each client process since the start of the
+    window, in seconds."""
 
     requests: Requests
     cpu_s: tuple[float, ...]
@@ -46,8 +47,8 @@ class Snapshot:
 class Result:
     """The result of an ended window: its requests, and the first message of each kind of error.
 
-    `idle` says whether the server has worked off its queue. `cpu_s` is the CPU time of the client
-    process in seconds, from the start of the window until the server is idle.
+    `idle` says whether the server has answered all requests in its queue. `cpu_s` is the CPU time
+    of the client process in seconds, from the start of the window until the server is idle.
     """
 
     requests: Requests
@@ -86,7 +87,7 @@ def main(pipe: Connection) -> None:
 
 def _run_promptly() -> bool:
     """Ask the system to run this process before ordinary processes. Return whether the system
-    grants this priority.
+    grants the higher priority.
 
     On a shared core, a process that wakes up waits for the time slices of other processes, for
     example of other tenants' clients. A time slice takes 3 ms on current kernels.

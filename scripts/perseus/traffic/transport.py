@@ -19,7 +19,8 @@ class RequestFailedError(RuntimeError):
 
 
 class Transport(Protocol):
-    """An open connection to a server. All requests are serialised in advance."""
+    """An open connection to a server. The transport serialises all requests before the connection
+    opens."""
 
     most_in_flight: int
     """Largest number of requests in flight."""
@@ -31,7 +32,7 @@ class Transport(Protocol):
     def send(self, number: int, answered: Answered) -> None:
         """Send request `number`, and do not wait for its response.
 
-        The number must be unique among the requests in flight. The transport calls `answered`
+        No other request in flight may have the same `number`. The transport calls `answered`
         exactly once, in a thread of the transport or in the thread that cancels the request. The
         function `answered` may send further requests.
         """

@@ -49,7 +49,7 @@ def test_a_cpu_server_asks_nothing_of_the_machine(no_driver):
 
 def test_too_few_gpus_are_refused_with_their_number(nvml):
     gpu.require([0, 1])
-    with pytest.raises(GpuError, match="measures on GPUs 0, 2, and this machine has 2 "):
+    with pytest.raises(GpuError, match="GPUs 0, 2, but the number of GPUs on this machine is 2 "):
         gpu.require([0, 2])
     assert nvml.opened == 0
 
@@ -60,7 +60,7 @@ def test_numbers_count_among_the_gpus_that_a_job_was_given(nvml, monkeypatch):
     assert gpu.visible([0]) == ["GPU-1"]
     assert gpu.cuda_environment([0])["CUDA_VISIBLE_DEVICES"] == "GPU-1"
     assert [each["uuid"] for each in gpu.describe([0])["gpus"]] == ["GPU-1"]
-    with pytest.raises(GpuError, match="'GPU-1' leaves 1 to this process"):
+    with pytest.raises(GpuError, match="number of GPUs in CUDA_VISIBLE_DEVICES='GPU-1' is 1:"):
         gpu.require([1])
 
 

@@ -189,7 +189,7 @@ def test_a_monitor_of_a_gpu_that_is_not_there_is_not_made(
     tmp_path: Path, triton: FakeTriton, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     nvml = fake_nvml.install(monkeypatch, fake_nvml.FakeNvml())
-    with pytest.raises(GpuError, match="this machine has 2"):
+    with pytest.raises(GpuError, match="number of GPUs on this machine is 2 "):
         Monitor(MonitorFile(tmp_path / "monitor.parquet"), serving(triton), [], [0], gpus=[5])
     assert nvml.opened == 0
     assert not list(tmp_path.iterdir())

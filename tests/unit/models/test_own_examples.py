@@ -35,11 +35,20 @@ def test_the_arrays_of_a_file_are_sent_by_name(tmp_path):
 @pytest.mark.parametrize(
     ("changes", "why"),
     [
-        ({"in/mask": None}, "no array for the model's input 'in/mask' (only: 'tokens:0')"),
+        (
+            {"in/mask": None},
+            "no array for the model's input 'in/mask' (arrays in the file: 'tokens:0')",
+        ),
         ({"more": np.ones(5)}, "an array 'more', but the model has only the inputs 'tokens:0', "),
         ({"tokens:0": np.ones((5, 6))}, "'tokens:0' is of type float64, but the model takes int64"),
-        ({"in/mask": np.ones((5, 2, 6), np.float32)}, "of shape (5, 2, 6), not (examples, 6, 2)"),
-        ({"in/mask": np.ones((), np.float32)}, "of shape (), not (examples, 6, 2)"),
+        (
+            {"in/mask": np.ones((5, 2, 6), np.float32)},
+            "has the shape (5, 2, 6), but must have the shape (examples, 6, 2)",
+        ),
+        (
+            {"in/mask": np.ones((), np.float32)},
+            "has the shape (), but must have the shape (examples, 6, 2)",
+        ),
         (
             {"in/mask": np.ones((4, 6, 2), np.float32)},
             "has 5 examples of 'tokens:0', 4 examples of 'in/mask': all arrays",

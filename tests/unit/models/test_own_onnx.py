@@ -389,7 +389,7 @@ def without_outputs():
         (
             network(pixels=("h", "w")),
             {},
-            r"its input 'x' FP32 (? x 3 x ? x ?) leaves sizes open: write shape: {x: [h, w]} with",
+            r"its input 'x' FP32 (? x 3 x ? x ?) has variable sizes: write shape: {x: [h, w]} with",
         ),
         (network(pixels=(-1, 32)), {}, "write shape: {x: [size]} with numbers for these sizes"),
         (network(), {"shape": {"y": (3,)}}, "shape: 'y' is not an input of the file (it has x)"),
@@ -401,7 +401,7 @@ def without_outputs():
         (
             network(),
             {"input_size": 48},
-            "input_size: 'x' FP32 (? x 3 x 32 x 32): no size after the first is variable",
+            "input_size: 'x' FP32 (? x 3 x 32 x 32): after its first size, no input has a variable",
         ),
     ],
 )
@@ -482,12 +482,12 @@ def test_inputs_that_leave_sizes_open_are_named_with_one_line_to_write(tmp_path)
 
     (problem,) = told()
     assert problem.endswith(
-        "its inputs 'x' FP32 (? x ?) and 'state' FP32 (2 x ?) leave sizes open: write shape:"
+        "its inputs 'x' FP32 (? x ?) and 'state' FP32 (2 x ?) have variable sizes: write shape:"
         " {x: [n, width], state: [units]} with numbers for these sizes"
     )
     (problem,) = told(x=(4,), state=(3,))  # the first dimensions, ? and 2, are no batch
     assert problem.endswith(
-        "its input 'x' FP32 (? x ?) leaves sizes open: write shape: {x: [n, width]} with numbers"
+        "its input 'x' FP32 (? x ?) has variable sizes: write shape: {x: [n, width]} with numbers"
         " for these sizes"
     )
     assert told(x=(1, 4), state=(3,)) == []

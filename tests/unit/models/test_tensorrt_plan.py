@@ -171,7 +171,7 @@ def test_a_machine_without_trtexec_is_told_where_it_comes_from(builder, tmp_path
 
 
 def test_gpus_that_differ_and_gpus_that_are_missing_are_refused(builder, nvml):
-    with pytest.raises(GpuError, match="measures on GPU 2, and this machine has 2"):
+    with pytest.raises(GpuError, match="GPU 2, but the number of GPUs on this machine is 2 "):
         builder(gpus=[2])
     nvml.values["nvmlDeviceGetName"] = {0: "T4", 1: "V100"}
     with pytest.raises(TensorRtError, match=r"differ \(T4, V100\)"):

@@ -211,7 +211,7 @@ def test_what_few_requests_leave_undecided_is_not_infeasible():
     assert peak.reason == (
         "no rate passed, and the verdict at the lowest tested rate is undecided:"
         " for tenant at 0.7 requests/s, the server answered 100.0% of the requests,"
-        " with a p95 of 500.0 ms (57 requests are too few, an SLA on the p95 needs 130)"
+        " with a p95 of 500.0 ms (57 requests are too few: an SLA on the p95 needs at least 130)"
     )
 
 

@@ -270,7 +270,7 @@ def test_few_requests_decide_nothing():
     part = requests(n=40)
     assert verdict(part).verdict == "undecided"
     few = verdict(requests(n=129))
-    assert few.verdict == "undecided" and "p95 needs 130" in few.reason
+    assert few.verdict == "undecided" and "p95 needs at least 130" in few.reason
     assert verdict(requests(n=130)).verdict == "pass"
 
 

@@ -70,8 +70,9 @@ def test_pairs_that_measuring_would_tell_better_are_not_said_to_need_none():
     near, told = concluded(row("a 1 : e 1", np.nan, 0.7), *far)
     assert near.headline.startswith("On cpu1, one pair needs no measurement")
     assert told.headline == (
-        "On cpu1, 2 pairs are predicted with an error of up to 275 % (in nine of ten"
-        " predictions of a sharing ratio): measure the pairs that matter to you"
+        "On cpu1, 2 pairs are predicted with an error of up to 275 % (nine in ten"
+        " predictions of a sharing ratio have at most this error): measure the pairs that matter to"
+        " you"
     )
     assert told.kind == "unclear"
 
@@ -93,7 +94,7 @@ def test_what_was_measured_in_one_run_is_said_to_be():
         return [each for each in conclusion.sentences if "measured in one run" in each]
 
     assert not caveats(PEAK) and not caveats(PEAK, predicted_record | {"repeats_used": 1})
-    assert caveats(once, predicted_record)[0].startswith("Each mix was measured in one run: ")
-    assert caveats(PEAK, once)[0].startswith("b was measured in one run: ")
+    assert caveats(once, predicted_record)[0].startswith("Each mix was measured in one run, so ")
+    assert caveats(PEAK, once)[0].startswith("b was measured in one run, so ")
     two = caveats(PEAK, once, once | {"mix": "c"})
-    assert two[0].startswith("b and c were measured in one run: ")
+    assert two[0].startswith("b and c were measured in one run, so ")

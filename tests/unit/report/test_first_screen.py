@@ -163,7 +163,7 @@ def test_every_headline_of_the_code_has_a_case():
 
 def test_what_copies_of_one_model_save_is_no_conclusion_on_sharing():
     (true, _) = OF_COPIES[
-        "On full servers b and 2 copies of a should share: sharing saves about 20 %"
+        "On full servers, b and 2 copies of a should share: sharing saves about 20 %"
     ]
     assert "sharing saves 20 %" in headline(true).text
     only_copies = study(savings({"models": "a + a"}))
@@ -413,7 +413,7 @@ def test_what_makes_the_answer_surer_stands_on_the_first_screen_and_nowhere_else
     advice = " ".join(shown.split()).partition("To be surer: ")[2]
     assert re.match(
         r"set measurement: {repeats: 3} in the configuration and run the study again: about \d+"
-        r" more minutes?\. The intervals then cover the variation between server starts\.",
+        r" more minutes?\. With repeats, the intervals cover the variation between server starts\.",
         advice,
     )
     assert coverage(frames) in shown and QUICK_ANSWER in shown

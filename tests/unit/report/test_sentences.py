@@ -145,8 +145,8 @@ OF_SHARING = {
         study(*((name, MIX, values) for name, _, values in SMOKE)),
         SURE,
     ),
-    "On full servers a and b should share: sharing saves about 20 %": (SURE, DEAR),
-    "On full servers a and b should share: sharing saves about 20 % (14 % to 26 %)": (
+    "On full servers, a and b should share: sharing saves about 20 %": (SURE, DEAR),
+    "On full servers, a and b should share: sharing saves about 20 % (14 % to 26 %)": (
         SURE,
         study(savings({"ci_simultaneous_high": 0.24})),
     ),
@@ -154,15 +154,15 @@ OF_SHARING = {
         DEAR,
         study(savings(LOST | {"ci_simultaneous_low": -0.29})),
     ),
-    "On full cpu1 servers a and b should share": (
+    "On full cpu1 servers, a and b should share": (
         study(savings=[COMMON | REPEATED | SHARED | LOST | ON_GPU]),
         SURE,
     ),
-    "On full gpu1 servers a and b should not share": (
+    "On full gpu1 servers, a and b should not share": (
         study(savings=[COMMON | REPEATED | SHARED | LOST | ON_GPU]),
         SURE,
     ),
-    "On full servers (as in cpu1.other) a and b should share": (
+    "On full servers (as in cpu1.other), a and b should share": (
         study(savings=[COMMON | REPEATED | SHARED | SAVED | {"scenario": "cpu1.other"}]),
         SURE,
     ),
@@ -171,15 +171,17 @@ OF_SHARING = {
         SURE,
     ),
     "a and b should not share: every measured mix costs more than dedicated servers": (DEAR, SURE),
-    "should not share: of 2 mixes 1 has an estimate, and costs more than dedicated servers": (
+    "should not share: only 1 of 2 mixes has an estimate, and this mix costs more than dedicated"
+    " servers": (
         study(savings(LOST, MIX), savings=[FAILED]),
         DEAR,
     ),
-    "of 3 mixes 2 have an estimate, and cost more than dedicated servers": (
+    "only 2 of 3 mixes have an estimate, and these mixes cost more than dedicated servers": (
         study(savings(LOST, MIX), savings=[OTHER | LOST, FAILED | {"mix": "a 1 : 3 b"}]),
         DEAR,
     ),
-    "On full servers sharing a and b saves at most 11 % and, in the best mix, costs at most 11 %": (
+    "On full servers, sharing a and b saves at most 11 % and, in the best mix, costs at most"
+    " 11 %": (
         CLOSE,
         study(savings(UNCLEAR | {"ci_simultaneous_high": 0.1})),
     ),
@@ -196,17 +198,17 @@ OF_SHARING = {
         study(savings(OPEN | {"ci_simultaneous_low": -0.05})),
         study(savings(OPEN)),
     ),
-    "The data do not show whether on full servers a and b should share: the saving is": (
+    "The data do not show whether a and b should share on full servers: the saving is": (
         UNSURE_AT_ALL,
         CLOSE,
     ),
     # The interval of the best mix does not contain 0, but the interval of another mix does.
-    "The data do not show whether on full servers a and b should share One shared": (
+    "The data do not show whether a and b should share on full servers One shared": (
         study(savings(LOST, MIX), savings=[OTHER | WIDE | {"saving": -0.4}]),
         UNSURE_AT_ALL,
     ),
-    "should share One shared cpu1 server (a 1 : 1 b) carries 1.25 times what dedicated servers"
-    " carry for the same money: a saving of 20 % (95 % interval no bound": (
+    "should share on full servers One shared cpu1 server (a 1 : 1 b) carries 1.25 times what"
+    " dedicated servers carry for the same money: a saving of 20 % (95 % interval no bound": (
         study(savings(OPEN)),
         SURE,
     ),
@@ -214,7 +216,7 @@ OF_SHARING = {
         study(savings({"lines_compared": 2})),
         SURE,
     ),
-    "should share: the saving is at least \N{MINUS SIGN}20 %": (
+    "should share on full servers: the saving is at least \N{MINUS SIGN}20 %": (
         study(savings(OPEN | {"ci_simultaneous_low": -0.2})),
         study(savings(OPEN)),
     ),
@@ -245,7 +247,7 @@ OF_SHARING = {
         of_three("0 : 1 : 1", "1 : 0 : 1", rates=(100.0, 90.0)),
         of_three("1 : 1 : 1", "0 : 1 : 1"),
     ),
-    "No rate of a and b together was certified on one cpu1 server: a 1 : 1 b (client limited);"
+    "For a and b together on one cpu1 server, no rate was certified: a 1 : 1 b (client limited);"
     " to measure a 1 : 1 b again, run `make again`": (
         study(*all_end("client_limited")),
         study(*all_end("client_limited"), peaks({"certified_rps": 90.0}, MIX)),
@@ -258,12 +260,12 @@ OF_SHARING = {
         study(*all_end("infeasible"), savings=[FAILED], peaks=[OTHER | DIED]),
         study(*all_end("infeasible")),
     ),
-    "together was certified on one cpu1 server: a 1 : 1 b (blocked); to measure b again, run": (
+    "on one cpu1 server, no rate was certified: a 1 : 1 b (blocked); to measure b again, run": (
         study(*all_end("blocked"), peaks(NOTHING_FOUND | {"verdict": "unsteady"}, "b")),
         study(*all_end("blocked"), peaks(NOTHING_FOUND | {"verdict": "infeasible"}, "b")),
     ),
     # No verdict is temporary, so the reason of the mix follows directly.
-    "on one cpu1 server: a 1 : 1 b (blocked) a 1 : 1 b: it ended so": (
+    "on one cpu1 server, no rate was certified: a 1 : 1 b (blocked) a 1 : 1 b: it ended so": (
         study(*all_end("blocked"), peaks(NOTHING_FOUND | {"verdict": "infeasible"}, "b")),
         study(*all_end("blocked"), peaks(NOTHING_FOUND | {"verdict": "unsteady"}, "b")),
     ),
@@ -276,7 +278,7 @@ OF_SHARING = {
         # The other cells have no result.
         study(savings(INFEASIBLE, MIX), ("tenants", MIX, INFEASIBLE), savings=[FAILED]),
     ),
-    "together was certified on one cpu1 server: a 1 : 1 b (infeasible)": (  # in one of two repeats
+    "on one cpu1 server, no rate was certified: a 1 : 1 b (infeasible)": (  # in one of two repeats
         study(
             *all_end("infeasible"),
             ("tenants", MIX, INFEASIBLE),
@@ -309,7 +311,7 @@ OF_SHARING = {
         study(savings({"lines_compared": 2}), savings=[OTHER | SAVED | WORSE]),
     ),
     "On this host, two runs of the same cell on restarted servers may differ by 25 % (noise"
-    " floor), so this may be noise.": (
+    " floor), so the effect of sharing may be noise.": (
         study(savings({"noise_floor": 0.25})),
         SURE,
     ),
@@ -474,8 +476,8 @@ OF_FLEETS = {
         fleet(peaks({"preset": "smoke"}, "a")),
         ASKED,
     ),
-    "In a simulated queue with Poisson arrivals, the fleet also keeps every SLA: with the"
-    " smallest margin, 96 % of the requests of b take at most 40 ms.": (
+    "In a simulated queue with Poisson arrivals, the fleet also keeps every SLA. One model"
+    " has the smallest margin: 96 % of the requests of b take at most 40 ms.": (
         ASKED,
         fleet(models=[MODEL, MODEL | {"model": "b", "attained": 0.5}]),
     ),
@@ -498,7 +500,7 @@ OF_FLEETS = {
         fleet(models=[MODEL | {"model": name, "attained": 0.5} for name in "abcde"]),
         fleet(models=[MODEL | {"model": name, "attained": 0.5} for name in "abc"]),
     ),
-    " + 1 x (m11) and 1 more load lines, one by one in fleet_servers.csv": (
+    " + 1 x (m11) and 1 more load lines (see fleet_servers.csv)": (
         fleet(together={"fleet": " + ".join(f"1 x (m{i})" for i in range(13))}),
         fleet(together={"fleet": " + ".join(f"1 x (m{i})" for i in range(12))}),
     ),
@@ -522,7 +524,10 @@ OF_FLEETS = {
         fleet(together=KNOWN),
         ASKED,
     ),
-    "Sharing saves nothing at this demand: dedicated servers cost as much.": (AS_DEAR, ASKED),
+    "Sharing saves nothing at this demand: dedicated servers alone cost as much as this fleet.": (
+        AS_DEAR,
+        ASKED,
+    ),
     "The saving of sharing is not known: no server that these models share has a lower limit of its"
     " capacity.": (
         fleet(peaks({"ci_low_rps": 0.0}, MIX), together={"usd_per_hour": 0.4, "saving": 0.0}),
@@ -554,18 +559,19 @@ OF_FLEETS = {
         ASKED,
         fleet(changes=[CHANGE | {"usd_per_month": None, "servers": None, "reason": "none"}]),
     ),
-    "40 % of the demand is on servers at the spot price; on average, the fleet loses 0.2 % of"
-    " this demand while new servers replace revoked servers, without the boot time of new machines."
-    " With additional servers that compensate this loss, expect 220 USD per month.": (
+    "40 % of the demand is on servers at the spot price; on average over time, the fleet loses"
+    " 0.2 % of the whole demand, because the replacement of a revoked server must first start. This"
+    " loss does not include the boot time of new machines. With additional servers that compensate"
+    " the loss, expect 220 USD per month.": (
         fleet(together=OFTEN | {"lost_to_revocations": 0.002, "usd_per_month_expected": 220.0}),
         ASKED,
     ),
-    "the fleet loses less than 0.1 % of this demand": (
+    "the fleet loses less than 0.1 % of the whole demand": (
         fleet(together=OFTEN | {"lost_to_revocations": 1e-5}),
         fleet(together=OFTEN | {"lost_to_revocations": 0.002}),
     ),
-    "If all spot servers were revoked at once, the model with the fewest servers would have 1"
-    " server left.": (
+    "If all spot servers were revoked at once, the model with the fewest remaining servers would"
+    " have 1 server.": (
         fleet(together=OFTEN, models=[MODEL | {"servers_on_demand": 2}, MODEL]),
         ASKED,
     ),
@@ -753,7 +759,7 @@ def taken(**values):
 
 OF_GRIDS = {
     "a: runtime openvino The words of the table.": (taken(), taken(preset="smoke")),
-    "a: runtime openvino, but the data do not confirm it": (
+    "a: runtime openvino, but another setting may be better": (
         taken(verdict="too close to tell"),
         taken(),
     ),
@@ -778,7 +784,7 @@ OF_RUNTIMES = {
         study(runtimes=[RAN, SLOWER]),
         study(runtimes=[RAN, IN_BF16]),
     ),
-    "ONNX Runtime is the fastest, but the data do not confirm it": (
+    "ONNX Runtime is the fastest, but another runtime may be faster": (
         study(runtimes=[NEARLY_AS_FAST, SLOWER]),
         study(runtimes=[RAN, SLOWER]),
     ),
@@ -791,7 +797,8 @@ OF_RUNTIMES = {
         study(runtimes=[RAN, SLOWER, IN_BF16]),
     ),
     "OpenVINO in bf16 carries 1.80 times as many requests/s as the fastest runtime in fp32 (1.60 to"
-    " 2.00), with a relative error of 0.120: the cause is the precision, not the runtime.": (
+    " 2.00), with a relative error of 0.120. The precision causes this difference, not the"
+    " runtime.": (
         study(runtimes=[RAN, IN_BF16]),
         study(runtimes=[RAN, SLOWER]),
     ),
@@ -818,7 +825,7 @@ OF_B = COMMON | REPEATED | SAVED | {"scenario": "cpu1.b", "models": "b + b", "mi
 MORE = SHARED | {"models": "a + b + a", "mix": "a 1 : 1 : 1", "scenario": "cpu1.three"}
 
 OF_COPIES = {
-    "The data do not show whether on full servers 2 copies of a should share: the saving is": (
+    "The data do not show whether 2 copies of a should share on full servers: the saving is": (
         study(savings=[COPIES]),
         study(savings=[COPIES | {"models": "a + c"}]),
     ),
@@ -826,7 +833,7 @@ OF_COPIES = {
         study(savings=[COPIES, OF_B | UNKNOWN]),
         study(savings=[COPIES, OF_B]),
     ),
-    "On full servers b and 2 copies of a should share: sharing saves about 20 %": (
+    "On full servers, b and 2 copies of a should share: sharing saves about 20 %": (
         study(savings=[COMMON | REPEATED | SAVED | MORE]),
         study(savings=[COMMON | REPEATED | SAVED | MORE | {"models": "a + b + c"}]),
     ),
@@ -872,9 +879,9 @@ def test_copies_of_several_models_have_one_conclusion():
     assert told.kind == "unclear" and len(told.sentences) == 2
     assert (
         told.sentences[0]
-        == "On full servers 2 copies of b should share: sharing saves about 20 % (14 % to 26 %)."
+        == "On full servers, 2 copies of b should share: sharing saves about 20 % (14 % to 26 %)."
     )
-    assert "2 copies of a should share: the saving is" in told.sentences[1]
+    assert "2 copies of a should share on full servers: the saving is" in told.sentences[1]
 
 
 PREDICTED = {"study": "s", "server": "cpu1", "mix": "a 1 : 1 c", "measured_ratio": None}
@@ -898,9 +905,12 @@ OF_PREDICTIONS = {
         KNOWN_BY_NOW,
     ),
     "On cpu1, one pair needs no measurement": (study(predictions=[PREDICTED]), FORETOLD),
-    "A second measurement differs from the first by as much.": (FORETOLD, TOO_FAR_OFF),
-    "On cpu1, 2 pairs are predicted with an error of up to 20 % (in nine of ten predictions of"
-    " a sharing ratio): measure the pairs that matter to you": (
+    "Each predicted value is as exact as a second measurement of the same pair.": (
+        FORETOLD,
+        TOO_FAR_OFF,
+    ),
+    "On cpu1, 2 pairs are predicted with an error of up to 20 % (nine in ten predictions of a"
+    " sharing ratio have at most this error): measure the pairs that matter to you": (
         TOO_FAR_OFF,
         FORETOLD,
     ),
@@ -912,12 +922,12 @@ OF_PREDICTIONS = {
         study(predictions=[PREDICTED, PREDICTED | {"preset": "publication"}]),
         FORETOLD,
     ),
-    "a was measured in one run: the error perhaps": (
+    "a was measured in one run, so the stated error": (
         study(peaks({"repeats_used": 1}, "a"), predictions=[PREDICTED]),
         FORETOLD,
     ),
-    "Each mix was measured in one run: the error perhaps leaves out a part of the variation between"
-    " starts of a server.": (
+    "Each mix was measured in one run, so the stated error may not include all of the variation"
+    " between starts of a server.": (
         study(peaks({"repeats_used": 1}), predictions=[PREDICTED]),
         FORETOLD,
     ),

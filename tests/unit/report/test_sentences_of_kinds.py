@@ -53,11 +53,11 @@ OVERLOADED = [row | TOO_MUCH for row in NOTHING]
 A_ALONE = (beside("a", "a") | LOST | TOO_MUCH, beside("b", "b"))
 
 OF_SLOWDOWNS = {
-    "On cpu1 a and b slow each other down by a factor of up to 1.70": (
+    "On cpu1, a and b slow each other down by a factor of up to 1.70": (
         study("slowdown", *TWO),
         study("slowdown", *THREE),
     ),
-    "On cpu1 a and c slow each other down least, b and c most": (
+    "On cpu1, a and c slow each other down least, and b and c most": (
         study("slowdown", *THREE),
         study("slowdown", *THREE, *both("a", "d", 1.0, 1.0)),
     ),
@@ -88,11 +88,14 @@ OF_SLOWDOWNS = {
         study("slowdown", *(row | {"slowdown_low": 0.0, "slowdown_high": np.inf} for row in THREE)),
         study("slowdown", *THREE),
     ),
-    "On cpu1 the data do not show which pair is slowed down least: requests take 1.20 to 2.00 times"
-    " as long as alone": (study("slowdown", *CLOSE), study("slowdown", *THREE)),
+    "On cpu1, the data do not show which pair is slowed down least: depending on the pair,"
+    " requests take 1.20 to 2.00 times as long as alone": (
+        study("slowdown", *CLOSE),
+        study("slowdown", *THREE),
+    ),
     # The pair with the lowest mean has a wide interval, but the difference of two other pairs is
     # significant.
-    "On cpu1 a and c slow each other down significantly less than b and c": (
+    "On cpu1, a and c slow each other down significantly less than b and c": (
         study("slowdown", *WIDE),
         study("slowdown", *THREE),
     ),
@@ -100,8 +103,8 @@ OF_SLOWDOWNS = {
         study("slowdown", *WIDE),
         study("slowdown", *THREE),
     ),
-    "On cpu1 the data do not show that a and b slow each other down: requests take up to 0.97 times"
-    " as long as alone": (
+    "On cpu1, the data do not show that a and b slow each other down: requests take up to 0.97"
+    " times as long as alone": (
         study("slowdown", *both("a", "b", 0.97, 0.96, beyond_noise=False)),
         study("slowdown", *TWO),
     ),
@@ -147,7 +150,7 @@ OF_SLOWDOWNS = {
         study("slowdown", *both("a", "c", 1.1, 1.2)),
         study("slowdown", *OVERLOADED, *both("a", "c", 1.1, 1.2)),
     ),
-    "On cpu1 (cpu1.s.x) a and b slow": (
+    "On cpu1 (cpu1.s.x), a and b slow": (
         study("slowdown", *TWO, *(row | {"cell": "cpu1.s.y.r1"} for row in TWO)),
         study("slowdown", *TWO, *(row | AGAIN for row in TWO)),
     ),
@@ -173,11 +176,11 @@ SPOILT = {"attained": 0.6, "verdict": "disturbed", "reason": "others ran"}
 KEPT = study("replay", SHARED, OTHER, ALONE)
 
 OF_REPLAYS = {
-    "Together on cpu1 a and b keep their SLAs under bursts": (
+    "Together on cpu1, a and b keep their SLAs under bursts": (
         KEPT,
         study("replay", SHARED | MISSED, OTHER),
     ),
-    "Together on cpu1 a keeps its SLA under bursts": (
+    "Together on cpu1, a keeps its SLA under bursts": (
         study("replay", SHARED, OTHER | UNASKED),
         KEPT,
     ),
@@ -190,7 +193,7 @@ OF_REPLAYS = {
         study("replay", SHARED | UNASKED),
         KEPT,
     ),
-    "On cpu1 a keeps its SLA under the trace": (
+    "On cpu1, a keeps its SLA under the trace": (
         study("replay", ALONE | {"process": "trace"}),
         KEPT,
     ),
@@ -199,7 +202,7 @@ OF_REPLAYS = {
         KEPT,
     ),
     "keeps its SLA under gamma arrivals": (study("replay", SHARED | {"process": "gamma"}), KEPT),
-    "Together on cpu1 a misses its SLA under bursts": (
+    "Together on cpu1, a misses its SLA under bursts": (
         study("replay", SHARED | MISSED, OTHER),
         KEPT,
     ),
@@ -265,8 +268,8 @@ LATE = FEW | {"failed_requests": 210, "failing_from_hours": 3.8}
 STEADY = study("soak", LATENCY, ANSWERED, MEMORY)
 
 OF_SOAKS = {
-    "No measured value grows on cpu1 within 3.90 h": (STEADY, study("soak", LATENCY, LEAK)),
-    "No measured value grows on cpu1 within 0.500 h": (  # memory was observed for 3.9 h
+    "No measured value grows on cpu1 during 3.90 h": (STEADY, study("soak", LATENCY, LEAK)),
+    "No measured value grows on cpu1 during 0.500 h": (  # memory was observed for 3.9 h
         study("soak", LATENCY | {"hours": 0.5}, MEMORY),
         STEADY,
     ),
@@ -274,13 +277,13 @@ OF_SOAKS = {
         study("soak", LATENCY | {"hours": 0.5, "drift": "too short to tell"}, MEMORY),
         study("soak", LATENCY | {"drift": "too short to tell"}, MEMORY),
     ),
-    "On cpu1 the following values grow within 3.90 h: memory memory: starts at 20.0 MB, changes by"
+    "On cpu1, the following values grow during 3.90 h: memory memory: starts at 20.0 MB, changes by"
     " 12.0 MB per hour (10.0 to 14.0).": (study("soak", LATENCY, LEAK), STEADY),
-    "the following values grow within 3.90 h: p95 of a": (
+    "the following values grow during 3.90 h: p95 of a": (
         study("soak", LATENCY | {"drift": "grows"}),
         study("soak", LATENCY, LEAK),
     ),
-    "grows on cpu1 within 3.90 h p95 of a: starts at": (
+    "grows on cpu1 during 3.90 h p95 of a: starts at": (
         study("soak", LATENCY | {"drift": "falls"}),
         STEADY,
     ),
@@ -288,26 +291,26 @@ OF_SOAKS = {
         study("soak", LATENCY | {"drift": "too short to tell"}),
         study("soak", LATENCY, MEMORY | UNSEEN),
     ),
-    "On cpu1 requests of a failed within 3.90 h Of a's requests 10.0 % failed (4200 of 42000), over"
-    " 1 % from 2.60 h on.": (
+    "On cpu1, requests of a failed during 3.90 h Of a's requests 10.0 % failed (4200 of 42000),"
+    " over 1 % from 2.60 h on.": (
         study("soak", INFINITE, MANY, MEMORY),
         study("soak", LATENCY, FEW, MEMORY),
     ),
-    "On cpu1 requests of a and b failed within 3.90 h": (
+    "On cpu1, requests of a and b failed during 3.90 h": (
         study("soak", MANY, LEAK, MANY | {"tenant": "b"}),
         study("soak", MANY, LEAK, FEW | {"tenant": "b"}),
     ),
-    "grows on cpu1 within 3.90 h Of a's requests 0.100 % failed (42 of 42000).": (
+    "grows on cpu1 during 3.90 h Of a's requests 0.100 % failed (42 of 42000).": (
         study("soak", LATENCY, FEW, MEMORY),
         STEADY,
     ),
-    "On cpu1 the following values grow within 3.90 h: failed requests of a failed requests of a:"
+    "On cpu1, the following values grow during 3.90 h: failed requests of a failed requests of a:"
     " starts at 0.100 %, changes by 0.100 % per hour (0.0500 to 0.150).": (
         study("soak", LATENCY, FEW | {"drift": "grows", **SMALL}),
         study("soak", LATENCY, FEW),
     ),
-    "On cpu1 the data do not show whether the following values grow, because each was infinite in"
-    " some windows within 3.90 h: p95 of a Of a's requests 0.100 % failed (42 of 42000).": (
+    "On cpu1, the data do not show whether the following values grow, because each was infinite in"
+    " some windows during 3.90 h: p95 of a Of a's requests 0.100 % failed (42 of 42000).": (
         study("soak", INFINITE, FEW, MEMORY),
         study("soak", LATENCY, FEW, MEMORY),
     ),
@@ -315,16 +318,16 @@ OF_SOAKS = {
         study("soak", LATENCY, LATE),
         study("soak", LATENCY, FEW),
     ),
-    "No measured value grows on cpu1 within 3.90 h 7.30 % of a's requests were late; its SLA allows"
+    "No measured value grows on cpu1 during 3.90 h 7.30 % of a's requests were late; its SLA allows"
     " 5.00 %.": (
         study("soak", LATENCY | {"exceedance": 0.073, "allowed": 0.05}, MEMORY),
         study("soak", LATENCY | {"exceedance": 0.05, "allowed": 0.05}, MEMORY),
     ),
-    "grows on cpu1 within 3.90 h No window measured the following values: memory.": (
+    "grows on cpu1 during 3.90 h No window measured the following values: memory.": (
         study("soak", LATENCY, MEMORY | UNSEEN),
         STEADY,
     ),
-    "grows on cpu1 within 3.90 h the server died.": (
+    "grows on cpu1 during 3.90 h the server died.": (
         study("soak", LATENCY, LATENCY | AGAIN | UNSEEN | {"verdict": "failed", **DIED}),
         STEADY,
     ),
@@ -471,20 +474,20 @@ LOSS = {"sharing_ratio": 0.7, "sharing_ratio_low": 0.6, "sharing_ratio_high": 0.
 UNHELD = dict.fromkeys(GAIN) | {"verdict": "failed", "reason": "the server died"}
 
 OF_BACKGROUNDS = {
-    "With all tenants but one at fixed rates, the data do not show whether cpu1 carries more than"
-    " dedicated servers": (
+    "With all tenants but one at fixed rates, the data do not show whether sharing cpu1 saves"
+    " money": (
         study("background", BACKGROUND),
         study("background", BACKGROUND | GAIN),
     ),
-    "With all tenants but one at fixed rates, cpu1 carries more than dedicated servers": (
+    "With all tenants but one at fixed rates, sharing cpu1 saves money": (
         study("background", BACKGROUND | GAIN),
         study("background", BACKGROUND | GAIN, BACKGROUND | {"load_line": "b-25"}),
     ),
-    "With all tenants but one at fixed rates, cpu1 carries less than dedicated servers": (
+    "With all tenants but one at fixed rates, sharing cpu1 costs more than dedicated servers": (
         study("background", BACKGROUND | LOSS),
         study("background", BACKGROUND),
     ),
-    "With all tenants but one at fixed rates, cpu1 (cpu1.s) carries more than dedicated servers": (
+    "With all tenants but one at fixed rates, sharing cpu1 (cpu1.s) saves money": (
         study("background", BACKGROUND | GAIN, BACKGROUND | LOSS | {"scenario": "cpu1.t"}),
         study("background", BACKGROUND | GAIN, BACKGROUND | GAIN | {"load_line": "b-25"}),
     ),
@@ -497,7 +500,7 @@ OF_BACKGROUNDS = {
         study("background", *(BACKGROUND | {"load_line": f"b-{i}"} for i in range(7))),
         study("background", *(BACKGROUND | {"load_line": f"b-{i}"} for i in range(6))),
     ),
-    "more than dedicated servers (1 of 2 load lines have an estimate)": (
+    "saves money (1 of 2 load lines have an estimate)": (
         study("background", BACKGROUND | GAIN, BACKGROUND | UNHELD | {"load_line": "b-25"}),
         study("background", BACKGROUND | GAIN),
     ),
@@ -542,11 +545,11 @@ OF_CATALOGUES = {
         study("catalogue", DEARER, COSTS),
         study("catalogue", COSTS),
     ),
-    "These are evenly spread examples of the 17 networks on the front.": (
+    "This list has evenly spread examples of the 17 networks on the front.": (
         study("catalogue", *MANY_OF_THEM),
         study("catalogue", *MANY_OF_THEM[:8]),
     ),
-    "In int8, the median relative error of the responses is 0.500, and the published accuracies"
+    "In int8, the median relative error of the output values is 0.500, and the published accuracies"
     " do not include this error.": (
         study("catalogue", INT8),
         study("catalogue", INT8 | LABELLED),

@@ -70,7 +70,7 @@ def test_of_many_conclusions_the_first_are_named(tmp_path, monkeypatch):
     (start,) = (
         i for i, line in enumerate(output) if line.startswith("Of 1 scenarios of different")
     )
-    assert output[start + 1].startswith("  On full servers ")
+    assert output[start + 1].startswith("  On full servers, ")
 
 
 @pytest.mark.parametrize("encoding", ["ascii", "latin-1", "utf-8", None])

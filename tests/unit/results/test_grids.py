@@ -305,7 +305,7 @@ def test_where_nothing_was_certified_nothing_is_recommended_and_it_is_said_why()
     rows, recommendations = found(made)
     assert set(recommendations["verdict"]) == {"none"} and rows["rank"].isna().all()
     words = recommendations["recommendation"].iloc[0]
-    assert words.startswith("No setting is to be recommended (runtime onnxruntime: failed:")
+    assert words.startswith("No setting can be recommended (runtime onnxruntime: failed:")
     assert words.count("the server died") == 3
 
 

@@ -99,9 +99,9 @@ def test_another_configuration_is_another_model_however_it_is_written(ask):
             r"at far:8001 has no model 'encodr' \(did you mean 'encoder'\?\)\."
             r" Its models: broken, encoder$",
         ),
-        ({"name": "broken"}, r"has 'broken', but it is not ready \(UNAVAILABLE: no such file\)"),
-        ({"shape": {}}, r"'tokens' has the shape \[-1\], in which -1 is a variable size \(set this"
-                        r" size with shape: \{tokens: \["),
+        ({"name": "broken"}, r"'broken', but the model is not ready \(UNAVAILABLE: no such file\)"),
+        ({"shape": {}}, r"'tokens' has the shape \[-1\], in which -1 is a variable size: to set"
+                        r" this size, write shape: \{tokens: \["),
         ({"shape": SHAPE | {"mask": (4, 4)}}, r"shape: 'mask' is \[4, 4\], but .* is \[-1\]"),
         ({"shape": SHAPE | {"scale": (2,)}}, r"shape: 'scale' is \[2\], but the .* is \[1\]"),
         ({"shape": SHAPE | {"token": (4,)}}, r"'token' is not an input of the model \(did you m"),

@@ -198,7 +198,7 @@ def test_a_demand_that_is_higher_as_a_whole_is_the_same_mix():
     ("models", "settings", "text"),
     [
         ([{"name": "squeezenet", "rps": 1}], {}, "demand.models[0].name: 'squeezenet' is not a"),
-        ([{"name": A}], {}, "demand.models[0]: has no rate (write `rps:`, or `low_rps:`"),
+        ([{"name": A}], {}, "demand.models[0]: has no rate (write `rps:`, or `trace:`"),
         ([{"name": A, "rps": 1, "peak_rps": 2}], {}, "demand.models[0]: has several"),
         ([{"name": A, "peak_rps": 2}], {}, "`low_rps:`, `typical_rps:` or `peak_rps:` is missing"),
         (

@@ -360,7 +360,7 @@ def test_the_questions_survive_the_way_through_a_rule():
             "server 'cpu1' with runtime 'onnxruntime' cannot run 'squeezenet1_1' in int8",
         ),
         ({"runtime": ["onnxruntime", "tensorrt"]}, "runtime tensorrt", "does not run on device"),
-        ({"cores": [1, 3]}, "cores 3", "on this machine, a server can have 2 cores"),
+        ({"cores": [1, 3]}, "cores 3", "on this machine, a server can have at most 2 cores"),
         (
             {"max_batch_size": [1, 8], "max_queue_delay_us": ["none", 0]},
             "batch 1, delay_us 0",
@@ -450,13 +450,13 @@ def test_many_that_are_left_out_for_one_reason_are_said_in_one_line():
         ),
         (
             alone({"instances": list(range(1, 65)), "intra_op_threads": list(range(1, 6))}),
-            "grid: 320 settings are more than 300 (use `design: one_at_a_time`, or fewer"
+            "grid: 320 settings exceed the limit of 300 (use `design: one_at_a_time`, or fewer"
             " values)",
         ),
         (
             alone({"intra_op_threads": list(range(1, 257)), "instances": list(range(1, 65))},
                   design="one_at_a_time"),
-            "grid: 319 settings are more than 300 (use fewer values)",
+            "grid: 319 settings exceed the limit of 300 (use fewer values)",
         ),
         (
             alone({"precision": ["fp16", "int8"]}),

@@ -231,7 +231,8 @@ def test_the_share_of_an_instance_is_stated(price, refused):
     (problem,) = refused(GCP, row)
     assert problem == (
         "servers[0].price.share: is missing: 'n1-standard-4' has 4 vCPUs, but the server has"
-        " 1 cores (`share: 0.25` if others use the rest, `share: 1` if nobody uses the rest)"
+        " 1 cores (write `share: 0.25` if other servers use the rest, or `share: 1` if no other"
+        " server uses the rest of the instance)"
     )
     quarter = price(GCP, {**row, "share": 0.25})
     assert quarter.on_demand_usd_per_hour == pytest.approx(0.19 / 4)
@@ -419,7 +420,7 @@ def test_a_price_that_is_missing_is_said(refused, price):
     cheapest = price(catalogue + "a,here,3,1,0.9,0.5\n", at("a", "here"))
     assert cheapest.on_demand_usd_per_hour == 0.9
     assert cheapest.doubts == (
-        "list.csv lines 2 and 3: no Price is listed for 1 and 2, which may be cheaper",
+        "list.csv lines 2 and 3: no Price is listed for 1 and 2 (the price there may be lower)",
     )
     of_zone = price(catalogue + "a,here,3,1,0.9,0.5\n", {**at("a", "here"), "zone": "3"})
     assert of_zone.doubts == ()
@@ -444,8 +445,8 @@ def test_rows_that_contradict_each_other_are_refused_and_the_same_twice_is_said(
         (AZURE, at("Standard_A1_v2", "eastus"), {},
          "list.csv line 2: the spot price is only 11% of the on-demand price"),
         (GCP, at("n1-standard-4", "us-central1", accelerator="H100:8", share=1), GPU,
-         "list.csv line 10: the on-demand price is 33.6061 per hour, but the median of other"
-         " regions is 78.3724"),
+         "list.csv line 10: the on-demand price is 33.6061 per hour, but the median"
+         " price in other regions is 78.3724"),
         (GCP, at("mine", "here", custom=own(spot=0.2)), {},
          "configured rates: the spot price is not below the on-demand price"),
         (GCP, at("mine", "here", custom=own(spot=0.01)), {},
@@ -508,7 +509,7 @@ def test_the_usual_prices_of_clouds_are_not_doubted(price):
          "zone: 'n1-standard-4' has no price in 'z' (known zones: us-central1-a,"
          " us-central1-b)"),
         (at("n1-standard-4", "us-central1", accelerator="T40"),
-         "accelerator: 'T40' has no row without an InstanceType in list.csv (did you mean 'T4'?)"),
+         "accelerator: 'T40' has no row with a separate price in list.csv (did you mean 'T4'?)"),
         (at("n1-standard-4", "us-central1", accelerator="H100:4"),
          "accelerator: list.csv has no 'H100:4' (known: H100:8)"),
         (at("n1-standard-4", "asia-east1", accelerator="T4"),

@@ -426,7 +426,7 @@ def test_a_shared_cell_depends_on_the_dedicated_peaks_of_its_tenants_on_its_serv
         ),
         (
             {"models": [model(images="config")]},
-            r"images: 'config' cannot be used: at least 4 PNG or JPEG files are needed, not 0",
+            r"images: 'config' cannot be used: it has 0 PNG or JPEG files, but needs at least 4",
         ),
         ({"models": [model(images=3)]}, r"models\[0\]\.images: must be a string, not 3"),
         (
@@ -567,7 +567,7 @@ def background(**keys):
         (background(percents_of_peak=[5, 5]), r"'background-squeezenet1_1-5' is listed twice"),
         (
             background(rates_rps=[5, [5, 5]]),
-            r"rates_rps\[1\]: has 2 rates, but the number of other tenants is 1",
+            r"rates_rps\[1\]: has 2 rates, but needs 1: one for each tenant other than `search`",
         ),
         (background(rates_rps=[-5]), r"rates_rps\[0\]: -5 does not fit \(requests/s of the"),
         (background(rates_rps=["5"]), r"rates_rps\[0\]: '5' does not fit \(requests/s"),

@@ -31,7 +31,7 @@ class Experiment(Protocol):
         """Return the keys that the experiment adds to record.json if no server ran for the cell."""
 
     def load_s(self, task: MeasureTask) -> tuple[float, float]:
-        """Return the usual and the longest time in seconds for which the client offers load."""
+        """Return the usual duration and the longest duration of the load, in seconds."""
 
 
 def procedure(kind: str) -> Experiment:

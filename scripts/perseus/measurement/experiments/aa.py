@@ -1,8 +1,8 @@
 """Run the experiment `aa`: measure the same saturation throughput repeatedly on restarted servers
 (A/A test).
 
-A closed loop keeps the server busy, so the throughput does not depend on random arrivals. Therefore
-any difference between windows or between servers comes from the host.
+A closed loop keeps the server busy, so the throughput does not depend on random arrivals. If the
+throughput differs between windows or between servers, the host is the cause.
 """
 
 from __future__ import annotations
@@ -56,15 +56,13 @@ def measure(cell: CellUnderTest) -> Findings:
 
 
 def empty_record(cell: CellUnderTest) -> Mapping[str, Any]:
-    """For a cell for which no server ran, return the experiment's part of record.json, without
-    throughputs."""
     return {"capacities_rps": []}
 
 
 def load_s(task: MeasureTask) -> tuple[float, float]:
-    """Return the usual and the longest time in seconds for which the client offers load.
+    """Return the usual duration and the longest duration of the load, in seconds.
 
-    All windows have equal length. In the longest time, each window needs all attempts.
+    All windows have equal length. The longest duration includes all attempts for each window.
     """
     run = cast(Run, task.run)
     windows = run.restarts * (run.windows + 1)
@@ -73,7 +71,7 @@ def load_s(task: MeasureTask) -> tuple[float, float]:
 
 
 def of_one_server(cell: CellUnderTest, system: LiveSystem, run: Run, servers_left: int) -> Rates:
-    """Return the responses per second of all tenants together, for each window on one server except
+    """Return the responses per second of all tenants together in each window on one server, without
     the first window.
 
     Raises InvalidWindowError. Raises ServerError if the server dies.

@@ -2,7 +2,7 @@
 
 The experiment measures the service times on a saturated server. The simulation of a queue with the
 measured service times shows the largest rate within an SLA. Finally, the experiment certifies a
-lower rate in a window with the arrivals of the study.
+rate below the simulated rate, in a window with the arrivals of the study.
 """
 
 from __future__ import annotations
@@ -46,19 +46,19 @@ FULL, WITHIN = "full", "within"
 """Phases of windows: a closed loop on a saturated server, and an open loop within an SLA."""
 
 CERTIFY_AT: Final = (0.8, 0.6)
-"""Rates to certify, as shares of a limit. The experiment tries the rates in this order until a
-window passes."""
+"""Rates to certify, as shares of the simulated limit. The experiment tries the rates in this order
+until a window passes."""
 
 REQUESTS: Final = 300
-"""Number of requests that should count in a window. The counted part of a window takes at least
-SHORTEST_S and at most LONGEST_S seconds, even if more or fewer requests then count."""
+"""Number of requests that should count in a window. Because the counted part of a window takes
+SHORTEST_S to LONGEST_S seconds, more or fewer requests may count."""
 SHORTEST_S, LONGEST_S = 3.0, 8.0
 MAX_COUNTED_S: Final = 20.0
 """Longest time in seconds in which the requests of a certification window count. Without this
 bound, a window of a slow model would take very long to get enough requests for the SLA."""
 
 GIGAS_PER_S: Final = 30.0
-"""Billions of multiply-add operations per second that a core performs for usual models."""
+"""Assumed speed of one core, in billions of multiply-add operations per second."""
 
 SIMULATED: Final = Precision(requests=20_000, of_each=20_000, most=20_000, halvings=12)
 
@@ -122,8 +122,6 @@ def measure(cell: CellUnderTest) -> Findings:
 
 
 def empty_record(cell: CellUnderTest) -> Mapping[str, Any]:
-    """For a cell for which no server ran, return the experiment's part of record.json, without
-    rates and limits."""
     full = dict.fromkeys(("full_rps", "full_low_rps", "full_high_rps"))
     return {"in_process_ms": None, "in_process_error": "", "accuracy": None, **full, "limits": []}
 
@@ -138,10 +136,10 @@ def _accuracy(cell: CellUnderTest, server: ServerUnderTest) -> Accuracy | None:
 
 
 def load_s(task: MeasureTask) -> tuple[float, float]:
-    """Return the usual and the longest time in seconds for which the client sends requests.
+    """Return the usual duration and the longest duration of all requests, in seconds.
 
-    The usual time follows from the number of operations of the model. In the longest time, all
-    windows have their maximum length.
+    The usual duration follows from the number of operations of the model. The longest duration
+    includes all attempts for each window, at the maximum length of a window.
     """
     run, (tenant, *_) = cast(Run, task.run), task.tenants
     known = default_weights().get(tenant.model)

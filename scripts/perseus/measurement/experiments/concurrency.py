@@ -1,10 +1,9 @@
 """Run the experiment `concurrency`: measure throughput and latency at fixed numbers of requests in
 flight.
 
-A closed loop sends a request after each response, so a slow server gets fewer requests. Therefore
-the latencies in a closed loop differ from the latencies of independent users, and do not show
-whether the server keeps an SLA. The results are comparable with the results of other load
-generators that use closed loops.
+A closed loop sends a request after each response, so a slow server gets fewer requests than from
+independent users. The latencies in a closed loop do not show whether the server keeps an SLA. The
+results are comparable with the results of other load generators that use closed loops.
 """
 
 from __future__ import annotations
@@ -44,14 +43,12 @@ def measure(cell: CellUnderTest) -> Findings:
 
 
 def empty_record(cell: CellUnderTest) -> Mapping[str, Any]:
-    """For a cell for which no server ran, return the experiment's part of record.json, without
-    throughputs."""
     return {"levels": []}
 
 
 def load_s(task: MeasureTask) -> tuple[float, float]:
-    """Return the usual and the longest time in seconds for which the client offers load. The usual
-    and the longest time are equal, because all windows have their maximum length."""
+    """Return the usual duration and the longest duration of the load, in seconds. The usual
+    duration and the longest duration are equal, because all windows have their maximum length."""
     seconds = len(_concurrencies(task)) * loop_s(task.search, task.slas)
     return seconds, seconds
 

@@ -32,8 +32,6 @@ def measure(cell: CellUnderTest) -> Findings:
 
 
 def empty_record(cell: CellUnderTest) -> dict[str, Any]:
-    """For a cell for which no server ran, return the experiment's part of record.json, without a
-    peak."""
     return without_peak(next_mix(cell), cell.task.tenant_names)
 
 

@@ -23,14 +23,12 @@ def measure(cell: CellUnderTest) -> Findings:
 
 
 def empty_record(cell: CellUnderTest) -> dict[str, Any]:
-    """For a cell for which no server ran, return the experiment's part of record.json, without a
-    peak."""
     return without_peak(wanted_peak(cell, cast(Run, cell.task.run)), cell.task.tenant_names)
 
 
 def load_s(task: MeasureTask) -> tuple[float, float]:
-    """Return the usual and the longest time in seconds for which the client offers load to a slow
-    model. The windows of a faster model are shorter."""
+    """Return the usual duration and the longest duration of the load for a slow model, in seconds.
+    For a faster model, which has rates above SLOW_RPS, the windows are shorter."""
     slow_rps = [SLOW_RPS] * len(task.tenants)
     sizes = task.search, task.slas, slow_rps
     return expected_s(*sizes), longest_s(*sizes)

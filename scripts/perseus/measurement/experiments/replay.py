@@ -1,8 +1,8 @@
 """Run the experiment `replay`: offer bursty or recorded arrivals for minutes at fixed mean rates.
 
-The experiment sends the same arrivals to the same server twice: to all tenants together, and to
-each tenant alone. If the latency of a tenant differs between the two cases, the other tenants are
-the cause (docs/explanation/replay.md).
+On the same server, each tenant gets the same arrivals twice: once together with all other tenants,
+and once while no other tenant has load. If the two latencies of a tenant differ, the other tenants
+are the cause (docs/explanation/replay.md).
 """
 
 from __future__ import annotations
@@ -42,8 +42,8 @@ from perseus.study.tasks.measure import MeasureTask
 from perseus.traffic.requests import Status
 
 DRAIN_S: Final = 20.0
-"""Longest time in seconds to wait for responses after the arrivals and a grace time have ended. The
-recovery from a burst may take this long."""
+"""Longest additional time in seconds to wait for responses after `grace_s`. The server may need
+this time to answer all requests of a burst."""
 
 LOOKS_S: Final = 1.0
 """Time in seconds between two checks whether all responses have arrived."""
@@ -52,8 +52,9 @@ NONE: Final = np.empty(0)
 """Send times of a tenant without load."""
 
 BURSTY: Final = Tolerance(ON_IDLE_HOST.other_load, ON_BUSY_HOST.send_lag, late_within=True)
-"""Tolerance for bursty arrivals: a larger send lag than usual is valid. Requests of a burst may
-have the same intended send time, but the client sends them one after another."""
+"""Tolerance for windows with bursty arrivals. This tolerance allows a larger send lag than
+ON_IDLE_HOST. Requests of a burst may have the same intended send time, but the client sends them
+one after another."""
 
 
 @dataclass(frozen=True)
@@ -107,14 +108,12 @@ def measure(cell: CellUnderTest) -> Findings:
 
 
 def empty_record(cell: CellUnderTest) -> Mapping[str, Any]:
-    """For a cell for which no server ran, return the experiment's part of record.json, without
-    windows."""
     return {"offered": []}
 
 
 def load_s(task: MeasureTask) -> tuple[float, float]:
-    """Return the usual and the longest time in seconds that the warm-up and all phases take. In the
-    longest time, each phase needs all attempts."""
+    """Return the usual duration and the longest duration of the warm-up and all phases, in seconds.
+    The longest duration includes all attempts for each phase."""
     run = cast(Run, task.run)
     warm_s, window_s = loop_s(task.search, task.slas), run.duration_s + grace_s(task.slas)
     windows = len(run.phases(len(task.tenants)))
@@ -125,7 +124,7 @@ def load_s(task: MeasureTask) -> tuple[float, float]:
 def each_phase(
     cell: CellUnderTest, system: LiveSystem, run: Run, drawn: Sequence[Schedule]
 ) -> Iterator[list[Offered]]:
-    """Warm the server up. Then, for each phase, yield the results of all tenants with load.
+    """Warm the server up. Yield, for each phase, the results of all tenants with load.
 
     The phases are in random order, so that a slow change of the server's speed does not look like a
     difference between phases. Raises ServerError if the server dies.
@@ -149,8 +148,8 @@ def one_phase(
 ) -> list[Offered]:
     """Return the results of the tenants with load in one phase.
 
-    The function repeats an invalid window. The last attempt tolerates a busy host. The function
-    returns the results of the last attempt even if the window is invalid.
+    The function repeats an invalid window. The last attempt accepts a larger load of other
+    processes. The function returns the results of the last attempt even if the window is invalid.
     """
 
     def offer(tolerance: Tolerance) -> Window:
@@ -222,7 +221,7 @@ def tenant_result(
 
 
 def offered_outcome(offered: Sequence[Offered]) -> tuple[Outcome, str]:
-    """Return the outcome of the cell, and the reason. If a window is invalid, the cell fails. A
-    missed SLA is a valid result."""
+    """Return the outcome of the cell, and the reason. A missed SLA is a valid result with the
+    outcome `ok`."""
     ends = ((each.verdict.outcome, each.reason) for each in offered)
     return next((end for end in ends if end[0] is not Outcome.OK), (Outcome.OK, ""))

@@ -1,8 +1,8 @@
 """Run the experiment `slowdown`: measure the latency of every tenant, alone and beside every other
 tenant, at the same rate.
 
-Windows to be compared follow each other directly, so that changes of the host's speed hardly
-matter.
+Each window with two tenants is directly between the windows of these tenants alone, so that changes
+of the host's speed hardly matter.
 """
 
 from __future__ import annotations
@@ -110,15 +110,13 @@ def measure(cell: CellUnderTest) -> Findings:
 
 
 def empty_record(cell: CellUnderTest) -> Mapping[str, Any]:
-    """For a cell for which no server ran, return the experiment's part of record.json, without
-    rates and steps."""
     names = cell.task.tenant_names
     return {"rates_rps": dict.fromkeys(names, np.nan), "dedicated_rps": {}, "steps": []}
 
 
 def load_s(task: MeasureTask) -> tuple[float, float]:
-    """Return the usual and the longest time in seconds that the windows of all rounds take. In the
-    longest time, each window needs all attempts."""
+    """Return the usual duration and the longest duration of the warm-up and all rounds, in seconds.
+    The longest duration includes all attempts for each window of a round."""
     run = cast(Run, task.run)
     rates_rps = [SLOW_RPS if run.rate_rps is None else run.rate_rps] * len(task.tenants)
     steps = run.rounds * len(all_pairs(len(task.tenants), np.random.default_rng(0)))

@@ -32,7 +32,7 @@ from perseus.study.tasks.measure import MeasureTask
 PHASE: Final = "soak"
 
 Invalid = tuple[Outcome, str]
-"""Cause of an invalid window: `client_limited` or `disturbed`, and the reason."""
+"""Outcome of an invalid window (`client_limited` or `disturbed`), and the text of its reason."""
 
 
 @dataclass(frozen=True)
@@ -63,14 +63,12 @@ def measure(cell: CellUnderTest) -> Findings:
 
 
 def empty_record(cell: CellUnderTest) -> Mapping[str, Any]:
-    """For a cell for which no server ran, return the experiment's part of record.json, without
-    rates and readings."""
     return {"rates_rps": dict.fromkeys(cell.task.tenant_names, math.nan), "readings": []}
 
 
 def load_s(task: MeasureTask) -> tuple[float, float]:
-    """Return the usual and the longest time in seconds for which the client offers load. The usual
-    and the longest time are equal, because the experiment repeats no window."""
+    """Return the usual duration and the longest duration of the load, in seconds. The usual
+    duration and the longest duration are equal, because the experiment repeats no window."""
     seconds = windows_of(task) * open_loop_s(task, cast(Run, task.run).window_s)
     return seconds, seconds
 
@@ -90,7 +88,7 @@ def rates(run: Run, tenants: Sequence[str], dedicated_rps: Mapping[str, float]) 
 
 
 def soak(cell: CellUnderTest, server: ServerUnderTest, rates_rps: Sequence[float]) -> Soaked:
-    """Offer the load of one window after another. Stop early if the server ends.
+    """Offer load in consecutive windows. Stop early if the server ends.
 
     No host stays idle for hours, so a soak test accepts more load of other processes than a search.
     Late sends add noise to the readings of a soak test, but no trend.
@@ -131,8 +129,8 @@ def invalid_causes(window: Window) -> list[Invalid]:
 
 def outcome_of_death(error: ServerError, lived_s: float) -> tuple[Outcome, str]:
     """Return the outcome of a soak test in which the server ended. If the server ended during the
-    first window, the test has failed. If the server ended later, the outcome `infeasible` is a
-    result of the test."""
+    first window, the test has failed. If the server ended after the first window, the outcome is
+    `infeasible`, which is a result of the test."""
     if lived_s == 0:
         return Outcome.FAILED, str(error)
     return Outcome.INFEASIBLE, f"{error}, after {lived_s / 3600:.2g} h of load"
@@ -145,4 +143,4 @@ def outcome_of_windows(invalid: Sequence[Invalid], count: int) -> tuple[Outcome,
         return Outcome.OK, ""
     ((outcome, _),) = Counter(outcome for outcome, _ in invalid).most_common(1)
     reason = next(reason for each, reason in reversed(invalid) if each is outcome)
-    return outcome, f"{len(invalid)} of {count} windows are invalid, the last: {reason}"
+    return outcome, f"{len(invalid)} of {count} windows are invalid; one of the reasons: {reason}"

@@ -2,7 +2,7 @@
 responses.
 
 Perseus checks and monitors the first server as in every cell, so the results exclude the start time
-of this server. All later servers get no requests before the measured requests. The states of the
+of this server. On every later server, the first request is a measured request. The states of the
 page cache alternate from start to start, so that a change of the host's speed does not look like an
 effect of the page cache.
 """
@@ -48,13 +48,14 @@ DAY, SECOND = timedelta(days=1), timedelta(seconds=1)
 
 @dataclass(frozen=True)
 class Start:
-    """One start of a server. Each dictionary contains one value per tenant.
+    """One start of a server. Each dictionary contains values by tenant.
 
     `page_cache` is the requested state of the page cache. `resident_share` is the share (0..1) of
     the model files that the page cache holds. `ready_s` is the time in seconds from the start of
-    the server until the server is ready. `load_s` contains the times to load the models, for
-    tenants whose load time is in the server's log. `first_inference_ms` is the latency of the first
-    request, and `steady_inference_ms` the median latency of later single requests.
+    the server until the server is ready. `load_s` contains, by tenant, the seconds to load the
+    models of the tenant. The dictionary `load_s` omits tenants whose load time is not in the
+    server's log. `first_inference_ms` is the latency of the first request, and
+    `steady_inference_ms` is the median latency of later single requests.
     """
 
     page_cache: str
@@ -83,13 +84,11 @@ def measure(cell: CellUnderTest) -> Findings:
 
 
 def empty_record(cell: CellUnderTest) -> Mapping[str, Any]:
-    """For a cell for which no server ran, return the experiment's part of record.json, without
-    starts."""
     return {"starts": []}
 
 
 def load_s(task: MeasureTask) -> tuple[float, float]:
-    """Return the usual and the longest time in seconds that the experiment takes."""
+    """Return the usual duration and the longest duration of the experiment, in seconds."""
     run = cast(Run, task.run)
     seconds = START_S * (1 + run.starts * len(run.page_cache))
     return seconds, 3 * seconds
@@ -97,7 +96,8 @@ def load_s(task: MeasureTask) -> tuple[float, float]:
 
 def one_start(cell: CellUnderTest, page_cache: str) -> Start:
     """Start a server, and measure how long its start and its first requests take. Raises
-    ServerError, ClientError or RouteError after a failure."""
+    ServerError, ClientError or RouteError if the server does not start or does not answer a
+    request."""
     task = cell.task
     assert cell.inputs.repository is not None  # a study of a running server measures no starts
     files = [path for path in cell.inputs.repository.glob("*/**/*") if path.is_file()]

@@ -43,8 +43,8 @@ def read_records(kind: type[R], paths: Iterable[Path]) -> Iterator[R]:
 
 
 class DedicatedRecord(SearchRecord):
-    """The record of a cell with one tenant. Load factors in this record are rates of the tenant in
-    requests/s."""
+    """The record of a cell with one tenant. With one tenant, each load factor is the rate of the
+    tenant in requests/s."""
 
     @property
     def tenant(self) -> str:
@@ -76,10 +76,10 @@ class DedicatedPeaks:
         return cls(mean_rps, records)
 
     def why_blocked(self, needed: Collection[str]) -> str:
-        """Return a text that names the cells that found no dedicated peak of a needed tenant, and
-        states the outcomes of these cells.
+        """Return a text with the name and the outcome of each cell that found no dedicated peak of
+        a tenant in `needed`.
 
-        The text is empty if all needed tenants have a peak.
+        The text is empty if all tenants in `needed` have a dedicated peak.
         """
         cells = [
             f"{record.task.cell} ({record.outcome.replace('_', ' ')})"

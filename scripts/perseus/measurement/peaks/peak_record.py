@@ -42,7 +42,8 @@ def peak_record(
 
 
 def without_peak(wanted: WantedPeak, names: Sequence[str]) -> dict[str, Any]:
-    """Return the keys of record.json that state a peak, for a cell for which no server ran."""
+    """Return the same keys as `peak_record`. The measured values are unknown, because no server ran
+    for the cell."""
     unknown_ms = dict.fromkeys(names, np.nan)
     line, _ = load_line(wanted.run, names, wanted.dedicated_rps, unknown_ms)
     return peak_record(wanted, names, no_peak(Outcome.FAILED, ""), line)

@@ -41,9 +41,9 @@ def predicted_peak(
     Perseus must measure the mix.
 
     Perseus must measure the mix in three cases: a dedicated peak is unknown, earlier cells measured
-    too few mixes, or the best prediction model is not accurate enough. The error of an accurate
-    prediction is at most `within_percent` percent, or, if `within_percent` is None, at most the
-    error of a second measurement.
+    too few mixes, or the best prediction model is not accurate enough. The accepted error is
+    `within_percent` percent. If `within_percent` is None, the accepted error is the error of a
+    second measurement.
     """
     task, alone = cell.task, _alone(cell)
     memory_bytes = working_sets_bytes(cell.inputs.checks)
@@ -102,8 +102,8 @@ class SoloRecord(DedicatedRecord):
 
 
 def _alone(cell: CellUnderTest) -> dict[str, list[SoloRecord]]:
-    """Return, by tenant, the records of the repeats that found the dedicated peak. Copies of a
-    model are tenants, too."""
+    """Return, by tenant, the records of the repeats that found the dedicated peak. The dictionary
+    also contains the tenants that are copies of one model."""
     paths = (*cell.inputs.dedicated_records, *cell.inputs.copies_dedicated_records)
     found: dict[str, list[SoloRecord]] = {}
     for record in read_records(SoloRecord, paths):
@@ -121,7 +121,7 @@ def _solo(repeats: Sequence[SoloRecord], memory_bytes: Mapping[str, float]) -> S
 
 @dataclass(frozen=True)
 class EarlierMix:
-    """A mix from earlier cells, and the repeats of this mix that found a limit."""
+    """A mix that earlier cells measured, and the repeats that found the limit of this mix."""
 
     shared: Shared
     weights: tuple[int, ...]
@@ -138,8 +138,8 @@ class EarlierMix:
 def _mixes(
     cell: CellUnderTest, solos: Mapping[str, Solo], process: Arrivals
 ) -> Iterator[EarlierMix]:
-    """Yield the mixes of the scenario that earlier cells have measured, and the measured mixes of
-    copies of one model.
+    """Yield the mixes that earlier cells have measured: mixes of the scenario, and mixes of copies
+    of one model.
 
     The function leaves out mixes with an unknown dedicated peak.
     """
@@ -167,8 +167,7 @@ def _known(
 ) -> Known:
     """Return the measured sharing ratio of a mix, and its uncertainty.
 
-    `found_alone` contains, by tenant, posterior draws of the dedicated peak, each divided by the
-    estimate of the dedicated peak.
+    `found_alone` contains, by tenant, the result of `_relative_draws` for the dedicated peak.
     """
     names = mix.repeats[0].task.tenant_names
     ratio = float(np.mean([_ratio(each, names, solos) for each in mix.repeats]))
@@ -189,8 +188,8 @@ def _relative_draws(repeats: Sequence[SearchRecord], rng: np.random.Generator) -
 
 
 def _ratio(record: MixRecord, names: Sequence[str], solos: Mapping[str, Solo]) -> float:
-    """Return the sharing ratio of one repeat. The dedicated peaks are corrected for changes of the
-    host's speed between the cells."""
+    """Return the sharing ratio of one repeat. The function corrects the dedicated peaks for changes
+    of the host's speed between the cells."""
     assert record.limit_scale is not None
     changes = [
         speed_change(usual_speed_rps([record], name), solos[name].busy_rps) for name in names

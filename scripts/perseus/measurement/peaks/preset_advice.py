@@ -11,8 +11,8 @@ from perseus.peak.outcome import Outcome, Peak
 
 
 def with_advice(peak: Peak, cell: CellUnderTest, line: LoadLine) -> Peak:
-    """Return the result of a search. If the preset caused the outcome, the function adds advice on
-    another preset to the reason."""
+    """If the preset caused the outcome of a search, add advice on another preset to `peak.reason`.
+    Return the peak."""
     task, advice = cell.task, ""
     if peak.outcome is Outcome.UNCERTIFIED:
         limits_rps = line.rates_rps(peak.estimate)

@@ -16,8 +16,9 @@ class WantedPeak:
     """The load line along which Perseus searches for the limit of the server.
 
     If the load line belongs to a mix, `run` contains the weights of the mix. `dedicated_rps`
-    contains the dedicated peaks on which the load line depends, by tenant in requests/s, NaN if
-    unknown. `blocked` states why the cell has no load line, and is empty otherwise.
+    contains, by tenant, the dedicated peaks on which the load line depends, in requests/s. Unknown
+    dedicated peaks are NaN. If the cell has no load line, `blocked` states the reason. If the cell
+    has a load line, `blocked` is empty.
     """
 
     run: Run

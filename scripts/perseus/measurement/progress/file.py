@@ -15,7 +15,8 @@ SUFFIX: Final = ".progress.json"
 
 @contextmanager
 def progress_file(log: Path) -> Iterator[OnProgress]:
-    """Keep the progress of the job in a file beside its log until the job ends.
+    """Yield a function that writes the progress of the job to a file beside the log of the job.
+    Remove the file at the end of the context.
 
     Perseus replaces the file as a whole, between windows. If Perseus cannot write the file, the
     measurement continues.
@@ -38,8 +39,8 @@ def progress_file(log: Path) -> Iterator[OnProgress]:
 def under_way(logs: Path) -> list[Progress]:
     """Return the progress of all running cells, from the folder of all logs.
 
-    The function ignores files of killed processes, files that disappear meanwhile, and files of
-    another version of Perseus.
+    The function ignores files of killed processes, files that disappear during the call, and files
+    of another version of Perseus.
     """
     found = []
     for path in sorted(logs.glob(f"*/measure/*{SUFFIX}")):

@@ -18,8 +18,8 @@ def listeners(log: str, say: Callable[[str], None]) -> Iterator[OnProgress]:
     """Yield a function that writes the progress to the file beside the job's log and to the
     terminal.
 
-    If the terminal can move its cursor, Perseus shows a live view. Otherwise `say` gets one line
-    per window.
+    If the terminal can move its cursor, Perseus shows a live view. Without a live view, `say` gets
+    one line per window.
     """
     path = Path(log)
     known = overview(path.parents[1], path.stem)

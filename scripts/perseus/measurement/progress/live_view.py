@@ -38,8 +38,8 @@ STYLES: Final = {"pass": "green", "fail": "red", "undecided": "yellow", "invalid
 MAX_PEAKS: Final = 8
 UNKNOWN: Final = "\N{EN DASH}"
 ERASE_BELOW: Final = "\x1b[J"
-"""Control sequence that erases the terminal from the cursor on. The text before the cursor remains,
-since another program may print a line first and its newline later."""
+"""Control sequence that erases everything after the cursor. The text before the cursor remains,
+because this text may be an unfinished line of another program."""
 
 
 @contextmanager

@@ -56,8 +56,8 @@ class KnownPeaks:
 class Overview:
     """The position of a cell in its run, and the known dedicated peaks.
 
-    The cell is number `number` of `total` cells. `later_s` is the estimated time of load in seconds
-    of all other cells that have not ended.
+    The cell is number `number` of `total` cells. `later_s` is the sum of the estimated seconds of
+    load of all other cells that have not ended.
     """
 
     number: int

@@ -40,9 +40,9 @@ class Progress(Part):
 
     `process` identifies the measuring process. `told_s` is the time of this report, and `end_s` is
     the estimated end of the cell. `metrics_url` is the address of the metrics of the running
-    server, if the metrics are readable without a token. `phase` is the phase of the last ended
-    window. `windows` contains the number of ended windows by verdict. `text` describes the last
-    window.
+    server, or None if no metrics are readable without a token. `phase` is the phase of the last
+    ended window. `windows` contains the number of ended windows by verdict. `text` describes the
+    last window.
     """
 
     process: str
@@ -102,8 +102,8 @@ def ignored(progress: Progress) -> None:
 def _of_tenant(
     tenant: MeasuredTenant, row: Mapping[str, Any] | None, rows: Sequence[Mapping[str, Any]]
 ) -> TenantProgress:
-    """Return the state of a tenant. `row` is the tenant's row for the last window, and `rows` are
-    the rows for all windows of the attempt."""
+    """Return the state of a tenant. `row` is the tenant's row for the last window. `rows` contains
+    the rows of all tenants for all windows of the attempt."""
     seen = {} if row is None else _seen(row)
     return TenantProgress(
         name=tenant.name,

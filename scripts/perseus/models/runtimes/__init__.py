@@ -1,7 +1,7 @@
-"""Find the parameters that config.pbtxt has for a runtime. The module with the name of the runtime
+"""Return the parameters of a runtime in config.pbtxt. For each runtime, the module with its name
 has a function `parameters`.
 
-`study.runtimes.RUNTIMES` has all other properties of a runtime.
+`study.runtimes.RUNTIMES` has the properties of each runtime.
 """
 
 from __future__ import annotations

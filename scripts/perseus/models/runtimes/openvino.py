@@ -1,10 +1,11 @@
 """Set the parameters of OpenVINO, for the Python backend of Perseus and the C++ backend of Triton.
 
-With the same repository, the Python backend and the C++ backend behave differently. The C++ backend
-has a parameter for bf16 (`HINT_BF16: YES`) but none for fp32. Therefore "fp32" in the C++ backend
-means the default of OpenVINO: bf16 on a CPU with instructions for bf16. The C++ backend also
-accepts only batches of max_batch_size, unless `ENABLE_BATCH_PADDING` allows the backend to pad
-smaller batches. The inference of a padded batch takes as long as the inference of a full batch.
+With the same parameters in config.pbtxt, the Python backend and the C++ backend behave differently.
+The C++ backend has a parameter for bf16 (`HINT_BF16: YES`) but none for fp32. In the C++ backend,
+the precision "fp32" means the default of OpenVINO, which is bf16 on a CPU with instructions for
+bf16. Without the parameter `ENABLE_BATCH_PADDING`, the C++ backend rejects batches smaller than
+max_batch_size. With this parameter, the C++ backend pads smaller batches to max_batch_size. The
+inference of a padded batch takes as long as the inference of a full batch.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ def parameters(tenant: ServedTenant) -> dict[str, str]:
     """Return the number of streams (one per instance) and the number of threads of all instances
     together.
 
-    The C++ backend compiles a model once for all instances and divides the threads among the
+    The C++ backend compiles a model only once, and divides the threads of all instances among the
     streams.
     """
     found = {

@@ -21,11 +21,11 @@ def parameters(tenant: ServedTenant) -> dict[str, str]:
 
 
 def captured_sizes(largest: int, preferred: Sequence[int] = ()) -> list[int]:
-    """Return the batch sizes for which the backend captures a CUDA graph: the powers of two, the
-    preferred sizes and the largest size.
+    """Return the batch sizes for which the backend captures a CUDA graph: the powers of two up to
+    `largest`, the sizes in `preferred`, and `largest`.
 
-    The backend pads a batch of another size to the next larger size with a CUDA graph, so the GPU
-    computes at most twice as many images as the batch has.
+    The backend pads a batch of another size to the next larger captured size. A padded batch has
+    less than twice as many images as the original batch.
     """
     powers = {2**i for i in range(largest.bit_length()) if 2**i <= largest}
     return sorted({*powers, *preferred, largest})

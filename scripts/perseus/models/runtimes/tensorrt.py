@@ -1,4 +1,4 @@
-"""Set the parameters of TensorRT: none, since a plan contains all settings."""
+"""Define that TensorRT has no parameters in config.pbtxt: a TensorRT plan contains all settings."""
 
 from __future__ import annotations
 

@@ -160,8 +160,9 @@ class Shared:
         """Return, for each tenant, the share of its data that other tenants evict from the
         processor's caches between two requests of this tenant; shape (tenants,).
 
-        The share is the mean over the requests of the tenant, and at most 1. The share is 1 if each
-        request of the tenant follows a request of another tenant that uses at least as much memory.
+        The share of evicted data is a mean over the requests of the tenant, and at most 1. The
+        share of evicted data is 1 if each request of the tenant follows a request of another tenant
+        that uses at least as much memory.
         """
         rates = np.array(self.rates_rps)
         memory = np.array([solo.memory_bytes for solo in self.solos])
@@ -207,19 +208,19 @@ def _of_queue(shared: Shared, known: Sequence[Known]) -> float:
 
 
 def _of_memory(shared: Shared, known: Sequence[Known]) -> float:
-    """Return the limit of a queue in which a request takes longer if other tenants have evicted its
-    tenant's data from the caches.
+    """Return the limit of a queue with caches: a request of a tenant takes longer if other tenants
+    have evicted the data of this tenant from the caches.
 
-    Measured mixes whose tenants are copies of one model show by what factor such evictions increase
-    the service times.
+    Measured mixes of copies of one model show by what factor evictions from the caches increase the
+    service times.
     """
     return shared.of_slowed_queue(1 + _beside_copies(shared, known) * shared.after_others)
 
 
 def _of_processor(shared: Shared, known: Sequence[Known]) -> float:
     """Return the simulated limit of the mix under processor sharing, multiplied by a correction.
-    The correction is the median of (measured limit / simulated limit) over the other measured mixes
-    of different models."""
+    The correction is the median of (measured limit / simulated limit) over the mixes of different
+    models in `known`."""
     parts = [
         each.ratio / each.shared.of_processor for each in known if not each.shared.is_of_copies
     ]
@@ -228,13 +229,14 @@ def _of_processor(shared: Shared, known: Sequence[Known]) -> float:
 
 
 def _beside_copies(shared: Shared, known: Sequence[Known]) -> Floats:
-    """Assume that another copy of a tenant's model has sent the previous request. Return, for each
-    tenant, the relative increase of its service times in this case; shape (tenants,).
+    """Return, for each tenant, the relative increase of the service time of a request that follows
+    a request to another copy of the same model; shape (tenants,).
 
-    The increase is computed from measured mixes whose tenants are copies of the same model. The
-    increase is 0 if the measured sharing ratio of the copies is larger than the sharing ratio of
-    the simulated queue. If no mix of copies of a model was measured, the function uses the mean
-    increase of the other models. If no mix of copies of any model was measured, the result is NaN.
+    The function computes the increase of the service time from measured mixes whose tenants are
+    copies of the same model. The increase of the service time is 0 if the measured sharing ratio of
+    the copies is larger than the sharing ratio of the simulated queue. If no mix of copies of a
+    model was measured, the function uses the mean increase of the other models. If no mix of copies
+    of any model was measured, the result is NaN.
     """
     excess: dict[str, list[float]] = {}
     for each in known:

@@ -47,8 +47,9 @@ def errors(
     """Yield the prediction error of every mix of different models on `server`. `known` contains the
     measured mixes by server.
 
-    The error is NaN if the prediction model cannot predict the mix from the remaining measurements.
-    With `Out.MODEL`, the function yields one error for each model of each mix.
+    The error is NaN if the prediction model cannot predict the mix from the measurements that the
+    cross-validation keeps. With `Out.MODEL`, the function yields one error for each model of each
+    mix.
     """
     for each in known[server]:
         if not each.shared.is_of_copies:
@@ -61,9 +62,9 @@ def _left(
     out: Out, server: str, of: Known, known: Mapping[str, Sequence[Known]]
 ) -> Iterator[list[Known]]:
     """Yield the measurements that remain if the cross-validation leaves out `out`. With Out.MIX,
-    only the mix `of` is left out. With Out.MODEL, the function yields once for each model of the
-    mix, and leaves out all mixes that contain this model. With Out.SERVER, all mixes on the server
-    `server` are left out."""
+    only the mix `of` is left out. With Out.MODEL, the function yields measurements once for each
+    model of the mix `of`, each time without the mixes that contain this model. With Out.SERVER, all
+    mixes on the server `server` are left out."""
     if out is Out.MIX:
         yield [each for each in known[server] if each is not of]
     elif out is Out.MODEL:
@@ -77,13 +78,13 @@ def _left(
 class Accuracy:
     """The error of a prediction model on a server, from a cross-validation over `n` measured mixes.
 
-    `bias` is the mean and `deviation` the standard deviation of log(measured / predicted). Later
-    predictions are multiplied by exp(bias). `noise` is the uncertainty of a measured ratio, as the
-    standard deviation of log(measured ratio). If all mixes were measured within a quarter of an
-    hour, the speed of the host hardly changed in this time. Then the prediction errors may scatter
-    less than this noise. `missed` is the number of mixes that violate an SLA at every load. No
-    prediction model can predict that a mix violates an SLA at every load. Therefore such a mix
-    counts as a mix whose measured ratio lies outside the interval of its prediction.
+    `bias` is the mean of log(measured / predicted), and `deviation` is its standard deviation.
+    `interval` and `draws` multiply a predicted ratio by exp(bias). `noise` is the uncertainty of a
+    measured ratio, as the standard deviation of log(measured ratio). If all mixes were measured
+    within a quarter of an hour, the prediction errors may scatter less than `noise`, because the
+    speed of the host hardly changed in this time. `missed` is the number of mixes that violate an
+    SLA at every load. No prediction model can predict that a mix violates an SLA at every load.
+    Therefore each of the `missed` mixes counts as a mix outside the interval of its prediction.
     """
 
     step: LadderStep
@@ -102,30 +103,33 @@ class Accuracy:
 
     @property
     def half_width(self) -> float:
-        """Return the distance from the middle of a prediction interval to its upper end, as a share
-        of the middle."""
+        """Return the number h for which p / (1 + h) and p (1 + h) are the ends of the interval of a
+        predicted ratio p, after the correction of p by `bias`."""
         return float(np.expm1(np.max(self._off(self._upper, UPPER))))
 
     @property
     def _upper(self) -> float:
-        """Return the cumulative probability at the upper end of the interval of a prediction.
+        """Return the cumulative probability of the prediction errors at the upper end of a
+        prediction interval.
 
-        The more mixes violate an SLA at every load, the larger is this probability. Therefore the
-        interval contains a share CONFIDENCE of all mixes, although it contains none of these mixes.
+        The interval must contain a share CONFIDENCE of all mixes. A mix that violates an SLA at
+        every load lies outside every interval. The interval must contain enough of all mixes, so
+        each mix that violates an SLA at every load makes the interval wider.
         """
         return (1 + CONFIDENCE * (1 + self.missed / self.n)) / 2
 
     def _off(self, scattered: float | Floats, noisy: float | Floats) -> tuple[Floats, Floats]:
-        """Return two sets of quantiles of log(measured / predicted) - bias. The first set is
-        computed from the scatter of the n errors, at the probabilities `scattered`. The second set
-        is computed from the noise of the measured ratios, at the probabilities `noisy`."""
+        """Return two arrays of quantiles of log(measured / predicted) - bias. The first array
+        follows from the scatter of the n errors, and contains the quantiles at the probabilities
+        `scattered`. The second array follows from the noise of the measured ratios, and contains
+        the quantiles at the probabilities `noisy`."""
         wider = np.sqrt(1 + 1 / self.n)
         scatter = wider * self.deviation * special.stdtrit(self.n - 1, scattered)
         return scatter, wider * self.noise * special.ndtri(noisy)
 
     def interval(self, ratio: float) -> Interval:
-        """Return the interval in which a measured ratio will lie, computed from the predicted ratio
-        `ratio`."""
+        """Return the interval that contains a measured ratio with a probability of about
+        CONFIDENCE, computed from the predicted ratio `ratio`."""
         middle = ratio * np.exp(self.bias)
         return Interval(middle, middle / (1 + self.half_width), middle * (1 + self.half_width))
 
@@ -167,11 +171,12 @@ def best(errors_of: Mapping[LadderStep, Floats], noise: float, missed: int = 0) 
 
     If the errors of several prediction models scatter equally, the function chooses the simplest of
     these prediction models. `noise` is the uncertainty of the measured ratios (`noise_of`).
-    `missed` is the number of mixes that violate an SLA at every load. The function chooses a
-    prediction model whose errors for the measured mixes are small. The errors of this prediction
-    model for later mixes are probably larger. Therefore the function computes the accuracy in a
-    second cross-validation: for each mix, the function determines the best prediction model and its
-    bias from all other mixes.
+    `missed` is the number of mixes that violate an SLA at every load. The function chooses the
+    prediction model with the smallest errors for the measured mixes. For mixes that were not
+    measured, the errors of the chosen prediction model are probably larger than for the measured
+    mixes. Therefore the function computes the accuracy in a second cross-validation. To predict one
+    mix in the second cross-validation, the function chooses the prediction model, and computes its
+    bias, from all other mixes.
     """
     with np.errstate(divide="ignore"):
         logs = -np.log1p(np.array(list(errors_of.values())))  # (models, mixes)
@@ -196,7 +201,7 @@ def why_none(what: str, mixes: int, noise: float, missed: int) -> str:
     if mixes < FEWEST:
         return (
             f"{mixes} {what} were measured (not counting mixes of copies of one model);"
-            f" {FEWEST} are needed"
+            f" at least {FEWEST} are needed"
         )
     if np.isnan(noise):
         return f"none of the {what} has a bounded interval of its sharing ratio"
@@ -233,10 +238,9 @@ def _off_without_each(logs: Floats) -> Floats:
 
 
 def noise_of(known: Sequence[Known]) -> float:
-    """Return the median of the noise of all measured ratios, except the ratios of mixes of copies
-    of one model. Return NaN if no ratio remains.
-
-    The function ignores ratios whose interval has an infinite end.
+    """Return the median noise (`Known.noise`) of the measured mixes of different models. The
+    function leaves out mixes whose sharing ratio has an interval with an infinite end. If no mix
+    remains, the result is NaN.
     """
     of_each = [
         each.noise for each in known if not each.shared.is_of_copies and np.isfinite(each.noise)

@@ -86,16 +86,17 @@ class SawSpeeds(Protocol):
 
 
 def usual_speed_rps(records: Sequence[SawSpeeds], tenant: str) -> float:
-    """Return the median saturation throughput of a tenant alone over all probes; NaN if no probe
-    measured it."""
+    """Return the median saturation throughput of a tenant over all saturation probes of this tenant
+    alone; NaN if no probe measured this throughput."""
     seen = np.array([_known(s) for record in records for s in record.speeds_rps.get(tenant, ())])
     known = seen[np.isfinite(seen)]
     return float(np.median(known)) if len(known) else np.nan
 
 
 def speed_change(now_rps: float, alone_rps: float) -> float:
-    """Return the saturation throughput of a tenant in a later cell, divided by its throughput in
-    the dedicated cells; 1 if unknown."""
+    """Return the host drift: the saturation throughput `now_rps` of a tenant in one cell, divided
+    by its saturation throughput `alone_rps` in the cells that measured its dedicated peak. The
+    result is 1 if a throughput is unknown."""
     change = now_rps / alone_rps
     return change if np.isfinite(change) else 1.0
 
@@ -104,16 +105,18 @@ def limit_change(speed_change: float, utilisation: float) -> float:
     """Return the factor by which a limit changes if the speed of the server changes by the factor
     `speed_change`.
 
-    `utilisation` is the limit divided by the saturation throughput. If the speed changes and the
-    SLA stays the same, the difference between the saturation throughput and the limit is nearly
-    constant. In an M/M/1 queue with an SLA on the p95, this difference is ln 20 / (latency limit of
-    the SLA). Therefore a factor f close to 1 changes the limit by the factor f ^ (1 / utilisation).
+    `utilisation` is the limit divided by the saturation throughput. If the speed of the server
+    changes and the SLA stays the same, the difference between the saturation throughput and the
+    limit is nearly constant. In an M/M/1 queue with an SLA on the p95, the difference between the
+    saturation throughput and the limit is ln 20 / (latency limit of the SLA). Therefore, if the
+    speed changes by a factor f close to 1, the limit changes by the factor f ^ (1 / utilisation).
     The power law f ^ (1 / utilisation) also keeps the limit positive if f is far below 1. If the
-    utilisation is unknown, the function assumes that the limit is proportional to the speed. The
-    function assumes the same if the utilisation is at least 1, which can occur on servers that form
-    batches. If the utilisation is below MIN_UTILISATION, the function uses MIN_UTILISATION instead.
-    Limits at such utilisations follow no power law, because the latency limit of the SLA is hardly
-    two service times. A larger power would also amplify errors of the measured speed.
+    utilisation is unknown or at least 1, the function assumes that the limit is proportional to the
+    speed. Utilisations of at least 1 occur on servers that form batches. If the utilisation is
+    below MIN_UTILISATION, the function uses MIN_UTILISATION instead. At a utilisation below
+    MIN_UTILISATION, the latency limit of the SLA is only about two service times, so the limit
+    follows no power law. A power above 1 / MIN_UTILISATION would also amplify errors of the
+    measured speed.
     """
     if not utilisation < 1:
         return speed_change

@@ -18,7 +18,7 @@ Change = tuple[str, str, str]
 PRICE = "price of "
 
 NAMES = ("study", "cell", "scenario", "repeat")
-"""Keys of the task of a cell that identify the cell. They are not settings."""
+"""Keys of the task of a cell that identify the cell, so they are not settings."""
 
 
 def changes(base: Source, new: Source) -> list[Change]:

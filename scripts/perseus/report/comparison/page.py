@@ -93,7 +93,7 @@ def _charts(compared: list[Judged]) -> Iterator[Chart]:
             x, y = ([getattr(e.pair, of).value for e in mine] for of in ("base", "new"))
             names = [f"{sentences.what(e)}, {sentences.change(e.simultaneous)}" for e in mine]
             series.append(Series(verdict, x, y, colour, "large", names))
-    title = "Peaks of both studies: above the dashed line, the new peak is higher"
+    title = "Peaks of both studies: above the dashed line, the new peak exceeds the base peak"
     axes = "base (requests/s)", "new (requests/s)"
     yield Chart("peaks-compared", title, *axes, series, from_zero=True)
 

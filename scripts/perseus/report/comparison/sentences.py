@@ -106,8 +106,8 @@ def _deviations(found: Comparison) -> str:
 
 
 def _has_intervals_of_repeats(source: Source) -> bool:
-    """Return whether the records of a study with repeats are missing, so that only its tables show
-    the variation between repeats."""
+    """Return whether the study has repeats but no records, so that only its tables show the
+    variation between repeats."""
     return bool(source.without_records and (source.tables["peaks"]["repeats_used"] > 1).any())
 
 
@@ -145,25 +145,25 @@ def sentences(found: Comparison) -> Iterator[str]:
         known, by_floor = _known_peaks(compared)
         of_floor = f" (for {by_floor} of {len(known)} peaks, the reason is the noise floor)"
         yield (
-            '"No difference" means that the data do not show a difference. Differences of'
-            f" a peak below about {percent(least)} are not detected"
-            f" here{of_floor if by_floor else ''}."
+            '"No difference" means that the data do not show a difference. If a peak changes by'
+            f" less than about {percent(least)}, this comparison does not detect the"
+            f" change{of_floor if by_floor else ''}."
         )
     if len(of_all) < len(found.judged):
         yield COSTS
 
 
 def hidden(compared: Sequence[Judged]) -> float | None:
-    """Return the smallest difference of a peak that the comparison detects, as the median over all
-    peaks with an interval."""
+    """Return the smallest difference that the comparison detects for a typical peak: the median
+    over all peaks with a bounded interval."""
     known, _ = _known_peaks(compared)
     reaches = [np.fmax(_reach(each.simultaneous), each.pair.floor) for each in known]
     return float(np.median(reaches)) if reaches else None
 
 
 def _known_peaks(compared: Sequence[Judged]) -> tuple[list[Judged], int]:
-    """Return the peaks with a bounded interval. Also return for how many of these peaks the noise
-    floor is larger than the smallest difference that the interval detects."""
+    """Return the peaks with a bounded interval, and the number of peaks for which the noise floor
+    hides larger differences than the interval hides."""
     peaks = [each for each in compared if each.pair.metric == PEAK]
     known = [each for each in peaks if np.isfinite(_reach(each.simultaneous))]
     return known, sum(each.pair.floor > _reach(each.simultaneous) for each in known)
@@ -180,16 +180,16 @@ def _study(source: Source) -> str:
 def shown(found: Comparison) -> list[Judged]:
     """Return the compared values that the page shows.
 
-    If both studies have the same prices, a cost changes only if a peak changes, so the page shows
-    no costs.
+    If both studies have the same prices, the page shows no costs. With the same prices, a cost
+    changes only if a peak changes.
     """
     moved = any(what.startswith(PRICE) for what, *_ in changes(found.base, found.new))
     return [each for each in found.judged if moved or each.pair.metric != COST]
 
 
 def change(ratio: Interval) -> str:
-    """Return a change as text, for example "+7.2 % (+2.1 % to +12 %)". An end far from the
-    value (FAR) becomes "no bound"."""
+    """Return a change as text, for example "+7.2 % (+2.1 % to +12 %)". A very distant end
+    of the interval becomes "no bound" (see FAR)."""
     low = "no bound" if ratio.low < min(ratio.value, 1) / FAR else signed(ratio.low - 1)
     high = "no bound" if ratio.high > max(ratio.value, 1) * FAR else signed(ratio.high - 1)
     return f"{signed(ratio.value - 1)} ({low} to {high})"
@@ -200,8 +200,8 @@ def signed(share: float) -> str:
 
 
 def _reach(ratio: Interval) -> float:
-    """Return the smallest relative difference that an interval as wide as `ratio` distinguishes
-    from 0."""
+    """Return the relative half-width of an interval on a logarithmic scale. The comparison does not
+    detect smaller differences."""
     return float(np.sqrt(ratio.high / ratio.low)) - 1 if ratio.low > 0 else math.inf
 
 
@@ -222,7 +222,8 @@ def what(each: Judged) -> str:
 def not_compared(judged: Sequence[Judged]) -> Iterator[str]:
     """Yield the values that are not compared, each with the reason.
 
-    One line covers all latencies that the studies measured at different certified rates.
+    If the two studies have different certified rates of a tenant, Perseus does not compare its
+    latencies. The function yields a single line for all tenants whose certified rates differ.
     """
     moved = sum(each.pair.why_not.startswith(OTHER_RATES) for each in judged)
     if moved:

@@ -47,16 +47,15 @@ def _conclusion(on: str, rows: pd.DataFrame) -> Conclusion:
 def _headline(on: str, known: pd.DataFrame) -> tuple[str, str]:
     """Return the kind and the headline of the conclusion."""
     if (known["sharing_ratio_low"] > 1).all():
-        return "yes", (
-            f"With all tenants but one at fixed rates, {on} carries more than dedicated servers"
-        )
+        return "yes", f"With all tenants but one at fixed rates, sharing {on} saves money"
     if (known["sharing_ratio_high"] < 1).all():
         return "no", (
-            f"With all tenants but one at fixed rates, {on} carries less than dedicated servers"
+            f"With all tenants but one at fixed rates, sharing {on} costs more than"
+            " dedicated servers"
         )
     return "unclear", (
-        "With all tenants but one at fixed rates, the data do not show whether"
-        f" {on} carries more than dedicated servers"
+        "With all tenants but one at fixed rates, the data do not show whether sharing"
+        f" {on} saves money"
     )
 
 

@@ -56,7 +56,7 @@ def _networks(front: pd.DataFrame) -> str:
     """Return a sentence with the networks on the Pareto front of one precision."""
     each = [_named(row) for _, row in front.iterrows()]
     shown = each[:: -(-len(each) // MAX_NAMED)]
-    few = f" These are evenly spread examples of the {len(each)} networks on the front."
+    few = f" This list has evenly spread examples of the {len(each)} networks on the front."
     return f"{listed(shown)}.{few if len(shown) < len(each) else ''}"
 
 
@@ -85,7 +85,7 @@ def _without(rows: pd.DataFrame) -> tuple[str, ...]:
     ]
     for precision, of in others.groupby("precision", sort=False):
         told.append(
-            f"In {precision}, the median relative error of the responses is"
+            f"In {precision}, the median relative error of the output values is"
             f" {significant(of['relative_error'].median())}, and the published accuracies do not"
             " include this error."
         )

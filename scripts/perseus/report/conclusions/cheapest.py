@@ -47,8 +47,8 @@ def conclusions(tables: Tables) -> Iterator[Conclusion]:
 
 
 def _in(row: pd.Series) -> str:
-    """Return the precision as text. The sentence states the precision if servers differ in
-    precision, since their responses then differ, too."""
+    """Return the precision as text. If servers compute in different precisions, their responses
+    differ, so the conclusion states the precision."""
     return f" (in {row['precision']})"
 
 

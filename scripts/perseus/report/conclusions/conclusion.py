@@ -17,9 +17,9 @@ Tables = Mapping[str, pd.DataFrame]
 class Conclusion:
     """A conclusion of the report, with its sentences and evidence.
 
-    `kind` is "yes", "perhaps", "no", "unclear" or "unknown". `behind` has links to the numbers
-    that support the conclusion. `parts` has the conclusions that were merged into this one: among
-    parts of the same kind, a higher `rank` comes first.
+    `kind` is "yes", "perhaps", "no", "unclear" or "unknown". `behind` has links to the numbers that
+    support the conclusion. If Perseus merged several conclusions into one, its `parts` are the
+    merged conclusions. Among parts of the same kind, the part with the highest `rank` comes first.
     """
 
     kind: str

@@ -39,11 +39,11 @@ def _conclusion(on: str, rows: pd.DataFrame, loops: pd.DataFrame) -> Conclusion:
 
 
 def _beyond(known: pd.DataFrame, highest_levels: pd.Series) -> Iterator[str]:
-    """Yield sentences on the throughput beyond the knee, if the fit bounds this throughput.
+    """If the fitted law bounds the throughput beyond the knee, yield sentences on this throughput.
 
-    If the fitted scalability law has a coherency term (kappa), throughput has a maximum. A sentence
-    states the concurrency of the highest throughput only if a valid window had at least as many
-    requests in flight.
+    If the fitted scalability law has a coherency term (kappa), throughput has a maximum. If no
+    valid window reached the concurrency of the highest throughput, no sentence states this
+    concurrency.
     """
     tends = known[known["kappa"].isna()]
     if len(tends) == len(known):

@@ -22,11 +22,11 @@ MAX_LISTED: Final = 4
 
 @dataclass(frozen=True)
 class Asked:
-    """Models whose demands rise in a fixed proportion, and the ranges of the demand. Within a
-    range, the cheapest servers are the same.
+    """Models whose demands rise in a fixed proportion, and the ranges of their total demand. The
+    cheapest servers change only between two ranges of the total demand.
 
-    `stretches` has rows of the table crossings by ascending demand. `points` has the rows of the
-    table peaks from which the ranges follow.
+    `stretches` has rows of the table crossings, sorted by ascending demand. `points` has the rows
+    of the table peaks from which the ranges follow.
     """
 
     models: tuple[str, ...]
@@ -67,9 +67,9 @@ class Asked:
         )
 
     def mixes(self, carried: pd.DataFrame) -> list[tuple[float, pd.Series]]:
-        """For each mix, return a demand and the load line of the mix. The demand is the largest
-        demand in requests/s that one server carries with this mix, if the models get requests in
-        the examined proportion. The largest demand is first.
+        """For each mix, return the largest demand that one server carries with the mix, and the
+        load line of the mix. The demand is in requests/s, for models that get requests in the
+        examined proportion. The mix with the largest demand is first.
 
         The list is empty if the mixes belong to several scenarios.
         """
@@ -94,7 +94,7 @@ class Asked:
 
     @property
     def shared_at_first(self) -> tuple[pd.Series, ...]:
-        """The ranges of the demand below the first range in which shared servers are not reliably
+        """All ranges of the demand below the lowest range in which shared servers are not reliably
         the cheapest."""
         return tuple(takewhile(saves, self.stretches))
 
@@ -117,8 +117,8 @@ def conclusions(tables: Tables) -> Iterator[Conclusion]:
 
 
 def all_questions(tables: Tables) -> Iterator[Asked]:
-    """Yield all groups of models that were not measured with the preset smoke; none if the study
-    has a configured demand."""
+    """Yield each group of models without results of the preset smoke. If the study has a configured
+    demand, yield nothing."""
     if len(tables["fleets"]) or (tables["peaks"]["preset"] == "smoke").all():
         return
     for models, stretches in tables["crossings"].groupby("models", sort=False):

@@ -17,10 +17,10 @@ _BEHIND = (to_table("predictions"),)
 
 
 def conclusions(tables: Tables) -> Iterator[Conclusion]:
-    """Yield up to two conclusions for each server and preset with predicted pairs.
+    """Yield up to two conclusions for each server and preset that have predicted pairs.
 
-    One conclusion is on the pairs that need no measurement, and one on the pairs with a larger
-    error.
+    Pairs whose predictions are as exact as measurements have a conclusion of their own, separate
+    from the conclusion on pairs with less exact predictions.
     """
     predictions = tables["predictions"]
     told = predictions[
@@ -45,7 +45,10 @@ def _enough(where: str, pairs: pd.DataFrame, once: str) -> Conclusion:
         f"On {where}, {count} no measurement if you accept an error of {within} (nine in"
         " ten predictions of a sharing ratio have at most this error)"
     )
-    sentences = (*_by_what(pairs), "A second measurement differs from the first by as much.")
+    sentences = (
+        *_by_what(pairs),
+        "Each predicted value is as exact as a second measurement of the same pair.",
+    )
     return Conclusion("perhaps", headline, (*sentences, *_caveats(pairs, once)), _BEHIND)
 
 
@@ -53,8 +56,9 @@ def _too_far_off(where: str, pairs: pd.DataFrame, once: str) -> Conclusion:
     count = "one pair is" if len(pairs) == 1 else f"{len(pairs)} pairs are"
     within = percent(pairs["within"].max())
     headline = (
-        f"On {where}, {count} predicted with an error of up to {within} (in nine of ten"
-        " predictions of a sharing ratio): measure the pairs that matter to you"
+        f"On {where}, {count} predicted with an error of up to {within} (nine in ten"
+        " predictions of a sharing ratio have at most this error): measure the pairs that matter to"
+        " you"
     )
     return Conclusion("unclear", headline, (*_by_what(pairs), *_caveats(pairs, once)), _BEHIND)
 
@@ -91,7 +95,7 @@ def _in_one_run(peaks: pd.DataFrame, server: str, preset: str) -> str:
 def _caveats(pairs: pd.DataFrame, once: str) -> Iterator[str]:
     if once:
         yield (
-            f"{once} measured in one run: the error perhaps leaves out a part of the variation"
+            f"{once} measured in one run, so the stated error may not include all of the variation"
             " between starts of a server."
         )
     if "quick" in set(pairs["preset"]):

@@ -19,7 +19,9 @@ def conclusions(tables: Tables) -> Iterator[Conclusion]:
     recommendations = tables["recommendations"]
     for _, row in recommendations[recommendations["preset"] != "smoke"].iterrows():
         taken = row["setting"] if pd.notna(row["setting"]) else "no setting can be recommended"
-        close = ", but the data do not confirm it" if row["verdict"] == "too close to tell" else ""
+        close = (
+            ", but another setting may be better" if row["verdict"] == "too close to tell" else ""
+        )
         headline = f"{row['mix']}: {taken}{close}"
         behind = (to_table("recommendations"),)
         yield Conclusion(KINDS[row["verdict"]], headline, (row["recommendation"],), behind)

@@ -11,17 +11,18 @@ from perseus.report.numbers import bounds, listed
 
 
 def runs(table: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
-    """Yield the name that the report uses for a group of repeated cells, and the rows of all
-    repeats.
+    """For each group of repeated cells, yield the name of the group in the report, and the rows of
+    all its repeats.
 
-    The yielded name is the name of the server. If a server has several groups, the name of the cell
-    without its repeat follows in brackets.
+    If a server has only one group, the name of the group is the name of the server. If a server
+    has several groups, the name of a group also contains the name of its cells in brackets, without
+    the number of the repeat.
     """
     yield from _distinct_names(table, table["cell"].str.replace(r"\.r\d+$", "", regex=True))
 
 
 def scenarios(table: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
-    """Yield the name that the report uses for each scenario, and the rows of all its load lines."""
+    """For each scenario, yield its name in the report, and the rows of all its load lines."""
     yield from _distinct_names(table, table["scenario"])
 
 

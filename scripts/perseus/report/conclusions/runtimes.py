@@ -41,7 +41,7 @@ def _headline(model: str, compared: list[pd.DataFrame]) -> tuple[str, str]:
     for part in compared:
         best = part.sort_values("rank").iloc[0]
         sure = best["probability_fastest"] >= SURE
-        close = "" if sure else ", but the data do not confirm it"
+        close = "" if sure else ", but another runtime may be faster"
         found.append(f"in {best['precision']} {_title(best)} is the fastest{close}")
         is_sure &= bool(sure)
     return "yes" if is_sure else "unclear", f"{model}: {'; '.join(found)}"
@@ -67,8 +67,8 @@ def _other_precisions(rows: pd.DataFrame) -> Iterator[str]:
         ends = bounds(row["fp32_ratio_low"], row["fp32_ratio_high"], significant)
         yield (
             f"{_title(row)} in {row['precision']} carries {significant(row['fp32_ratio'])} times"
-            f" as many requests/s as the fastest runtime in fp32 ({ends}){lost}: the cause is the"
-            " precision, not the runtime."
+            f" as many requests/s as the fastest runtime in fp32 ({ends}){lost}. The precision"
+            " causes this difference, not the runtime."
         )
 
 

@@ -45,8 +45,8 @@ def points_of(peaks: pd.DataFrame, names: Sequence[str]) -> pd.DataFrame:
 
 
 def _fleet(tables: Tables) -> Conclusion:
-    """Return the conclusion about the fleet for the highest level of the demand. The conclusion has
-    one sentence for each lower level of the demand."""
+    """Return the conclusion about the fleet for the highest level of the demand, with one sentence
+    for each of the other levels."""
     fleets = tables["fleets"]
     top = fleets[fleets["level"] == fleets["level"].iloc[-1]]
     row = _of(top, SHARING)
@@ -88,7 +88,7 @@ def _fleet(tables: Tables) -> Conclusion:
 
 def _fleet_text(row: pd.Series) -> str:
     parts = re.split(r" \+ (?=\d+ x \()", row["fleet"])
-    return _some(parts, " + ", "more load lines, one by one in fleet_servers.csv")
+    return _some(parts, " + ", "more load lines (see fleet_servers.csv)")
 
 
 def _demand_text(row: pd.Series) -> str:
@@ -137,8 +137,8 @@ def _in_virtual_time(mine: pd.DataFrame, late: pd.DataFrame) -> Iterator[str]:
     if len(mine) and late.empty and mine["attained"].notna().all():
         worst = mine.iloc[int((mine["attained"] - mine["sla_share"]).argmin())]
         yield (
-            "In a simulated queue with Poisson arrivals, the fleet also keeps every SLA:"
-            f" with the smallest margin, {percent(worst['attained'])} of the requests of"
+            "In a simulated queue with Poisson arrivals, the fleet also keeps every SLA. One model"
+            f" has the smallest margin: {percent(worst['attained'])} of the requests of"
             f" {worst['model']} take at most {worst['sla_ms']:g} ms."
         )
     for _, row in late.head(MAX_LATE).iterrows():
@@ -181,7 +181,10 @@ def _beside(top: pd.DataFrame, row: pd.Series, is_known: bool) -> Iterator[str]:
             f" {percent(row['saving'])}{known}."
         )
     else:
-        yield "Sharing saves nothing at this demand: dedicated servers cost as much."
+        yield (
+            "Sharing saves nothing at this demand: dedicated servers alone cost as much as this"
+            " fleet."
+        )
 
 
 def _of_one_type(top: pd.DataFrame, row: pd.Series, servers: pd.DataFrame) -> Iterator[str]:
@@ -233,15 +236,16 @@ def _spot(row: pd.Series, mine: pd.DataFrame) -> Iterator[str]:
         "the loss through revocations is not known, since no startup experiment measured the"
         " start time of a server"
         if pd.isna(row["lost_to_revocations"])
-        else f"on average, the fleet loses {_small(row['lost_to_revocations'])} of this demand"
-        " while new servers replace revoked servers, without the boot time of new machines. With"
-        " additional servers that compensate this loss, expect"
+        else "on average over time, the fleet loses"
+        f" {_small(row['lost_to_revocations'])} of the whole demand, because the replacement of a"
+        " revoked server must first start. This loss does not include the boot time of new"
+        " machines. With additional servers that compensate the loss, expect"
         f" {significant(row['usd_per_month_expected'])} USD per month"
     )
     yield f"{percent(row['on_spot'])} of the demand is on servers at the spot price; {lost}."
     yield (
-        "If all spot servers were revoked at once, the model with the fewest servers would have"
-        f" {servers(mine['servers_on_demand'].min())} left."
+        "If all spot servers were revoked at once, the model with the fewest remaining servers"
+        f" would have {servers(mine['servers_on_demand'].min())}."
     )
 
 

@@ -23,7 +23,8 @@ MAX_MIXES = 4
 """A sentence states the sharing ratios of at most this many mixes besides the best mix."""
 
 MATTERS = 0.12
-"""Smallest relevant saving: the largest saving in the PERSEUS paper of LeMay, Li and Guo (2020)."""
+"""Savings below this share of the cost are not relevant. The PERSEUS paper of LeMay, Li and Guo
+(2020) found savings of up to this share."""
 
 Line: TypeAlias = pd.Series | Mapping[Hashable, Any]
 """A row that has at least the columns `models` and `weights`, which have the same meaning as in the
@@ -39,8 +40,8 @@ def conclusions(tables: Tables) -> list[Conclusion]:
 
 
 def of_scenarios(tables: Tables, *, copies: bool) -> Iterator[Conclusion]:
-    """Yield one conclusion for each shared scenario, of copies of one model or of different
-    models."""
+    """Yield one conclusion for each scenario of copies of one model, or, if `copies` is false, for
+    each scenario of different models."""
     peaks, savings = tables["peaks"], tables["savings"]
     smoke, which = set(peaks["scenario"][peaks["preset"] == "smoke"]), _which(savings)
     where = _where(savings, which)
@@ -68,8 +69,8 @@ def _named(models: Iterable[str]) -> str:
 
 
 def _which(savings: pd.DataFrame) -> dict[str, str]:
-    """Return the name of each scenario in brackets, if other scenarios have the same models on the
-    same server; else empty."""
+    """Return, by scenario, the name of the scenario in brackets. If no other scenario has the same
+    models on the same server, return an empty text in place of the name."""
     rows = savings.drop_duplicates("scenario")
     several = rows.duplicated(["models", "server"], keep=False)
     pairs = zip(rows["scenario"], several, strict=True)
@@ -77,8 +78,9 @@ def _which(savings: pd.DataFrame) -> dict[str, str]:
 
 
 def _where(savings: pd.DataFrame, which: Mapping[str, str]) -> dict[str, str]:
-    """Return the words that distinguish the headline of each scenario: its server, or else its
-    name."""
+    """Return, by scenario, a text such as "full servers". If another scenario has the same models
+    on another server, the text names the server. If another scenario has the same models on the
+    same server, the text names the scenario."""
     rows = savings.drop_duplicates("scenario")
     found = {}
     for name, server, models in zip(rows["scenario"], rows["server"], rows["models"], strict=True):
@@ -112,13 +114,13 @@ def _sharing(savings: pd.DataFrame, tables: Tables, where: str, which: str) -> C
     saves = f"{percent(best['saving'])} ({bounds(low, high, percent)})"
     costs = f"the best mix costs {percent(-best['saving'])} more ({bounds(-high, -low, percent)})"
     headline = {
-        "yes": f"On {where} {who} should share: sharing saves about {saves}",
-        "perhaps": f"On {where} {who} would probably gain from sharing",
-        "no": f"On {where} {who} should not share: {_dearer(len(known), len(savings))}, {costs}",
-        "unclear": f"The data do not show whether on {where} {who} should share",
+        "yes": f"On {where}, {who} should share: sharing saves about {saves}",
+        "perhaps": f"On {where}, {who} would probably gain from sharing",
+        "no": f"On {where}, {who} should not share: {_dearer(len(known), len(savings))}, {costs}",
+        "unclear": f"The data do not show whether {who} should share on {where}",
     }[kind]
     if kind == "unclear" and (limits := at_most(known)):
-        headline = f"On {where} sharing {who} {limits}"
+        headline = f"On {where}, sharing {who} {limits}"
     elif kind == "unclear" and high >= 0 and np.isfinite([low, high]).any():
         headline += f": the saving is {bounds(low, high, percent)}"
     used = _used(best, tables)
@@ -143,8 +145,8 @@ def _is_infeasible(savings: pd.DataFrame, tenants: pd.DataFrame) -> bool:
 def _without_saving(who: str, which: str, savings: pd.DataFrame, tables: Tables) -> str:
     """Return the headline for a scenario with unknown savings.
 
-    The headline states the highest rate. If no rate is known, the headline states the verdict of
-    each mix, and which load lines to measure again.
+    If rates are known, the headline states the highest known rate of the shared server. If no rate
+    is known, the headline states the verdict of each mix, and which load lines to measure again.
     """
     first, peaks = savings.iloc[0], tables["peaks"]
     server = f"{first['server']} server{which}"
@@ -160,7 +162,7 @@ def _without_saving(who: str, which: str, savings: pd.DataFrame, tables: Tables)
     )
     again = list(dict.fromkeys(_worth_again(savings, tables)))
     then = f"; to measure {listed(again)} again, run `make again`" if again else ""
-    return f"No rate of {who} together was certified on one {server}: {ended}{then}"
+    return f"For {who} together on one {server}, no rate was certified: {ended}{then}"
 
 
 def _most(lines: pd.DataFrame, rate: str) -> pd.Series:
@@ -172,8 +174,8 @@ def _most(lines: pd.DataFrame, rate: str) -> pd.Series:
 
 
 def _worth_again(savings: pd.DataFrame, tables: Tables) -> Iterator[str]:
-    """Yield the names of the load lines that have no estimate because of a temporary failure. A new
-    measurement of such a load line may find an estimate."""
+    """Yield the names of the load lines that have no estimate because of a temporary failure. After
+    a temporary failure, a new measurement may find an estimate."""
     for _, saving in savings.iterrows():
         used = _used(saving, tables)
         for _, row in used[used["estimate_rps"].isna()].iterrows():
@@ -184,12 +186,17 @@ def _worth_again(savings: pd.DataFrame, tables: Tables) -> Iterator[str]:
 def _dearer(known: int, mixes: int) -> str:
     if known == mixes:
         return "every measured mix costs more than dedicated servers"
-    have = "has an estimate, and costs" if known == 1 else "have an estimate, and cost"
-    return f"of {mixes} mixes {known} {have} more than dedicated servers"
+    have = (
+        "has an estimate, and this mix costs"
+        if known == 1
+        else "have an estimate, and these mixes cost"
+    )
+    return f"only {known} of {mixes} mixes {have} more than dedicated servers"
 
 
 def _best(known: pd.DataFrame) -> pd.Series:
-    """Return the row with the largest saving; rows with a significant saving take precedence."""
+    """Return the row with the largest significant saving. If no saving is significant, return the
+    row with the largest saving."""
     for low in ("ci_simultaneous_low", "ci_low"):
         if (known[low] > 0).any():
             known = known[known[low] > 0]
@@ -206,9 +213,11 @@ def _kind(best: pd.Series, known: pd.DataFrame) -> str:
 
 
 def at_most(known: pd.DataFrame) -> str:
-    """Return the bounds of the interval of the saving as text, if the interval contains 0 and
-    excludes every relevant saving or every relevant additional cost. Otherwise return an empty
-    text."""
+    """Return the largest possible saving and the largest possible additional cost as text.
+
+    If the interval of the saving does not contain 0, the text is empty. If the interval contains
+    both a relevant saving and a relevant additional cost, the text is empty, too.
+    """
     low = float(known.sort_values("saving").iloc[-1]["ci_simultaneous_low"])
     high = float(known["ci_simultaneous_high"].max())
     if not (low <= 0 <= high) or (low < -MATTERS and high > MATTERS):
@@ -221,7 +230,7 @@ def at_most(known: pd.DataFrame) -> str:
 def _ends(saving: pd.Series) -> tuple[float, float]:
     """Return both ends of the interval of the saving, corrected for the choice among all mixes.
 
-    A saving cannot exceed 1, so an upper end of 1 is no bound.
+    The function replaces an upper end of 1 by infinity, since no saving exceeds 1 anyway.
     """
     low, high = saving["ci_simultaneous_low"], saving["ci_simultaneous_high"]
     return float(low), np.inf if high >= 1 else float(high)
@@ -253,7 +262,7 @@ def _evidence(
         yield (
             "On this host, two runs of the same cell on restarted servers may differ by"
             f" {percent(best['noise_floor'])} (noise floor)"
-            f"{', so this may be noise' if below else ''}."
+            f"{', so the effect of sharing may be noise' if below else ''}."
         )
     if kind == "unclear":
         contains = (known["ci_simultaneous_low"] <= 0) & (known["ci_simultaneous_high"] >= 0)
@@ -318,8 +327,8 @@ def usd_bounds(row: pd.Series) -> str:
 
 
 def _used(best: pd.Series, tables: Tables) -> pd.DataFrame:
-    """Return the rows of the table peaks from which a saving follows: the shared peak, and the
-    dedicated peaks of its tenants."""
+    """Return the rows of the table peaks that Perseus needs for a saving: the row of the shared
+    peak, and the rows of the dedicated peaks of its tenants."""
     peaks, tenants = tables["peaks"], tables["tenants"]
     names = _with_load(best, list(dict.fromkeys(tenants[on_line(tenants, best)]["tenant"])))
     alone = tenants[(tenants["kind"] == "dedicated") & tenants["tenant"].isin(names)]

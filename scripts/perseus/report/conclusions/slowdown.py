@@ -19,8 +19,8 @@ from perseus.report.numbers import listed
 @dataclass(frozen=True)
 class SlowedPair:
     """Two tenants, and their slowdowns beside each other. `ways` has two entries with rows of the
-    table slowdown, one row per repeat: the first tenant beside the second tenant, and the second
-    beside the first."""
+    table slowdown, one row per repeat. The first entry is for the first tenant beside the second
+    tenant, and the second entry is for the second tenant beside the first."""
 
     names: tuple[str, str]
     ways: tuple[pd.DataFrame, pd.DataFrame]
@@ -37,14 +37,16 @@ class SlowedPair:
 
     @property
     def slowdown(self) -> float:
-        """Mean slowdown over the repeats, of the tenant for which this mean is larger."""
+        """The larger one of the mean slowdowns of the two tenants. A mean slowdown is the mean over
+        all repeats."""
         return float(max(rows["slowdown"].mean() for rows in self.ways))
 
     @property
     def ends(self) -> tuple[float, float]:
-        """Bounds (low, high) of `slowdown`. For each tenant, the bounds are the lowest and the
-        highest bound of all repeats (0 and infinity if unknown). Of the two tenants, the larger
-        value of each bound applies."""
+        """Bounds (low, high) of `slowdown`. Over the repeats of a tenant, the function takes the
+        smallest low bound and the largest high bound. An unknown low bound is 0, and an unknown
+        high bound is infinity. Of the two tenants, the function takes the larger low bound and the
+        larger high bound."""
         return (
             float(max(rows["slowdown_low"].fillna(0).min() for rows in self.ways)),
             float(max(rows["slowdown_high"].fillna(np.inf).max() for rows in self.ways)),
@@ -129,23 +131,26 @@ def _headline(on: str, known: Sequence[SlowedPair]) -> str:
     if best is worst:
         if best.is_slowed:
             most = times(best.slowdown)
-            return f"On {on} {best.description} slow each other down by a factor of up to {most}"
+            return f"On {on}, {best.description} slow each other down by a factor of up to {most}"
         return (
-            f"On {on} the data do not show that {best.description} slow each other down: requests"
+            f"On {on}, the data do not show that {best.description} slow each other down: requests"
             f" take up to {times(best.slowdown)} times as long as alone"
         )
     as_good, as_bad = _as_good(known), _as_bad(known)
     if len(as_good) == len(known):
         return (
-            f"On {on} the data do not show which pair is slowed down least: requests"
-            f" take {times(best.slowdown)} to {times(worst.slowdown)} times as long as alone"
+            f"On {on}, the data do not show which pair is slowed down least: depending on the pair,"
+            f" requests take {times(best.slowdown)} to {times(worst.slowdown)} times as long as"
+            " alone"
         )
     if len(as_good) == len(as_bad) == 1:
-        return f"On {on} {best.description} slow each other down least, {worst.description} most"
+        return (
+            f"On {on}, {best.description} slow each other down least, and {worst.description} most"
+        )
     better = min(known, key=lambda pair: pair.ends[1])
     worse = max(known, key=lambda pair: pair.ends[0])
     return (
-        f"On {on} {better.description} slow each other down significantly less than"
+        f"On {on}, {better.description} slow each other down significantly less than"
         f" {worse.description}"
     )
 

@@ -45,15 +45,15 @@ def _conclusion(on: str, rows: pd.DataFrame) -> Conclusion:
     )
     failed = seen[seen["failing_from_hours"].notna()]
     if len(failed):
-        headline = f"On {on} requests of {who(failed)} failed within {_hours(failed)}"
+        headline = f"On {on}, requests of {who(failed)} failed during {_hours(failed)}"
         return Conclusion("no", headline, (*slopes, *more), behind)
     if len(grows := found[Trend.GROWS]):
-        headline = f"On {on} the following values grow within {_hours(grows)}: {_named(grows)}"
+        headline = f"On {on}, the following values grow during {_hours(grows)}: {_named(grows)}"
         return Conclusion("no", headline, (*slopes, *more), behind)
     if len(found[Trend.INFINITE]):
         headline = (
-            f"On {on} the data do not show whether the following values grow, because each"
-            f" was infinite in some windows within {_hours(found[Trend.INFINITE])}:"
+            f"On {on}, the data do not show whether the following values grow, because each"
+            f" was infinite in some windows during {_hours(found[Trend.INFINITE])}:"
             f" {_named(found[Trend.INFINITE])}"
         )
         return Conclusion("unclear", headline, (*slopes, *more), behind)
@@ -64,7 +64,7 @@ def _conclusion(on: str, rows: pd.DataFrame) -> Conclusion:
         )
         return Conclusion("unclear", headline, (*slopes, *more), behind)
     least = f"{significant(seen['hours'].min())} h"  # equal for all quantities
-    headline = f"No measured value grows on {on} within {least}"
+    headline = f"No measured value grows on {on} during {least}"
     return Conclusion("yes", headline, (*slopes, *more), behind)
 
 

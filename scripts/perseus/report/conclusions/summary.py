@@ -58,7 +58,7 @@ TROUBLE: Final = {
     "unclear": "with measured values",
     "yes": "without a problem",
 }
-"""Labels of conclusions on experiments without labels of their own."""
+"""Labels of conclusions, for the kinds of experiments that have no labels of their own."""
 
 MANY: Final[Mapping[str, Question]] = {
     "over_demand": Question(
@@ -110,9 +110,9 @@ MANY: Final[Mapping[str, Question]] = {
     "background": Question(
         "scenarios with tenants at fixed rates",
         {
-            "yes": "carry more than dedicated servers",
+            "yes": "with a shared server that saves money",
             "unclear": "too close to tell",
-            "no": "carry less than dedicated servers",
+            "no": "with a shared server that costs more than dedicated servers",
             "unknown": "not known",
         },
     ),
@@ -149,14 +149,14 @@ def summed_up(conclusions: Sequence[Conclusion], name: str) -> Iterator[Conclusi
 
 
 def _common(parts: Sequence[Conclusion]) -> list[str]:
-    """Return the sentences that all conclusions share."""
+    """Return the sentences that occur in all conclusions."""
     first, *others = parts
     return [each for each in first.sentences if all(each in of.sentences for of in others)]
 
 
 def _behind(parts: Sequence[Conclusion]) -> tuple[Link, ...]:
-    """Return the links of all conclusions to their evidence. If there are many links, return only
-    the links that all conclusions have."""
+    """Return the links that the conclusions `parts` have to their evidence. If there are more than
+    MAX_LINES links, return only the links that each of the conclusions has."""
     links = tuple(dict.fromkeys(link for each in parts for link in each.behind))
     if len(links) <= MAX_LINES:
         return links

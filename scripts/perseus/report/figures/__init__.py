@@ -1,10 +1,11 @@
 """Draw the figures of the report: each module draws the figure of the same name.
 
 Every kind of experiment except `peak` has a figure of the same name. Each module has the function
-`draw`, which makes a matplotlib figure from its data, the results and a style, and the constant
-CAPTION, which explains the figure. The data are the table of the same name, unless the module has a
-function `data`, which computes the data from the results. The constant ALSO names other tables with
-numbers of the figure.
+`draw` and the constant CAPTION. The function `draw` makes a matplotlib figure from the data of the
+figure, the results and a style. CAPTION explains the figure to the reader. If the module has a
+function `data`, this function computes the data from the results. If the module has no function
+`data`, the data are the table with the name of the figure. The constant ALSO names other tables
+whose numbers the figure shows.
 """
 
 from __future__ import annotations
@@ -26,9 +27,9 @@ if TYPE_CHECKING:  # Snakemake needs no more than the names of figures
 class FigureFacts:
     """Properties of a figure.
 
-    Only studies with the kind `kind` have the figure. `kind` is a kind of experiment, or another
-    entry of `Study.kinds` such as "demand". If `reads_raw` is true, the figure reads the raw
-    results of the cells in addition to the tables.
+    A study has the figure if `Study.kinds` contains the value of `kind`. The value of `kind` is a
+    kind of experiment, or another word such as "demand". If `reads_raw` is true, the figure reads
+    the raw results of the cells in addition to the tables.
     """
 
     reads_raw: bool = False

@@ -1,5 +1,5 @@
-"""Figure of `background`: the peak of one tenant beside tenants at fixed rates, as in the 2020
-study."""
+"""Figure of `background`: the peak of one tenant beside tenants at fixed rates. The figure
+resembles a figure of the PERSEUS study (LeMay, Li and Guo, 2020)."""
 
 from __future__ import annotations
 
@@ -89,8 +89,8 @@ def _absolute(panel: Axes, rows: pd.DataFrame, look: dict[str, Any]) -> None:
 
 
 def _normalised(panel: Axes, rows: pd.DataFrame, look: dict[str, Any]) -> None:
-    """Draw a panel in which each rate is divided by the dedicated peak of its model. Dedicated
-    servers of the same cost are on a straight line."""
+    """Draw a panel in which each rate is divided by the dedicated peak of its model. The dashed
+    line shows the rates that dedicated servers of the same cost carry."""
     panel.plot([0, 1], [1, 0], color=GREY, linestyle="--", zorder=1)
     panel.plot(0.0, 1.0, **DEDICATED)
     for gpus, points in _published(rows):

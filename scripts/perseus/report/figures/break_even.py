@@ -1,4 +1,4 @@
-"""Figure: the cost of whole servers over the demand, dedicated and shared."""
+"""Figure: the cost of whole dedicated servers and of whole shared servers, over the demand."""
 
 from __future__ import annotations
 
@@ -17,15 +17,16 @@ from perseus.study.tasks.figure import FigureTask
 
 CAPTION = (
     "For each demand, the cost of the cheapest set of whole servers. The plan uses lower limits of"
-    " the capacities. In shaded ranges, sharing is cheaper with these lower limits, with the"
-    f" estimates, and with at least {RELIABLE:.0%} of the random draws of the capacities."
+    " the capacities. In a shaded range, sharing is cheaper both with the lower limits and with the"
+    " estimates of the capacities. Sharing is also cheaper with at least"
+    f" {RELIABLE:.0%} of the random draws of the capacities."
 )
 ALSO = ("crossings",)
 
 MAX_PANELS, MAX_SERVERS, COLUMNS = 8, 6, 2
 MAX_MODELS = 4  # largest number of models in a title
 FLAT = 0.2
-"""Start of the demand axis, as a share of the demand up to which one server is enough."""
+"""The demand axis starts at this share of the lowest demand at which a drawn cost changes."""
 
 
 def draw(frame: pd.DataFrame, results: FigureData, style: FigureTask) -> Figure:
@@ -33,8 +34,8 @@ def draw(frame: pd.DataFrame, results: FigureData, style: FigureTask) -> Figure:
     if frame.empty:
         return empty_figure(
             style,
-            "no type of server has a known lower limit of the dedicated capacity for each model"
-            " of a group",
+            "no group of models has known lower limits of all its dedicated capacities on one type"
+            " of server",
         )
     groups = [rows for _, rows in frame.groupby("models", sort=False)]
     every = list(dict.fromkeys(frame["server"]))
@@ -88,8 +89,8 @@ def _costs(panel: Axes, rows: pd.DataFrame, servers: list[str]) -> None:
 
 
 def _first_shown(rows: pd.DataFrame) -> float:
-    """Return the start of the demand axis: FLAT times the lowest demand at which one of the drawn
-    costs differs from its first value."""
+    """Return the start of the demand axis: FLAT times the lowest demand at which a drawn cost
+    changes. If no drawn cost changes, return the lowest demand."""
     firsts = rows.groupby(["server", "shared"], sort=False)["usd_per_hour"].transform("first")
     changed = rows[rows["usd_per_hour"] != firsts]["total_rps"]
     least = float(rows["total_rps"].min())
@@ -99,8 +100,8 @@ def _first_shown(rows: pd.DataFrame) -> float:
 def _shade(panel: Axes, rows: pd.DataFrame, stretches: pd.DataFrame) -> None:
     """Shade the demands at which shared servers reliably save money.
 
-    The costs are known only at certain demands, so a shaded range extends half-way to the next of
-    these demands.
+    The costs are known only at certain demands. An end of a shaded range is half-way between two
+    neighbouring demands with known costs.
     """
     demands_rps = np.unique(rows["total_rps"])
     ends_rps = [demands_rps[0], *(demands_rps[1:] + demands_rps[:-1]) / 2, demands_rps[-1]]

@@ -35,7 +35,7 @@ KNEE = "#D55E00"
 
 
 def draw(frame: pd.DataFrame, results: FigureData, style: FigureTask) -> Figure:
-    """Draw two panels per scenario; each mark is the result at one concurrency."""
+    """Draw two panels per scenario. Each mark in a panel is a measurement at one concurrency."""
     knees = results.tables["knees"]
     if frame.empty:
         return empty_figure(style, "no closed loop was measured")
@@ -112,7 +112,8 @@ def _curve(
 
 
 def _star(panel: Axes, levels: pd.DataFrame, fits: pd.DataFrame, tenants: int) -> None:
-    """Draw the knee on the curve of a tenant, interpolated between the measured concurrencies."""
+    """Draw the knee on the curve of a tenant. The function interpolates the curve between the
+    measured concurrencies."""
     bracketed = fits[fits["bracketed"]]
     if bracketed.empty:
         return
@@ -125,7 +126,7 @@ def _star(panel: Axes, levels: pd.DataFrame, fits: pd.DataFrame, tenants: int) -
 
 def _throughput(panel: Axes, rows: pd.DataFrame, fit: pd.Series) -> str | None:
     """Draw the throughput at each concurrency of one cell, and the fitted law. Return the knee and
-    the name of the law as text; None without a knee."""
+    the name of the fitted law as text, or None if there is no knee."""
     tenants, levels = rows["tenant"].nunique(), rows.groupby("concurrency")
     in_flight = tenants * np.array(list(levels.groups))
     totals, valid = levels["answered_rps"].sum().to_numpy(), levels["valid"].all().to_numpy()

@@ -22,8 +22,8 @@ from perseus.study.tasks.figure import FigureTask
 CAPTION = (
     "For each demand of two models: the number of servers if sharing is allowed (numbers), and the"
     " saving of sharing (shade). The plan uses lower limits of the capacities, whole servers and"
-    " on-demand prices. If the configuration has a demand, the plan does not use its head-room and"
-    " its least number of servers."
+    " on-demand prices. The plan of this figure does not use the keys demand.headroom and"
+    " demand.min_servers of the configuration."
 )
 MAX_PANELS, COLUMNS = 6, 2
 STEPS, FULL = 80, 3
@@ -39,8 +39,8 @@ class ModelPair:
     """Two models that share a type of server.
 
     `lines` has the rates of both models on one server, for each operating point of one or both
-    models. `alone_rps` has the highest rate of each model on a dedicated server. Rates are lower
-    limits in requests/s.
+    models. `alone_rps` has the rate that a dedicated server carries, for each model. All rates are
+    lower limits in requests/s.
     """
 
     server: str
@@ -136,7 +136,7 @@ def _map(panel: Axes, rows: pd.DataFrame) -> QuadMesh:
 
 
 def _middle(region: np.ndarray) -> tuple[int, int]:
-    """Return the position in a region that is nearest to its centre."""
+    """Return the position inside a region that is nearest to the centre of the region."""
     places = np.argwhere(region)
     nearest = np.argmin(np.square(places - places.mean(axis=0)).sum(axis=1))
     row, column = places[nearest].tolist()

@@ -30,8 +30,9 @@ from perseus.report.style import (
 from perseus.study.tasks.figure import FigureTask
 
 CAPTION = (
-    "Cost of a million inferences. A shared server is cheaper than dedicated servers if its point"
-    " lies left of the tick in its row. An arrow means that the interval extends further."
+    "Cost of a million inferences. The tick in a row is the cost of the same mix on dedicated"
+    " servers. If the point of a shared server lies left of the tick, the shared server is cheaper."
+    " An arrow means that the interval extends further."
 )
 
 

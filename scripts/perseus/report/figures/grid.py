@@ -30,17 +30,17 @@ from perseus.study.tasks.figure import FigureTask
 
 CAPTION = (
     "Each mark is a setting, with the 95 % interval of its cost; left and low is better. A larger"
-    " mark means more throughput. The line joins the Pareto front: no other setting is better in"
-    " cost, latency and throughput at once. White marks are excluded from the recommendation. An"
-    " arrow means that the interval extends further. The lines below a panel explain its numbers."
+    " mark means more throughput. The line joins the settings on the Pareto front. No setting is"
+    " better than a setting on the front in cost, latency and throughput at once. White marks are"
+    " excluded from the recommendation. An arrow means that the interval extends further. The lines"
+    " below a panel explain the numbers in the panel."
 )
 
 MAX_PANELS, COLUMNS = 8, 2
 MAX_LABELS = 8
 MAX_BROKEN = 2  # largest number of lines for one setting below panels that are side by side
 HEIGHT_MM, LINE_MM = 60, 4
-"""Height in mm of a panel, and height in mm of each line of text below a panel. Such a line
-describes a setting."""
+"""Height in mm of a panel, and height in mm of each line below a panel that describes a setting."""
 AREA = 90.0  # area of the mark with the highest throughput, in square points
 FRONT = COLOURS[0]
 
@@ -75,13 +75,14 @@ def draw(frame: pd.DataFrame, results: FigureData, style: FigureTask) -> Figure:
 
 
 def _width(style: FigureTask, columns: int) -> int:
-    """Return the number of characters that fit on a line below one of several panels in a row."""
+    """Return the number of characters that fit on a line below a panel, if `columns` panels are
+    side by side."""
     return characters(style.width_mm / columns - BESIDE_MM, SMALL * style.font_pt)
 
 
 def _columns(lines: Sequence[str], count: int, style: FigureTask) -> int:
-    """Return the number of panels in a row: one if the description of a setting would be wrapped
-    into more than MAX_BROKEN lines."""
+    """Return the number of panels in a row. The function returns 1 if the panels of a row would be
+    so narrow that a description of a setting takes more than MAX_BROKEN lines."""
     columns = min(COLUMNS, count)
     longest = max(map(len, lines), default=0)
     return columns if longest <= MAX_BROKEN * _width(style, columns) else 1
@@ -97,7 +98,7 @@ def _known(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def _numbered(rows: pd.DataFrame) -> pd.DataFrame:
-    """Return the settings with their numbers in the figure, the cheapest first."""
+    """Return the settings that the figure numbers, the cheapest first."""
     known = _known(rows)
     if len(known) > MAX_LABELS:
         known = known[known["on_front"].eq(True)].head(MAX_LABELS)

@@ -50,7 +50,8 @@ COLUMNS_SHOWN = (
 
 
 def data(results: FigureData) -> pd.DataFrame:
-    """Return the windows on each load line, with one row for each tenant with requests."""
+    """Return the windows on each load line. A window has one row for each tenant that has
+    requests."""
     return of_lines(results, lambda row: _windows(results, row))
 
 

@@ -30,9 +30,10 @@ from perseus.report.style import (
 from perseus.study.tasks.figure import FigureTask
 
 CAPTION = (
-    "Each bar shows the highest load that one server carries within the SLAs. If a bar ends right"
-    " of the tick in its row, the server carries more than dedicated servers of the same cost. An"
-    " arrow means that the interval extends further."
+    "Each bar shows the highest load that one server carries within the SLAs. The tick in a row is"
+    " the load that dedicated servers of the same cost carry. If the bar of a shared server ends"
+    " right of the tick, the shared server carries more. An arrow means that the interval extends"
+    " further."
 )
 ALSO = ("tenants", "costs")
 

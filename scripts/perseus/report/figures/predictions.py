@@ -84,8 +84,8 @@ def _step(axes: Axes, mixes: pd.DataFrame, step: str, ends: np.ndarray) -> None:
 
 
 def _range(mixes: pd.DataFrame, steps: list[str]) -> tuple[float, float]:
-    """Return the range of both axes. The range includes all points. At each end, intervals extend
-    the range by at most half of the distance from the lowest to the highest point."""
+    """Return the range of both axes. The range includes all points and, up to a limit, their
+    intervals."""
     values = mixes[["measured_ratio", *steps]].to_numpy(dtype=float)
     known = values[np.isfinite(values)]
     low, high = float(known.min()), float(known.max())

@@ -1,4 +1,4 @@
-"""Figure: preprocessing on the client or the server: limit, p95, and cost of a request."""
+"""Figure: limit, p95 and CPU time if either the client or the server preprocesses the images."""
 
 from __future__ import annotations
 
@@ -61,8 +61,8 @@ MARK: Final[dict[str, Any]] = {"fmt": "o", "color": COLOURS[0]}
 
 
 def data(results: FigureData) -> pd.DataFrame:
-    """Return one row for each load line and tenant with preprocessing, with means over the
-    repeats."""
+    """Return one row for each tenant with preprocessing on each load line. The values of a row are
+    means over the repeats."""
     rows = results.tenants[results.tenants["preprocessing"] != ""]
     if rows.empty:
         return pd.DataFrame(columns=COLUMNS)
@@ -110,8 +110,8 @@ def draw(rows: pd.DataFrame, results: FigureData, style: FigureTask) -> Figure:
 
 
 def _names(results: FigureData, rows: pd.DataFrame) -> list[str]:
-    """Return the labels of the tenants. Labels that would be ambiguous also name the other tenants
-    and the server."""
+    """Return the labels of the tenants. If the study has several servers, a label names the server.
+    If a tenant shares a server, its label names the load line."""
     several = rows["server"].nunique() > 1
     return [
         f"{row['server'] + ': ' if several else ''}{row['tenant']} ({row['preprocessing']})"

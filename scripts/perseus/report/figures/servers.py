@@ -1,4 +1,5 @@
-"""Figure: servers of a study side by side: cost, latency and energy of each model and mix."""
+"""Figure: comparison of the servers of a study by the cost, latency and energy of each model and
+mix."""
 
 from __future__ import annotations
 

@@ -28,12 +28,12 @@ CAPTION = (
 
 MAX_PANELS = 4
 SQUARE_MM, SQUARES_MM, LABELS_MM = 24.0, 130.0, 34.0
-"""Largest side of a square, largest width of a row of squares, and height above and below a matrix,
-in mm."""
+"""Three lengths in mm: the largest side of a square, the largest width of a row of squares, and the
+height that the labels above and below a matrix take together."""
 
 COLOURED: Final = 2.0
-"""The colour scale ends at this slowdown or at a larger slowdown, so that noise has a light
-colour."""
+"""The colour scale ends at the largest measured slowdown, but never below this value, so that noise
+has a light colour."""
 
 SHADES: Final = colormaps[
     "Oranges"
@@ -121,6 +121,6 @@ def _square(
 
 
 def _decimals(slowdown: float) -> str:
-    """Return a slowdown as text with two decimals, so that squares are comparable, or with three
-    digits from 10 on."""
+    """Return a slowdown as text: with two decimals below 10, otherwise with three significant
+    digits."""
     return f"{slowdown:.2f}" if slowdown < 10 else significant(slowdown)

@@ -29,9 +29,10 @@ from perseus.study.tasks.figure import FigureTask
 
 CAPTION = (
     "The same load on one server for hours. Each mark is the latency in a window, or the memory or"
-    " the open files of the server after a window. Lines are the fitted drift, with its 95 %"
-    " interval in brackets. A percentile of the latency is infinite (at the upper edge) if"
-    " too many requests got no response: the p95 if more than 5 % got no response."
+    " the open files of the server after a window. Lines are the fitted drift. The title of a"
+    " panel states this drift, with the 95 % interval in brackets. Marks at the upper edge are"
+    " infinite percentiles of the latency. For example, the p95 is infinite if more than 5 % of the"
+    " requests got no response."
 )
 
 MAX_CELLS = 4

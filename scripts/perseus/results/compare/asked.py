@@ -46,7 +46,7 @@ def compare_task(asked: Mapping[str, Any]) -> CompareTask:
 def _path(key: str, asked: Mapping[str, Any], problems: list[str]) -> Path | None:
     value = asked.get(key)
     if value is None or not str(value):
-        problems.append(f"{key}: is missing (a folder or an archive of results: {USAGE})")
+        problems.append(f"{key} is missing: name a folder or an archive of results ({USAGE})")
         return None
     return _expanded(key, str(value), problems)
 

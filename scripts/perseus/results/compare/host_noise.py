@@ -1,10 +1,9 @@
 """Estimate the noise of a host: how much two measurements of the same configuration differ by
 chance.
 
-The host makes the results of repeats vary. The few repeats of one load line are too little evidence
-of this variation. Therefore the estimate for a server uses all load lines that have several
-repeats: the load lines of this server and of similar servers, in either study
-(docs/explanation/comparison.md).
+The results of repeats vary because of the host. A single load line has too few repeats for an
+estimate of the noise. To estimate the noise of a server, Perseus uses all load lines with several
+repeats in both studies, on this server and on the other servers (docs/explanation/comparison.md).
 """
 
 from __future__ import annotations
@@ -29,11 +28,11 @@ FROM_REPEATS, FROM_AA, FROM_PRIOR = "repeats", "aa", "prior"
 class HostNoise:
     """Noise of the hosts of two studies, estimated from both studies together.
 
-    For each server, `deviations` has draws of the standard deviation, between repeats, of the
-    logarithm of a result, shape (draws,). `known_from` names the evidence for `deviations`. For
-    each server, `floors` has the noise floor from an experiment `aa`. This noise floor is valid for
-    results of one repeat. If both studies measured a noise floor, `floors` has the higher noise
-    floor.
+    For each server, `deviations` has draws, shape (draws,), of the standard deviation of the
+    logarithm of a result between repeats. `known_from` says whether `deviations` come from repeats,
+    from an experiment `aa` or from a prior distribution. For each server, `floors` has the noise
+    floor from an experiment `aa`. A noise floor in `floors` applies to results of a single repeat.
+    If both studies measured a noise floor, `floors` has the higher noise floor.
     """
 
     deviations: dict[str, Floats]
@@ -42,8 +41,8 @@ class HostNoise:
     draws: int
 
     def floor(self, server: str, repeats: Sequence[int]) -> float:
-        """Return the noise floor for results that are means of several repeats; NaN if no study
-        measured a noise floor on this server.
+        """Return the noise floor for results that are means of several repeats; NaN if neither
+        study measured a noise floor on this server.
 
         `repeats` has the number of repeats in each study.
         """

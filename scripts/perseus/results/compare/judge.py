@@ -21,8 +21,9 @@ VERDICTS: Final = (WORSE, BETTER, SAME, NOT_COMPARABLE)
 
 @dataclass(frozen=True)
 class Judged:
-    """A compared pair with its verdict and two 95 % intervals of its ratio. `interval` is for this
-    pair only. `simultaneous` is wider, and is for all pairs together.
+    """A compared pair with its verdict and two 95 % intervals of its ratio. `interval` contains the
+    true ratio of this pair with a probability of 95 %. The intervals `simultaneous` of all pairs
+    together contain all true ratios with a probability of 95 %.
 
     The intervals are NaN if the pair is not comparable.
     """
@@ -36,8 +37,8 @@ class Judged:
 def judge(pairs: Sequence[ComparedPair]) -> list[Judged]:
     """Return all compared pairs of values, each with its verdict.
 
-    The values of a pair differ if the simultaneous interval of their ratio excludes 1 and, if the
-    noise floor is known, their difference exceeds the noise floor.
+    The verdict is `no difference` if the simultaneous interval of the ratio contains 1, or if the
+    difference of the two values is at most the noise floor.
     """
     compared = [pair for pair in pairs if pair.ratio.is_known and not pair.why_not]
     reach = simultaneous_reach(np.log(pair.ratio.draws) for pair in compared)
@@ -49,12 +50,13 @@ def simultaneous_reach(logs: Iterable[Floats]) -> float:
     rows. With this half-width, all intervals together contain their true values with a probability
     of 95 %.
 
-    `logs` has one row for each compared pair: joint draws of the logarithm of its ratio, shape
-    (draws,). In each draw, the function finds the largest standardised deviation of all rows. The
-    result is the 95 % quantile of these largest deviations: the single-step max-t method (Westfall
-    and Young, Resampling-Based Multiple Testing, 1993, section 2.3; Hothorn, Bretz and Westfall,
-    Biometrical Journal 50, 2008, section 3). Two correlated rows, such as the rows of a peak and of
-    its cost, widen the intervals hardly more than one of these rows alone.
+    `logs` has one row for each compared pair: draws of the logarithm of the ratio of this pair,
+    shape (draws,). Draw i of each row belongs to joint draw i of all rows. In each draw, the
+    function finds the largest standardised deviation of all rows. The result is the 95 % quantile
+    of these largest deviations: the single-step max-t method (Westfall and Young, Resampling-Based
+    Multiple Testing, 1993, section 2.3; Hothorn, Bretz and Westfall, Biometrical Journal 50, 2008,
+    section 3). Two correlated rows, such as the rows of a peak and of its cost, widen the intervals
+    hardly more than one of these rows alone.
     """
     largest: Floats | None = None
     for row in logs:  # the loop saves memory: 4,000 rows at once would take 0.3 GB

@@ -28,8 +28,8 @@ from perseus.results.repeats import (
 )
 
 LineKey = tuple[str, str, str]
-"""Names of the scenario (server and tenants), the load line and the preset, by which a comparison
-pairs load lines."""
+"""Key by which a comparison pairs load lines: the names of the scenario (server and tenants), the
+load line and the preset."""
 
 
 @dataclass(frozen=True)
@@ -37,8 +37,8 @@ class ComparedLine:
     """One load line of a study, with its rows of the tables `peaks`, `tenants` and `costs`.
 
     `peak` is the peak of the load line with its draws, or None if the study has no records. `alone`
-    has the dedicated peaks of the tenants. `facts` has the settings that must be equal in both
-    studies, as text.
+    has the dedicated peaks of the tenants. `facts` has the texts of all settings that must be equal
+    in both studies.
     """
 
     row: Mapping[Any, Any]
@@ -78,9 +78,10 @@ class ComparedLine:
     def sharing_ratio(self, rng: np.random.Generator, noise: HostNoise) -> Quantity:
         """Return the sharing ratio with draws.
 
-        If the study has no records, the draws follow from the interval in the table `peaks`. In
-        this case, `_of_table` counts two cells: one cell for the mix, and one cell for all
-        dedicated peaks together, because the errors of the dedicated peaks may be correlated.
+        If the study has no records, the draws follow from the interval in the table `peaks`. The
+        function assumes that the sharing ratio in this table comes from two cells (`cells=2`). The
+        mix is the first cell. All dedicated peaks together count as the second cell, because the
+        errors of the dedicated peaks may be correlated.
         """
         if self.peak is not None:
             return sharing_ratio(self.peak, self.alone)
@@ -93,8 +94,8 @@ class ComparedLine:
         """Return a quantity in the table `peaks` with draws. The quantity was computed from the
         results of `cells` cells.
 
-        If the study has only one repeat, its interval does not include the variation between
-        repeats, so the function adds this variation.
+        If the study has only one repeat, the interval in the table does not include the variation
+        between repeats, so the function adds this variation to the draws.
         """
         found = Interval(*(self.row[name] for name in names))
         between: Floats | float = 0.0
@@ -109,10 +110,10 @@ def of_interval(
 ) -> Quantity:
     """Return a quantity with draws, given only its value and 95 % interval.
 
-    On a logarithmic scale, the draws on each side of the value are normally distributed. The
-    function adds `more`, shape (draws,), to the logarithms of the draws. If one end of the interval
-    is open (0 or infinite), the draws on this side of the value scatter as much as on the other
-    side.
+    On a logarithmic scale, the draws on each side of the value are normally distributed. `more`,
+    shape (draws,), is further variation, which the function adds to the logarithms of the draws. If
+    one end of the interval is open (0 or infinite), the logarithms of the draws scatter equally on
+    both sides of the value.
     """
     ends = np.array([found.low, found.value, found.high], dtype=float)
     if not (np.isfinite(ends[1]) and ends[1] > 0):
@@ -131,8 +132,8 @@ def of_interval(
 def lines(source: Source, seed: int, noise: HostNoise) -> dict[LineKey, ComparedLine]:
     """Return all load lines of a study, by scenario, load line and preset.
 
-    Call the function with a different `seed` for each of the two studies. With the same random
-    numbers, the errors of the two studies would cancel each other out.
+    Use a different `seed` for each study: with equal seeds, the random errors of the two studies
+    would cancel out in the ratio of their results.
     """
     peaks: dict[tuple[str, str], RepeatedPeak] = {}
     for server, deviations in noise.deviations.items():
@@ -199,7 +200,7 @@ def _facts(
 
 def _input(tenant: Mapping[Any, Any]) -> str:
     """Return the input size of a tenant as text. The text has only two significant digits, because
-    the size of compressed pictures is a mean over several pictures."""
+    the mean size of compressed images may differ slightly between two studies."""
     size = tenant["request_bytes"]
     return f"{size:.2g} bytes {tenant['preprocessing'] or ''}".strip()
 

@@ -108,14 +108,13 @@ def _without_draws(line: ComparedLine) -> Quantity:
 def _peak(
     base: ComparedLine, new: ComparedLine, noise: HostNoise, rng: np.random.Generator
 ) -> ComparedPair:
-    """Return the peak of a load line in both studies, as a weighted sum of the tenants' rates with
-    the same weights in both studies.
+    """Return the peak of a load line in both studies: a weighted sum of the tenants' rates, with
+    the weights from `_weights`.
 
-    The dedicated peaks determine the proportion of the rates in a mix. The dedicated peaks differ
-    between the studies, so the proportions also differ. Therefore the weight of each tenant is 1 /
-    (its dedicated peak in the base study), so that errors of the dedicated peaks do not change the
-    sum. Finally, the function multiplies the sums of both studies by the same factor. With this
-    factor, the sum of the base study equals the total rate of the base study in requests/s.
+    In each study, the measured dedicated peaks determine the proportion of the tenants' rates in a
+    mix. An error of a dedicated peak changes this proportion, but hardly changes the weighted sum.
+    The function scales the sums of both studies such that the sum of the base study is its total
+    rate in requests/s.
     """
     repeats = base.repeats, new.repeats
     values = _without_draws(base), _without_draws(new)
@@ -135,9 +134,9 @@ def _peak(
 
 
 def _where_predicted(base: ComparedLine, new: ComparedLine) -> str:
-    """Return the reason why a comparison leaves out this load line, if a study predicted its peak
-    instead of measuring it; else an empty text. The comparison already contains the load lines from
-    which Perseus predicts the peak."""
+    """Return a message that names the studies that predicted the peak of a load line; empty if no
+    study predicted the peak. Perseus computes a predicted peak from measured load lines, which the
+    comparison already contains."""
     where = {"base": base, "new": new}
     told = [name for name, of in where.items() if of.row["verdict"] == Outcome.PREDICTED]
     return f"predicted, not measured, in {' and '.join(told)}" if told else ""
@@ -186,11 +185,11 @@ def _ratio(
 def _p95_deviations(
     found: list[ComparedLine], rng: np.random.Generator, draws: int
 ) -> dict[str, Floats]:
-    """For each server, return draws of the standard deviation, between repeats, of the logarithm of
-    a p95 latency.
+    """For each server, return draws of a standard deviation, which says how much the logarithm of a
+    p95 latency varies between repeats.
 
-    `HostNoise.deviations` would be too small, because a p95 latency varies more between repeats
-    than a peak.
+    The function does not use `HostNoise.deviations`, which describes peaks: between repeats, a p95
+    latency varies more than a peak.
     """
     groups: dict[str, list[Group]] = {line.row["server"]: [] for line in found}
     for line in found:
@@ -200,8 +199,8 @@ def _p95_deviations(
 
 
 def _p95_group(rows: pd.DataFrame) -> Group:
-    """Return the logarithm of a tenant's p95 latency at the certified rate of each repeat, and the
-    variance of each logarithm."""
+    """For each repeat, return the logarithm of a tenant's p95 latency at the certified rate, and
+    the variance of this logarithm."""
     known = rows.dropna(subset=["p95_ms", "p95_low_ms"])
     known = known[(known["p95_low_ms"] > 0) & np.isfinite(known["p95_ms"])]
     columns = zip(known["p95_ms"], known["p95_low_ms"], known["p95_high_ms"], strict=True)
@@ -244,7 +243,7 @@ def _costs(made: ComparedPair, base: ComparedLine, new: ComparedLine) -> Iterato
     """For each pricing, yield the pair of the costs in both studies, in USD per million inferences
     (price / peak).
 
-    Both costs are for the proportion of the tenants' rates in the base study.
+    The cost of each study is for tenants' rates in the proportion of the base study.
     """
     others = {row["pricing"]: row for row in _priced(new)}
     for row in _priced(base):
@@ -265,10 +264,7 @@ def _priced(line: ComparedLine) -> list[dict[Any, Any]]:
 
 
 def _overall(peaks: list[ComparedPair]) -> Iterator[ComparedPair]:
-    """For each server, yield the geometric mean of (new peak / base peak) over all its load lines.
-
-    A change of the host or of the software affects all load lines of a server.
-    """
+    """For each server, yield the geometric mean of (new peak / base peak) over its load lines."""
     for server in dict.fromkeys(pair.line.row["server"] for pair in peaks):
         mine = [pair for pair in peaks if pair.line.row["server"] == server]
         if len(mine) < 2:

@@ -49,8 +49,8 @@ FINITE: Final = (
 """Names of columns in the tables of NEEDED. In these columns, every number must be finite."""
 
 MAX_ROWS: Final = 1_000_000
-"""A table with more than MAX_ROWS rows is an error, because a small file may unpack to an enormous
-table."""
+"""A comparison rejects a table with more than MAX_ROWS rows, because a small file may unpack to an
+enormous table."""
 
 READ = re.compile(
     r"(?P<root>(?:[^/]+/)*)"
@@ -71,7 +71,7 @@ class CompareError(ValueError):
         self.problems = tuple(problems)
         count = "1 problem" if len(problems) == 1 else f"{len(problems)} problems"
         lines = "\n".join(f"  - {problem}" for problem in problems)
-        super().__init__(f"The results cannot be compared, for {count}:\n{lines}")
+        super().__init__(f"The results cannot be compared, because of {count}:\n{lines}")
 
 
 @dataclass(frozen=True)
@@ -197,8 +197,8 @@ def _frame(table: pa.Table, columns: Sequence[Column]) -> pd.DataFrame:
 
 
 def _of_tables(files: Files, tenants: pd.DataFrame) -> Iterator[tuple[str, bytes]]:
-    """Yield the files of all tables. Also yield the files of each cell and of each model in the
-    table `tenants`."""
+    """Yield the files of all tables, and the files of the cells and models that the table `tenants`
+    lists."""
     of = {"raw": set(tenants["cell"]), "models": set(tenants["model"])}
     for name, content in files.items():
         kind, rest = name.split("/", 1)

@@ -120,8 +120,9 @@ SCHEMA = Schema(
             ),
         ),
         holds(
-            "the verdict better requires a ratio above 1 if a higher value is better, and a ratio"
-            " below 1 if a lower value is better; the verdict worse requires the opposite",
+            "if a higher value is better, the verdict better requires a ratio above 1, and the"
+            " verdict worse requires a ratio below 1; if a lower value is better, the verdict"
+            " better requires a ratio below 1, and the verdict worse requires a ratio above 1",
             lambda verdict, better_is, ratio: (
                 ~verdict.isin([BETTER, WORSE])
                 | ((verdict == BETTER) == ((ratio > 1) == (better_is == "higher")))

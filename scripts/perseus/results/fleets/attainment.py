@@ -1,10 +1,10 @@
 """Simulate a fleet under its demand, and compute the share of requests that meet their SLA.
 
 The simulation treats each server as a first-come first-served queue for all its tenants. The
-service time of a tenant's request is 1 / (the tenant's throughput alone on a busy server), see
-docs/explanation/fleets.md. The simulation does not use the peaks that the searches found, so it
-checks the plan independently. The loads and service times are converted to the speed that the host
-had in the cells of dedicated servers.
+service time of a request is 1 / (saturation throughput of its tenant while no other tenant has
+load), see docs/explanation/fleets.md. The simulation does not use the peaks that the searches
+found, so it checks the plan independently. The module converts the service times to the speed that
+the host had in the cells of dedicated servers. The loads of a plan refer to the same speed.
 """
 
 from __future__ import annotations
@@ -73,8 +73,8 @@ def _rates_rps(point: OperatingPoint, loads_rps: Mapping[str, float]) -> Floats:
     """Return the rate of each tenant with load in requests/s, given the load of each model in
     images/s.
 
-    If several tenants of a server have the same model, the load of the model is divided among these
-    tenants in proportion to their rates at the peak.
+    If several tenants of a server have the same model, these tenants share the load of the model in
+    proportion to their inferences/s at the peak.
     """
     peak = point.peak
     images = peak.images_per_request[peak.loaded]

@@ -80,8 +80,8 @@ class Cost:
     `servers` and `usd_per_hour` use the lower limits of the servers' capacities. `usd_at_estimates`
     is the cost in USD/h at the estimated capacities.
 
-    `probability_of_saving` is the probability that shared servers cost less than the cheapest
-    dedicated servers, from joint draws of the capacities; NaN if unknown.
+    `probability_of_saving` is the share of the joint draws of the capacities in which shared
+    servers cost less than the cheapest dedicated servers; NaN if unknown.
     """
 
     question: Question
@@ -103,7 +103,7 @@ class Stretch:
 
     At each demand of the range, there are two savings relative to dedicated servers: the saving at
     the lower limits of the capacities, and the saving at their estimates. `least_saving` and
-    `most_saving` are the smallest and the largest of all these savings.
+    `most_saving` are the smallest and the largest saving over all demands of the range.
 
     `first` and `last` are the costs at the lowest and at the highest demand of the range.
     `least_probability` is the lowest probability of a saving in the range; NaN if unknown, or if
@@ -132,10 +132,10 @@ def questions(points: Sequence[OperatingPoint], demand: FleetDemand | None) -> l
     """Return the groups of models for which Perseus compares costs, each with the proportion of the
     models' demands.
 
-    If the study has a demand, the models of the demand form one group, in the proportion of the
-    demand. If the study has no demand, the models of each shared scenario form a group. In
-    addition, each single model that has dedicated peaks on several servers forms a group. The
-    function leaves out a group if one of its models has no dedicated peak.
+    If the study has a demand, the models of the demand form one group, in proportion to their
+    demands at the highest level. If the study has no demand, the models of each shared scenario
+    form a group. In addition, each single model that has dedicated peaks on several servers forms a
+    group. The function leaves out a group if one of its models has no dedicated peak.
 
     In a group without a configured demand, the demands are such that each model needs the same
     number of dedicated servers. The models are in the order of the configuration.
@@ -161,8 +161,8 @@ def _question(rps: dict[str, float]) -> Question:
 
 
 def _servers_of(points: Sequence[OperatingPoint], models: tuple[str, ...]) -> int:
-    """Return the number of configured servers that have an operating point with exactly these
-    models. Servers that differ only in the setting of a grid count as one configured server."""
+    """Return how many configured servers have an operating point for exactly these models. All
+    servers that a grid derives from one configured server count as one."""
     return len({configured(each.server) for each in points if each.models == models})
 
 
@@ -197,8 +197,8 @@ def _refined(
 
 
 def _between_changes(of: Sequence[Cost]) -> list[float]:
-    """If two successive demands have different cheapest servers, return their geometric mean, for
-    each such pair of demands."""
+    """For each pair of successive demands with different cheapest servers, return the geometric
+    mean of the two demands."""
     found = list(_best_of_each(of))
     return [
         float(np.sqrt(before[0].total_rps * after[0].total_rps))
@@ -253,8 +253,8 @@ def demands_rps(question: Question, points: Sequence[OperatingPoint]) -> list[fl
     The lowest demand is the lower of two rates: MIN_RPS, and the share MIN_SERVERS of the capacity
     of one server. The highest demand fills MAX_SERVERS servers that each serve one model.
 
-    The capacity for a model is the largest rate of the model on a server of any type. Servers with
-    several models are included, because a model may have no dedicated peak.
+    The capacity for a model is the largest rate of the model on a server of any type. This server
+    may be a shared server, because a model may have no dedicated peak.
     """
     most_rps: dict[str, float] = {}
     for model, rps in (item for each in points for item in each.lower_rps.items()):
@@ -290,13 +290,12 @@ def _servers(
     with_each: int,
     is_drawn: bool,
 ) -> Floats:
-    """For each demand, return the number of servers that an option needs, shape (2 + draws,
-    demands).
+    """For each demand, return the number of servers that an option needs.
 
-    The first row uses the lower limits of the capacities, the second row the estimates, and each
-    other row one joint draw of the capacities. If `is_drawn` is false, there are only the first two
-    rows. If a demand needs so many servers that there are too many combinations to try, the values
-    for this demand are NaN in all rows except the first two.
+    The result has one column per demand. The first row uses the lower limits of the capacities, the
+    second row the estimates, and each other row one joint draw of the capacities. If `is_drawn` is
+    false, the result has no rows for the draws. If there are too many combinations of servers to
+    try for a demand, the values for this demand are NaN in the rows of the draws.
     """
     models, shares = question.models, np.array(question.shares)
     zeros = np.zeros(DRAWS)
@@ -335,9 +334,9 @@ def stretches(of: Sequence[Cost]) -> Iterator[Stretch]:
 
     If shared and dedicated servers cost the same, the function chooses dedicated servers, because
     their tenants do not disturb each other. A saving of shared servers is reliable if shared
-    servers are cheaper at the lower limits, at the estimates and, if draws are known, in at least
-    the share RELIABLE of the draws. If shared servers are cheaper only at the lower limits, the
-    reason may be that a dedicated peak is less certain than the peak of the shared server.
+    servers are cheaper (1) at the lower limits, (2) at the estimates and (3), if draws are known,
+    in at least the share RELIABLE of the draws. A saving only at the lower limits may be due to a
+    dedicated peak that is less certain than the peak of the shared server.
     """
     for _, asked in groupby(of, key=lambda cost: cost.question):
         for (*_, is_reliable), run in groupby(_best_of_each(list(asked)), key=_kind):

@@ -16,8 +16,8 @@ PRICE_FACTORS = (0.5, 0.8, 1.25, 2.0)
 
 @dataclass(frozen=True)
 class Change:
-    """A multiplication by `factor`: of the price of `server` or, if `server` is None, of the
-    highest level of the demand.
+    """A change of a price or of the demand. If `server` is None, the highest level of the demand is
+    multiplied by `factor`; else, the price of `server` is multiplied by `factor`.
 
     `before` is the plan before the change, and `plan` is the plan after the change.
     """

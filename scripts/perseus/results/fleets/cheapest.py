@@ -21,7 +21,8 @@ a better fleet."""
 OPTIMAL, TIME_LIMIT = "optimal", "time limit"
 STATUSES: Final = (OPTIMAL, TIME_LIMIT)
 TOLERANCE = 1e-9
-"""Tolerance for rounding errors: the capacity may be smaller than the demand by this share."""
+"""Tolerance for rounding errors: the capacity of a fleet may be smaller than the demand by up to
+this share of the demand."""
 
 
 @dataclass(frozen=True)
@@ -52,9 +53,9 @@ class Offers:
 class Wanted:
     """A demand with its conditions.
 
-    The fields are the demand for each model (models,), the share of each server's capacity that
-    stays free, the least number of servers per model, and the largest share of a model's demand on
-    spot servers.
+    `demand_rps` (models,) has the demand for each model. `headroom` is the share of each server's
+    capacity that stays free. `min_servers` is the least number of servers per model. `spot_share`
+    is the largest share of a model's demand on spot servers.
     """
 
     demand_rps: Floats
@@ -115,8 +116,9 @@ def with_most_headroom(offers: Offers, wanted: Wanted, found: Solution) -> Solut
     """Return the fleet with the largest spare capacity among the fleets that cost no more than
     `found`.
 
-    The spare capacity of a fleet is the lowest of (capacity / demand) over all models. If the
-    solver finds no fleet in time, the result is `found`.
+    For each model with a demand, compute (capacity of the fleet / demand). The spare capacity of a
+    fleet is the lowest of these ratios. If the solver finds no fleet in time, the result is
+    `found`.
     """
     matrix, least = _constraints(offers, wanted)
     prices, asked = offers.relative_prices, int(np.sum(wanted.demand_rps > 0))

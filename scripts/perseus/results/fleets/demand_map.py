@@ -48,11 +48,10 @@ def needed_apart(
 
 
 def _reached(rates_rps: Floats, most: int) -> Iterator[tuple[int, Floats]]:
-    """For 1, 2, 3, ... servers, yield this number and the capacities of these servers for the two
-    models, shape (2, ways).
+    """For each number of servers (1, 2, 3, ...), yield the number and an array of capacities.
 
-    A column belongs to one way to divide the servers among the operating points. The capacities for
-    the first model ascend.
+    The array has one row for each of the two models, and one column for each way to divide the
+    servers among the operating points. The capacities for the first model ascend.
     """
     columns = rates_rps.shape[1]
     for servers in range(1, most + 1):

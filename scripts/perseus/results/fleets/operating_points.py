@@ -34,13 +34,15 @@ class OperatingPoint:
 
     The server also carries lower rates. The fields do not contain models without load.
 
-    Three fields have rates for each model, in requests/s of one image each: `rates_rps` has the
-    estimate, `lower_rps` the lower limit for plans, and `draws_rps` draws of the rate, shape
-    (draws,). Draw d of all operating points is one joint sample. `usd_per_hour` has one price for
-    each pricing (on demand, spot). For each tenant with load, `speed_changes` has the speed of the
-    host in the cells of `peak` divided by its speed in the cells of the tenant's dedicated peak.
-    `limit_changes` has the factor by which this change of speed changes the dedicated peak of the
-    tenant. All rates are already divided by `limit_changes`.
+    `rates_rps` has the estimated rate of each model, in requests/s of one image each. Plans use
+    `lower_rps`, which has the lower limit of the rate of each model. For each model, `draws_rps`
+    has draws of the rate, shape (draws,). Draw d of all operating points is one joint sample.
+    `usd_per_hour` has one price for each pricing (on demand, spot). For each tenant with load,
+    `speed_changes` has the speed of the host in the cells of `peak` divided by its speed in the
+    cells of the tenant's dedicated peak. `limit_changes` has one factor for each tenant with load.
+    If the speed of the host changes by the factor in `speed_changes`, the dedicated peak of the
+    tenant changes by the factor in `limit_changes`. All rates are already divided by
+    `limit_changes`.
     """
 
     peak: RepeatedPeak
@@ -82,8 +84,8 @@ def operating_points(
     limit above 0 and a server with a price.
 
     `prices` has the prices by server. The function converts the rates of shared servers to the
-    speed that the host had in the dedicated cells, so that the costs of shared and dedicated fleets
-    are comparable.
+    speed that the host had in the dedicated cells. After this conversion, the costs of shared and
+    dedicated fleets are comparable.
     """
     dedicated = dedicated_peaks(peaks)
     return tuple(

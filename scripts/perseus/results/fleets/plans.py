@@ -54,9 +54,10 @@ class Plan:
 
     `counts` is empty if no server is needed, or if no fleet carries the demand; in the second case,
     `why_not` is the reason. `usd_draws` (draws,) has the cost of the cheapest fleet in USD/h for
-    each draw of the capacities. Draw d of the cost uses the same capacities in the plans of all
-    strategies. If the size of the plan (offers x models) exceeds MAX_RESAMPLED, `usd_draws` is
-    empty. Spot servers carry at most the share `largest_spot_share` of a model's demand.
+    each draw of the capacities. In the plans of all strategies, entry d of `usd_draws` comes from
+    the same joint draw of the capacities. If the size of the plan (offers x models) exceeds
+    MAX_RESAMPLED, `usd_draws` is empty. Spot servers carry at most the share `largest_spot_share`
+    of a model's demand.
     """
 
     level: DemandLevel
@@ -99,8 +100,8 @@ class Plan:
 
     @property
     def description(self) -> str:
-        """Text such as "2 x (a 1 : 1 b) + 1 x (b)". If this text is ambiguous, it also names the
-        servers, the pricings and the scenarios."""
+        """Text such as "2 x (a 1 : 1 b) + 1 x (b)". The text names the server, the pricing or the
+        scenario of an offer only if several are possible."""
         servers = {offer.point.server for offer in self.offers}
         pricings = {offer.pricing for offer in self.offers}
         scenarios = Counter(on_server for on_server, _ in {_mix(each) for each in self.offers})
@@ -133,8 +134,8 @@ class Plan:
     def load_rps(self, offer: Offer, model: str) -> float:
         """Return the rate of a model, in requests/s, on each server of an offer.
 
-        Each server gets a part of the demand in proportion to its capacity. However, all spot
-        servers together get at most the share `largest_spot_share` of the demand.
+        Each server gets a part of the demand in proportion to its capacity. All spot servers
+        together get at most the share `largest_spot_share` of the demand.
         """
         mine = offer.point.lower_rps.get(model, 0.0)
         if not (mine and (carried := self.capacity_rps(model))):
@@ -190,8 +191,8 @@ def _of_level(
 
 def _sharing_if_cheaper(sharing: Plan, dedicated: Plan, demand: FleetDemand) -> Plan:
     """Return the plan with sharing. If the dedicated plan is as cheap as the plan with sharing, the
-    result has the servers of the dedicated plan, because models on dedicated servers do not disturb
-    each other."""
+    result has the servers of the dedicated plan. Models on dedicated servers do not disturb each
+    other."""
     if not dedicated.counts:
         return sharing
     counts = iter(dedicated.counts)
@@ -277,7 +278,7 @@ def resampled(models: Sequence[str], offers: Sequence[Offer], wanted: Wanted) ->
     """For each of RESAMPLES joint draws of the capacities, return the cost of the cheapest fleet in
     USD/h.
 
-    If no fleet carries the demand in at least one draw, the result is empty.
+    If there is a draw in which no fleet carries the demand, the result is empty.
     """
     drawn = np.array(
         [

@@ -32,15 +32,15 @@ MAX_TRIED = 40
 operating points."""
 
 SOLVE_S = 1.0
-"""Time limit in seconds for `fewest`, the least number of servers that together serve all
-models."""
+"""Time limit in seconds for the integer programme of the function `fewest`."""
 
 DEMAND_S = 10.0
 """Time limit in seconds for the integer programme of one demand. The integer programme for ten
 models takes less than a second."""
 
 DEMANDS_S, HURRIED_S = 60.0, 0.5
-"""After DEMANDS_S seconds in total, the time limit for each further demand is HURRIED_S seconds."""
+"""From DEMANDS_S seconds after the start of the first integer programme, the time limit for each
+further demand is HURRIED_S seconds."""
 
 Hosts: TypeAlias = tuple[tuple[bool, ...], ...]
 """For each model and each column (operating point), whether servers at this operating point serve
@@ -65,8 +65,9 @@ def are_few_ways(columns: int, servers: int) -> bool:
 def fewest(hosts: NDArray[np.bool_], with_each: int = 1) -> int:
     """Return the least number of servers such that at least `with_each` servers serve each model.
 
-    `hosts` (models, columns) is true if servers at an operating point serve the model. If the
-    solver needs more than SOLVE_S seconds, the result is only a lower bound of the least number.
+    `hosts` has one row per model and one column per operating point. An entry of `hosts` is true if
+    servers at the operating point serve the model. If the solver needs more than SOLVE_S seconds,
+    the result is only a lower bound of the least number.
     """
     return _fewest(_plain(hosts), with_each)
 
@@ -117,11 +118,11 @@ def needed(
     model in the total demand. At least `with_each` servers serve each model. The function assumes
     that all servers cost the same.
 
-    The function tries all ways to divide the servers among the operating points if there are few
-    ways, and otherwise uses integer programmes. If a demand needs more than MAX_TRIED servers and
-    `with_each` is 1, the function adds copies of the group of servers with the highest capacity per
-    server, because other combinations carry little more. The result is at most the number of
-    servers that the demand needs if all servers are dedicated.
+    If there are few ways to divide the servers among the operating points (`are_few_ways`), the
+    function tries all ways; else, it solves integer programmes. If a demand needs more than
+    MAX_TRIED servers and `with_each` is 1, the function adds copies of the group of servers with
+    the highest capacity per server. Other combinations carry little more than the copies. The
+    result is at most the number of servers that the demand needs if all servers are dedicated.
     """
     return needed_at_each(rates_rps[None], shares, demands_rps, with_each)[0].astype(np.int64)
 
@@ -135,9 +136,9 @@ def needed_at_each(
 ) -> Floats:
     """Return the result of `needed` for each of several sets of rates, shape (sets, demands).
 
-    `rates_rps` has the rates of all sets, shape (sets, models, columns). If a demand needs so many
-    servers that there are too many ways to divide them, the function finds the number of servers
-    only in the first `certain` sets. In all other sets, the value for this demand is NaN.
+    `rates_rps` has the rates of all sets, shape (sets, models, columns). In the first `certain`
+    sets, the function finds the number of servers for each demand. In the other sets, the number is
+    NaN if there are too many ways to divide so many servers.
     """
     demands = (1 - TOLERANCE) * np.array(demands_rps)
     reached = _reached_rps(rates_rps, shares, demands[-1], with_each)[1:]
@@ -178,8 +179,8 @@ def _solved(
 ) -> NDArray[np.int64]:
     """Return the number of servers for each demand, from integer programmes.
 
-    If two demands need the same number of servers, each demand between them also needs this number,
-    so the function solves no programme for the demands between them.
+    The function solves no integer programme for a demand that lies between two demands with the
+    same number of servers.
     """
     columns = rates_rps.shape[1]
     offers = Offers(rates_rps, np.ones(columns), np.zeros(columns, bool))
@@ -215,9 +216,9 @@ def _reached_rps(rates_rps: Floats, shares: Floats, most_rps: float, with_each: 
     """For 0, 1, 2, ... servers, return the highest total demand that they carry, shape (numbers of
     servers, sets).
 
-    `rates_rps` has the rates of all sets, shape (sets, models, columns). The last row is the first
-    number of servers that carry `most_rps` in all sets. The rows end earlier at MAX_TRIED servers,
-    or if there are more than MAX_WAYS ways to divide one more server.
+    `rates_rps` has the rates of all sets, shape (sets, models, columns). The last row is for the
+    smallest of three numbers of servers: (1) the least number that carries `most_rps` in every set,
+    (2) MAX_TRIED, and (3) the largest number with at most MAX_WAYS ways to divide the servers.
     """
     sets, _, columns = rates_rps.shape
     reached = [np.zeros(sets)]
@@ -233,8 +234,8 @@ def _of_all_ways(rates_rps: Floats, shares: Floats, servers: int, with_each: int
     """Return the highest total demand that `servers` servers carry, shape (sets,).
 
     `rates_rps` has the rates of all sets, shape (sets, models, columns). The function tries all
-    ways to divide the servers among the columns. The result is 0 if no way puts each model on at
-    least `with_each` servers.
+    ways to divide the servers among the operating points. The result is 0 if no way puts each model
+    on at least `with_each` servers.
     """
     hosts = np.any(rates_rps > 0, axis=0)
     tried = _ways_with_all(_plain(hosts), servers, with_each)
@@ -259,15 +260,13 @@ def _carried(rates: Floats, tried: Floats) -> Floats:
 
 
 def _may_carry_most(rates: Floats, tried: Floats) -> NDArray[np.bool_]:
-    """For each way, return false if in every set of rates another way certainly carries a higher
-    total demand; else true.
+    """For each way, return whether the way may carry the highest total demand in at least one set.
 
-    `rates` are as in `_carried`, shape (sets, models, columns). First, the function finds the way
-    that carries the most at the mean rates. The demand that this way carries in a set is the lower
-    bound of the set. The function divides the rates of each set by the lower bound of the set. For
-    each model and column, it takes the highest of these quotients in all sets. If a way carries a
-    demand of less than 1 at these highest quotients, then in each set it carries less than the
-    lower bound.
+    `rates` has shape (sets, models, columns), and the unit that `_carried` describes. The function
+    compares all ways with one reference way: the best way at the mean rates of all sets. The
+    function divides the rates of each set by the demand that the reference way carries in this set.
+    For each model and column, the function takes the highest quotient of all sets. If a way carries
+    less than 1 at the highest quotients, the way carries less than the reference way in every set.
     """
     if not tried.shape[1]:
         return np.ones(0, bool)
@@ -280,8 +279,8 @@ def _may_carry_most(rates: Floats, tried: Floats) -> NDArray[np.bool_]:
 
 @lru_cache
 def _ways_with_all(hosts: Hosts, servers: int, with_each: int) -> Floats:
-    """Return the ways to divide `servers` servers that put each model on at least `with_each`
-    servers, shape (columns, ways)."""
+    """Return the ways to divide `servers` servers, shape (columns, ways). In each returned way, at
+    least `with_each` servers serve each model."""
     has = np.array(hosts, dtype=np.int64)
     tried = ways(has.shape[1], servers)
     return tried[(tried @ has.T >= with_each).all(axis=1)].T.astype(float)

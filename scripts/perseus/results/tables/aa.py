@@ -85,8 +85,9 @@ SCHEMA = Schema(
         column("capacity_rps", REAL, "requests/s",
             "total throughput of all tenants, as the mean over all starts of the server"),
         column("between_windows", REAL, "share",
-            "standard deviation of the throughput between the windows after the same start of the"
-            " server, pooled over all starts and divided by capacity_rps", most=inf),
+            "standard deviation of the throughput between windows after the same start of the"
+            " server, divided by capacity_rps. Perseus pools the standard deviations of all starts"
+            " of the server.", most=inf),
         column("windows_low", REAL, "share",
             "lower end of the 95 % interval of `between_windows`, by the chi-squared distribution",
                most=inf),
@@ -115,8 +116,8 @@ SCHEMA = Schema(
         ascending("restarts_low", "between_restarts", "restarts_high"),
     ],
 )  # fmt: skip
-"""Schema of the table. Columns that describe all starts of the server are null if the verdict is
-not ok."""
+"""Schema of the table. Columns with one value for all starts of the server are null unless the
+column `verdict` is `ok`."""
 
 
 def rows(results: StudyResults) -> Iterator[Row]:

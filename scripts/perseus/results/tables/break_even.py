@@ -1,5 +1,5 @@
-"""Make the table `break_even`: the cost of the whole servers that carry each total demand, for each
-type of server, with and without sharing."""
+"""Make the table `break_even`: the cost of the servers that a total demand needs, for each type of
+server, with and without sharing."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from perseus.results.study_results import StudyResults
 
 DESCRIPTION = (
     "One row per group of models, total demand, type of server, and value of `shared`: false (only"
-    " dedicated servers) or true (also shared servers). If the study has a demand, the models of"
-    " the demand are the only group. Otherwise, the models of each shared scenario form a group,"
-    " and each model with dedicated peaks on several servers forms a group."
+    " dedicated servers) or true (dedicated and shared servers). If the study has a demand, the"
+    " models of the demand together form the only group. Otherwise, the models of each shared"
+    " scenario form a group, and each model with dedicated peaks on several servers forms a group."
 )
 SCHEMA = Schema(
     [

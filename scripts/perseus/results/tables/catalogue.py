@@ -85,19 +85,19 @@ MEASURED = "measured"
 """Name of the Pareto front of all rows with a measured accuracy."""
 
 DESCRIPTION = (
-    "One row per cell and SLA. A cell without a limit has one row, with the reason. The table is"
-    " empty without an experiment `catalogue`."
+    "One row per cell and SLA. A cell without a limit has one row, whose column `reason` says why"
+    " there is no limit. The table is empty without an experiment `catalogue`."
 )
 TITLE = "Costs of neural networks"
 NOTE = (
     "The table shows, for each neural network alone, its throughput in a process without a server,"
     " its throughput on a server that always has requests waiting (full server), and its largest"
     " rate within an SLA in a simulated queue (docs/explanation/catalogue.md). Published accuracies"
-    " are those of the weights of torchvision in fp32. In another precision, the relative error of"
-    " the responses indicates the loss of accuracy. Measured accuracies are shares of the labelled"
-    " images for which the server gave the correct class the highest score. A network is on the"
-    " front if every cheaper network with the same kind of SLA and number of images per request is"
-    " less accurate. Published accuracies have one front for each precision."
+    " are accuracies that torchvision publishes for its weights in fp32. In another precision, the"
+    " relative error of the responses indicates the loss of accuracy. Measured accuracies are"
+    " shares of the labelled images for which the server gave the correct class the highest score."
+    " A network is on the front if every cheaper network with the same kind of SLA and number of"
+    " images per request is less accurate. Published accuracies have one front for each precision."
 )
 SHOWN = {
     "cell": "cell",
@@ -152,8 +152,8 @@ SCHEMA = Schema(
             "accuracy that the Pareto front uses: measured_top1, or top1 without labelled images",
             most=100),
         column("front", TEXT, "",
-            "name of the Pareto front of the row: measured, or the precision for published"
-            " accuracies, which are valid for fp32 only"),
+            "name of the Pareto front of the row: the word measured for a measured accuracy, or the"
+            " precision for a published accuracy. Published accuracies are valid for fp32 only."),
         column("flops", REAL, "",
             "number of arithmetic operations per image. A multiplication and an addition count as"
             " two operations.", least=0),
@@ -215,9 +215,9 @@ SCHEMA = Schema(
             " worse in cost or accuracy, or is equal in both (Pareto front). Null without a cost or"
             " an accuracy.", null=True),
         column("verdict", TEXT, "",
-            "outcome of the cell, as in the table peaks. If this outcome is ok, the verdict is"
-            " infeasible for an SLA without a limit, and uncertified for an SLA with a limit but"
-            " without a certified rate."),
+            "outcome of the cell, as in the table peaks. In a cell with outcome ok, an SLA without"
+            " a limit has the verdict infeasible. An SLA with a limit but without a certified rate"
+            " has the verdict uncertified."),
         column("reason", TEXT, "", "reason for a verdict other than ok"),
     ],
     key=("cell", "sla"),
@@ -310,7 +310,7 @@ def _of(record: CatalogueRecord, results: StudyResults) -> Iterator[Row]:
 
 
 def _measured(found: AccuracyRecord) -> Row:
-    """Return the columns of a measured accuracy, and the Pareto front of measured accuracies."""
+    """Return the columns that depend on the measured accuracy."""
     top1, low, high = (100 * each for each in proportion(found.correct, found.images, 0.95))
     return {
         "labelled_images": found.images,

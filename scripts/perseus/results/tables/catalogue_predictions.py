@@ -5,7 +5,7 @@ The prediction is: time per image = a x arithmetic operations + b x bytes that o
 write + c x number of operators. The coefficients a, b and c are not negative, and minimise the sum
 of squared relative errors. Perseus predicts the time of each network twice: from a fit to all other
 networks, and from a fit to the networks of other families. No prediction uses the measurement of
-the predicted network, so the errors are as large as for a network that was never measured.
+the predicted network, so the prediction error is typical of a network that was never measured.
 """
 
 from __future__ import annotations
@@ -142,8 +142,8 @@ def fitted(work: Floats, times_ms: Floats) -> Floats:
 
 
 def within(ratios: Floats, share: float) -> float:
-    """Return a factor f. For the share `share` of the networks, the predicted time lies between
-    measured time / f and measured time x f.
+    """Return the factor f such that, for the share `share` of the networks, the predicted time lies
+    between (measured time / f) and (measured time x f).
 
     `ratios` has predicted time / measured time of each network.
     """

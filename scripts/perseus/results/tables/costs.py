@@ -51,7 +51,8 @@ SCHEMA = Schema(
         column("pricing", TEXT, "", "kind of price: on_demand, spot or committed",
                choices=("on_demand", "spot", "committed")),
         column("usd_per_hour", REAL, "USD/h",
-            "price of the server per hour: `share` x (price of the instance and its accelerators)",
+            "price per hour of the server: `share` x (price of the instance + price of its"
+            " accelerators)",
                null=False),
         column("usd_per_million_inferences", REAL, "USD",
             "cost of a million inferences, in the mix of the load line, on a server that always"
@@ -68,8 +69,8 @@ SCHEMA = Schema(
             " always run at their dedicated peaks. This cost contains only the used fractions of"
             " these servers."),
         column("joules_per_inference", REAL, "J",
-            "energy of one inference at the certified rate (mean over the repeats). The energy is"
-            " that of whole GPU boards and whole processors with their memory, including idle power"
+            "energy of one inference at the certified rate (mean over the repeats). This energy"
+            " includes the whole GPU boards, the whole processors with their memory, the idle power"
             " and the client. Null without energy counters."),
         column("energy_of", TEXT, "",
             "hardware that `joules_per_inference` includes: GPUs, processors and memory, or both."

@@ -29,14 +29,15 @@ NOTE = (
     "The table shows the cheapest whole servers for each range of demand, at on-demand prices."
     f" Perseus compares the costs at {STEPS} demands, each larger than the previous demand by the"
     " same factor, and at further demands near each change of the cheapest servers. The highest"
-    f" demand fills {MAX_SERVERS} dedicated servers. The lowest demand is one request per second,"
-    f" or {MIN_SERVERS:.0%} of the capacity of a dedicated server if that rate is less. Each plan"
-    " uses servers of one type and the lower limits of their capacities. The table names shared"
-    " servers only if they are cheaper than dedicated servers. A saving is reliable if shared"
-    " servers are cheaper at the lower limits of the capacities, at the estimated capacities, and"
-    f" in at least {RELIABLE:.0%} of the random draws of the capacities. 'Saving from' and 'to' are"
-    " the lowest and the highest saving in the range, relative to the cheapest dedicated servers"
-    " for the same demand. P(saving > 0) is the lowest probability of a saving in the range."
+    f" demand fills {MAX_SERVERS} dedicated servers. The lowest demand is the lower of two rates:"
+    f" one request per second, and {MIN_SERVERS:.0%} of the capacity of a dedicated server. Each"
+    " plan uses servers of one type and the lower limits of their capacities. The table names"
+    " shared servers only if they are cheaper than dedicated servers. A saving is reliable if"
+    " shared servers are cheaper at the lower limits of the capacities, at the estimated"
+    f" capacities, and in at least {RELIABLE:.0%} of the random draws of the capacities. 'Saving"
+    " from' and 'to' are the lowest and the highest saving in the range, relative to the cheapest"
+    " dedicated servers for the same demand. P(saving > 0) is the lowest probability of a saving in"
+    " the range."
 )
 SHOWN = {
     "models": "models",
@@ -67,13 +68,15 @@ SCHEMA = Schema(
         column("cheapest", TEXT, "",
             "text with the type of the cheapest servers in the range, such as 'cpu1, dedicated' or"
             " 'cpu1, sharing allowed'"),
-        column("server", TEXT, "", "name of the type of the cheapest servers in the configuration"),
+        column("server", TEXT, "",
+            "type of the cheapest servers: the name that this type has in the configuration"),
         column("shared", FLAG, "", "true if some of the cheapest servers are shared servers"),
         column("reliable", FLAG, "",
             "true if dedicated servers are the cheapest, or if the saving of shared servers is"
             " reliable. This saving is reliable if shared servers are cheaper at the lower limits"
-            " of the capacities and at the estimates of the capacities. Its probability must also"
-            f" be at least {RELIABLE:.0%}, unless the probability is unknown."),
+            " of the capacities, at the estimates of the capacities, and with a probability of at"
+            f" least {RELIABLE:.0%}. If the probability is unknown, the first two conditions are"
+            " enough."),
         column("from_servers", WHOLE, "servers",
             "number of servers to buy at the lowest demand of the range", least=1),
         column("to_servers", WHOLE, "servers",

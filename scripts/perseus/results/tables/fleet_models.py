@@ -26,7 +26,8 @@ SCHEMA = Schema(
             "demand for the model, in requests of one image", null=False),
         column("capacity_rps", REAL, "requests/s",
             "capacity of the fleet for the model: the sum of the lower limits of the capacities of"
-            " its servers. The head-room is part of this capacity.", null=False),
+            " its servers. This capacity includes the head-room (key demand.headroom), which the"
+            " plan leaves free.", null=False),
         column("servers", WHOLE, "servers",
             "number of servers of the fleet that serve the model", least=1),
         column("servers_on_demand", WHOLE, "servers",

@@ -1,4 +1,5 @@
-"""Make the table `fleet_servers`: the servers of each fleet, and the rates of their models."""
+"""Make the table `fleet_servers`: the servers of each fleet, and the planned rates of the models on
+each server."""
 
 from __future__ import annotations
 
@@ -49,7 +50,7 @@ SCHEMA = Schema(
         column("usd_per_hour", REAL, "USD/h", "price of one server per hour", null=False),
         *PRICED,
         column("scenario", TEXT, "",
-            "name of the scenario: a server with its tenants (models)"),
+            "name of the scenario (a set of tenants on one server)"),
         column("load_line", TEXT, "",
             "name of the load line at which the capacity of the server was measured"),
         column("mix", TEXT, "",

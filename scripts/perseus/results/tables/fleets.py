@@ -59,10 +59,10 @@ SHOWN = {
 def _is_no_dearer(
     level: pd.Series, strategy: pd.Series, usd_per_hour: pd.Series, gap: pd.Series
 ) -> pd.Series:
-    """Return for each row whether the fleet costs no more than the dedicated fleet, after Perseus
-    subtracts the gap of the solver from its cost.
+    """Return for each row whether (cost of the fleet) x (1 - `gap`) is at most the cost of the
+    dedicated fleet.
 
-    The result is true for a fleet that may not use shared servers.
+    For a strategy without shared servers, the result is true.
     """
     dedicated = usd_per_hour.where(strategy == DEDICATED).groupby(level).transform("max")
     is_cheap = usd_per_hour * (1 - gap) <= dedicated * (1 + 10 * TOLERANCE)
@@ -80,12 +80,13 @@ SCHEMA = Schema(
         column("fleet", TEXT, "",
             "servers of the fleet, such as 2 x (a 1 : 1 b) + 1 x (b): two servers with the load"
             " line a 1 : 1 b, and one server with b alone"),
-        column("usd_per_hour", REAL, "USD/h", "price of all servers of the fleet per hour"),
+        column("usd_per_hour", REAL, "USD/h", "price per hour of all servers of the fleet"),
         column("usd_per_month", REAL, "USD", f"price of the fleet for {HOURS_PER_MONTH} hours"),
         column("usd_if_known_low", REAL, "USD",
             "lower end of the 95 % interval of the price per month that the cheapest fleet would"
-            " have if the capacities of servers were known exactly. Null for large plans. Also null"
-            " if there is a random draw of the capacities in which no fleet carries the demand."),
+            " have if the capacities of servers were known exactly. Null if the plan is too large"
+            " to compute it again for each random draw of the capacities. Also null if there is a"
+            " random draw in which no fleet carries the demand."),
         column("usd_if_known_high", REAL, "USD",
             "upper end of the 95 % interval whose lower end is `usd_if_known_low`"),
         column("saving", REAL, "share",
@@ -187,7 +188,8 @@ def _spot(results: StudyResults, plan: Plan) -> Row:
     """Return the values of the columns `on_spot`, `lost_to_revocations` and
     `usd_per_month_expected` (docs/explanation/fleets.md).
 
-    The share of lost demand follows from the longest start time of all spot servers in the plan.
+    For the share of lost demand, the function uses the longest start time of the spot servers in
+    the plan.
     """
     spot = results.task.demand.spot if results.task.demand else None
     used = [(count, offer) for count, offer in plan.chosen if offer.pricing == SPOT]
@@ -219,7 +221,8 @@ def _starts_s(results: StudyResults) -> dict[str, float]:
     """Return the mean start time of each server in s, by its name: the time from its start until
     all models are ready.
 
-    If several cells measured the start time of a server, the result has the longest mean time.
+    If several cells measured the start time of a server, each cell has a mean time, and the result
+    has the longest of these mean times.
     """
     found: dict[str, float] = {}
     for record in results.of_kind(StartupRecord):

@@ -77,13 +77,13 @@ GRID = [
     column("load_line", TEXT, "", "name of the load line, as in the configuration"),
     column("preset", TEXT, "", "name of the preset (amount of evidence), such as quick"),
 ]
-"""The first columns of every table of grids."""
+"""The first columns of the tables `grid` and `recommendations`."""
 
 SCHEMA = Schema(
     [
         *GRID,
         column("scenario", TEXT, "",
-            "name of the scenario: a server with its tenants (models)"),
+            "name of the scenario (a set of tenants on one server)"),
         column("server", TEXT, "",
             "name of the server with this setting, such as cpu1~runtime-openvino for the server"
             " cpu1 with the runtime openvino"),
@@ -142,9 +142,10 @@ SCHEMA = Schema(
             "95th percentile of the latency at the certified rate, for the tenant and the repeat"
             " with the highest value"),
         column("usd_per_million_inferences", REAL, "USD",
-            "cost of a million inferences at the estimated peak, with the first kind of price in"
-            " costs.pricing. For the cost of a mix, Perseus assumes the same number of inferences"
-            " per request of a tenant in all settings (docs/explanation/grids.md)."),
+            "cost of a million inferences at the estimated peak. Perseus uses the first kind of"
+            " price in costs.pricing. For the cost of a mix, Perseus assumes that a request of a"
+            " tenant has the same number of inferences in all settings"
+            " (docs/explanation/grids.md)."),
         column("ci_low_usd", REAL, "USD",
             f"lower end of the 95 % interval of `usd_per_million_inferences` {CI}"),
         column("ci_high_usd", REAL, "USD",

@@ -1,5 +1,5 @@
-"""Make the table `operating_point_draws`: joint random draws of the capacity of one server. Perseus
-computes the uncertainty of fleets from these draws."""
+"""Make the table `operating_point_draws`: joint random draws of the capacity of one server, from
+which Perseus computes the uncertainty of fleets."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SCHEMA = Schema(
     [
         column("study", TEXT, "", "name of the study"),
         column("scenario", TEXT, "",
-            "name of the scenario: a server with its tenants (models)"),
+            "name of the scenario (a set of tenants on one server)"),
         column("load_line", TEXT, "", "name of the load line"),
         column("preset", TEXT, "",
             "name of the preset (amount of evidence), such as quick"),

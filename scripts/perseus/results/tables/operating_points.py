@@ -48,7 +48,7 @@ SCHEMA = Schema(
         column("study", TEXT, "", "name of the study"),
         column("server", TEXT, "", "name of the server in the configuration"),
         column("scenario", TEXT, "",
-            "name of the scenario: a server with its tenants (models)"),
+            "name of the scenario (a set of tenants on one server)"),
         column("load_line", TEXT, "", "name of the load line"),
         column("preset", TEXT, "",
             "name of the preset (amount of evidence), such as quick"),

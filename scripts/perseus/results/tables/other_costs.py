@@ -11,8 +11,8 @@ from perseus.results.study_results import StudyResults
 from perseus.results.tables import costs
 
 DESCRIPTION = (
-    "One row per load line, kind of price and entry of a server's key `other_prices`. The columns"
-    " are those of the table costs. The table is empty without `other_prices`."
+    "One row per load line, kind of price and entry of a server's key `other_prices`. The table"
+    " has the same columns as the table costs. The table is empty without `other_prices`."
 )
 TITLE = "At other prices"
 NOTE = (

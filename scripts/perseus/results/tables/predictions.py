@@ -30,11 +30,11 @@ NOTE = (
     + "; ".join(f"{step}, {step.description}" for step in LadderStep)
     + (
         ". For each mix, Perseus uses the prediction model with the smallest error on all other"
-        " measured mixes, and corrects the prediction by the mean error on those mixes. Nine of ten"
-        " measured sharing ratios should lie within their prediction intervals. The half-width is"
-        " half the width of the prediction interval, as a share of the prediction. A mix needs no"
-        " measurement if its prediction is as exact as a second measurement, or if the interval is"
-        " narrow enough for your question."
+        " measured mixes, and corrects the prediction by the mean error of this model on all other"
+        " measured mixes. Nine of ten measured sharing ratios should lie within their prediction"
+        " intervals. The half-width is half the width of the prediction interval, as a share of the"
+        " prediction. A mix needs no measurement if its prediction is as exact as a second"
+        " measurement, or if the interval is narrow enough for your question."
         " With `predict: true`, an experiment `frontier` skips mixes that need no measurement."
     )
 )
@@ -81,8 +81,10 @@ SCHEMA = Schema(
             "relative half-width of the prediction interval: predicted_high / predicted_ratio -"
             " 1", most=inf),
         column("as_measured", FLAG, "",
-            "true if nine of ten predictions of the prediction model in `step` are as close to the"
-            " measured sharing ratios as second measurements would be"),
+            "true if the prediction model in `step` is as exact as a second measurement: the"
+            " interval that contains 90 % of the prediction errors is at most as wide as the"
+            " interval that contains 90 % of the differences between two measurements of the same"
+            " mix"),
         column("error", REAL, "share",
             "relative error of the prediction: predicted_ratio / measured_ratio -"
             " 1", least=-1, most=inf),
@@ -98,9 +100,10 @@ SCHEMA = Schema(
             for step in LadderStep
         ),
         column("mixes_known", WHOLE, "",
-            "number of measured mixes of different models on the server, without this mix. For a"
-            " pair whose mix was not measured, Perseus uses only one mix of each combination of"
-            " models."),
+            "number of other measured mixes from which Perseus predicts this mix, without mixes of"
+            " a single model. For a measured mix, Perseus uses all other measured mixes on the"
+            " server. For a pair whose mix was not measured, Perseus uses only one measured mix per"
+            " combination of models."),
         column("reason", TEXT, "", "reason why there is no prediction. Empty with a prediction."),
     ],
     key=("server", "preset", "mix"),

@@ -120,7 +120,7 @@ def _row(comparison: GridComparison, floor: float | None, study: str) -> Row:
     }
     if not comparison.ranked:
         reasons = dict.fromkeys(f"{each.of.description}: {each.excluded}" for each in excluded)
-        return row | {"recommendation": f"No setting is to be recommended ({'; '.join(reasons)})."}
+        return row | {"recommendation": f"No setting can be recommended ({'; '.join(reasons)})."}
     best = comparison.ranked[0]
     assert best.peak is not None
     usd = best.usd.interval()

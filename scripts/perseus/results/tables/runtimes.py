@@ -46,8 +46,7 @@ SCHEMA = Schema(
     [
         column("study", TEXT, "", "name of the study"),
         column("question", TEXT, "",
-            "name of the compared tenant, with its settings in the grid, but without the"
-            " precision"),
+            "name of the tenant with its settings in the grid, except the precision"),
         column("model", TEXT, "", "name of the model"),
         column("preset", TEXT, "",
             "name of the preset (amount of evidence), such as quick"),
@@ -62,7 +61,7 @@ SCHEMA = Schema(
         column("runtime", TEXT, "", "runtime that executes the neural network"),
         column("server", TEXT, "", "name of the server in the configuration"),
         column("scenario", TEXT, "",
-            "name of the scenario: a server with its tenants (models)"),
+            "name of the scenario (a set of tenants on one server)"),
         column("load_line", TEXT, "", "name of the load line, as in the table peaks"),
         column("verdict", TEXT, "", "verdict, as in the table peaks"),
         column("reason", TEXT, "", "reason for a verdict other than ok"),
@@ -122,8 +121,8 @@ def questions(peaks: Peaks) -> Mapping[tuple[Hashable, ...], Peaks]:
     """Return groups of dedicated peaks. The peaks of a group have the same model and the same
     settings except runtime and precision.
 
-    The key of a group contains the common settings of its peaks. The result leaves out groups with
-    only one runtime and precision.
+    The key of a group contains the settings that all peaks of the group share. The result leaves
+    out a group if all its peaks have the same runtime and the same precision.
     """
     found: dict[tuple[Hashable, ...], list[RepeatedPeak]] = {}
     for peak in peaks:

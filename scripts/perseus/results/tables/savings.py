@@ -92,8 +92,8 @@ def rows(results: StudyResults) -> Iterator[Row]:
 
 
 def _loaded(peak: RepeatedPeak, alone: Alone) -> list[tuple[str, RepeatedPeak | None]]:
-    """Return the names of the tenants with load on a load line, each with its dedicated peak (None
-    if the dedicated peak was not measured)."""
+    """For each tenant with load on a load line, return its name and its dedicated peak (None if the
+    dedicated peak was not measured)."""
     return [(peak.tenants[i], alone[i]) for i in peak.loaded]
 
 

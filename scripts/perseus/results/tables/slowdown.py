@@ -199,9 +199,9 @@ def of_pairs(steps: Sequence[Step], rng: np.random.Generator) -> dict[Pair, Row]
 def _ending(compared: Sequence[SlowdownComparison]) -> tuple[Outcome, str]:
     """Return the outcome of a pair of tenants, and the reason for this outcome.
 
-    If the server does not keep up with the load in at least one comparison, the outcome is
-    infeasible, because the latencies would grow with the length of the window. Otherwise, one valid
-    comparison is enough for the outcome ok.
+    The outcome is infeasible if at least one comparison is infeasible: the server did not keep up
+    with the load. If no comparison is infeasible, one valid comparison is enough for the outcome
+    ok.
     """
     endings = [each.ending for each in compared]
     for decides in (Outcome.INFEASIBLE, Outcome.OK):
@@ -231,7 +231,8 @@ def _beyond(pair: Pair, slowdowns: Mapping[Pair, Quantity]) -> bool | None:
     """Return whether the slowdown of a pair differs significantly from the slowdown in the A/A
     comparison of its first tenant.
 
-    The result is None for the A/A comparison itself, or if there is no A/A comparison.
+    The result is None if the pair is an A/A comparison, or if the first tenant of the pair has no
+    A/A comparison.
     """
     tenant, beside = pair
     if tenant == beside or (tenant, tenant) not in slowdowns:

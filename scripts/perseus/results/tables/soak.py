@@ -42,11 +42,11 @@ class Series:
 
     The quantity belongs to `tenant`, or to the whole server if `tenant` is None. A latency is
     infinite if too many requests got no response. `scale` is the reference value for relative
-    changes. If `scale` is None, the reference is the value of the fitted line at the end of the
-    warm-up. For failed requests, `requests` has the number of requests in each window, and `values`
-    has the percentage of these requests that failed. For the latency at the percentile of the SLA,
-    `exceedance` is the share of late requests, and `allowed` is the share of late requests that the
-    SLA allows; for other quantities, both are NaN.
+    changes. If `scale` is None, changes are relative to the value of the fitted line at the end of
+    the warm-up. For failed requests, `requests` has the number of requests in each window, and
+    `values` has the percentage of these requests that failed. For the latency at the percentile of
+    the SLA, `exceedance` is the share of late requests, and `allowed` is the share of late requests
+    that the SLA allows; for other quantities, both are NaN.
     """
 
     quantity: str
@@ -84,8 +84,8 @@ class SoakRecord(Record):
         """Return the values over time of each quantity that can drift.
 
         The quantities of each tenant are the median latency, the latency at the percentile of the
-        SLA, and the failed requests, in valid windows. The last two quantities are the memory and
-        the open files of the server.
+        SLA, and the failed requests, in valid windows. The quantities of the server are its memory
+        and its open files.
         """
         windows = self.windows()
         start_ns = min((row["start_ns"] for row in windows), default=0)
@@ -137,12 +137,11 @@ NOTE = (
     "One server carries a constant load for hours. A quantity grows or falls if the 95 % interval"
     " of its change per hour (in brackets) excludes 0, and the change over the whole time is at"
     " least 1 % of the level at the start. A quantity is steady if the interval excludes changes"
-    " per hour of 10 % or more of the level at the start. For failed requests, Perseus relates the"
-    " 1 % and the 10 % not to the level at the start, but to the largest exceedance within the SLA"
-    " (5 % for p95). A percentile of the latency is"
-    " infinite in a window in which too many requests failed (more than 5 % for p95). A latency"
-    " with infinite values never counts as steady. Memory and open files belong to the processes of"
-    " the server, and are measured between windows."
+    " per hour of 10 % or more of the level at the start. For failed requests, the largest"
+    " exceedance within the SLA (5 % for p95) replaces the level at the start. A percentile of the"
+    " latency is infinite in a window in which too many requests failed (more than 5 % for p95). A"
+    " latency with infinite values never counts as steady. Memory and open files belong to the"
+    " processes of the server, and are measured between windows."
 )
 SHOWN = {
     "cell": "cell",
@@ -211,9 +210,10 @@ SCHEMA = Schema(
             "number of failed requests: errors, refusals, and requests without a response by the"
             " end of their window. Only the row of failed requests has a value.", null=True),
         column("failing_from_hours", REAL, "h",
-            "time from the first window of the soak to the first window with too many failed"
-            " requests: over 1 % in this window, and significantly over 1 % from this window to the"
-            " end (docs/explanation/soak.md). Null if there is no such window."),
+            "time from the first window of the soak to the first window in which too many requests"
+            " failed: over 1 % of the requests in this window, and significantly over 1 % of the"
+            " requests from this window to the end of the soak (docs/explanation/soak.md). Null if"
+            " no window has too many failed requests."),
         column("verdict", TEXT, "",
             "verdict on the cell: ok, blocked, client_limited, disturbed, throttled, failed or"
             " infeasible (the server died under the load)", choices=VERDICTS),
@@ -258,8 +258,8 @@ def _row(record: SoakRecord, series: Series) -> Row:
 
 
 def _failed_requests(series: Series) -> Row:
-    """Return the columns `requests`, `failed_requests` and `failing_from_hours`, which are None for
-    quantities other than failed requests."""
+    """Return the columns `requests`, `failed_requests` and `failing_from_hours`. For a quantity
+    other than failed requests, the three columns are None."""
     if series.requests is None:
         return dict.fromkeys(("requests", "failed_requests", "failing_from_hours"))
     failed = np.round(series.requests * series.values / 100)

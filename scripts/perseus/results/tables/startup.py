@@ -15,7 +15,8 @@ from perseus.results.study_results import StudyResults
 
 
 class Start(BaseModel):
-    """Times of one start of a server. Each dictionary has one entry per tenant."""
+    """Times of one start of a server. `load_s`, `first_inference_ms` and `steady_inference_ms` have
+    one entry per tenant."""
 
     page_cache: str
     resident_share: float
@@ -43,8 +44,8 @@ class StartupRecord(Record):
 
 RECORD = StartupRecord
 DESCRIPTION = (
-    "One row per tenant and start of a server. If a cell started no server, it has one row per"
-    " tenant, with the reason. The table is empty without an experiment `startup`."
+    "One row per tenant and start of a server. A cell that started no server has one row per"
+    " tenant, whose column `reason` says why. The table is empty without an experiment `startup`."
 )
 TITLE = "Starts of servers"
 NOTE = (

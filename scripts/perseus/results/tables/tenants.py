@@ -109,7 +109,7 @@ SCHEMA = Schema(
         column("request_bytes", REAL, "bytes",
             "mean size of the inputs in one request of the tenant"),
         column("client_cpu_ms", REAL, "ms",
-            "CPU time of the client of this tenant per request"),
+            "mean CPU time of the client per request of this tenant"),
         column("client_preprocess_ms", REAL, "ms",
             "CPU time that the client needs to convert images into the tensors of a request. This"
             " time is not part of client_cpu_ms or of any latency."),
@@ -200,8 +200,9 @@ def _rates_rps(record: PeakRecord, scale: float) -> list[float]:
 
 
 def _slowdown(shared: Row, alone: Row) -> Row:
-    """Return the columns `alone_p95_ms` and `slowdown`, with the ends of the interval. `shared` and
-    `alone` are the rows of the tenant in the windows beside other tenants and alone."""
+    """Return the columns `alone_p95_ms` and `slowdown`, with the ends of the interval. `shared` is
+    the tenant's row in the windows beside other tenants. `alone` is the tenant's row in the windows
+    without load of other tenants."""
     of_shared, of_alone = (
         Interval(*(number(row.get(name)) for name in ("p95_ms", "p95_low_ms", "p95_high_ms")))
         for row in (shared, alone)

@@ -64,7 +64,7 @@ def apptainer_triton(
 ) -> Iterator[RunningServer]:
     """Serve a model repository in a container of apptainer. `inside.image` is a URI or a path.
 
-    All other arguments and the errors are as for `engine_triton`.
+    The arguments after `inside` and the errors are those of `engine_triton`.
     """
     check_served(repository, cores)
     engine = find_engine("apptainer")
@@ -118,7 +118,8 @@ def apptainer_environment(
     environment: Mapping[str, str], gpus: Sequence[int | str]
 ) -> dict[str, str]:
     """Return the environment variables of `apptainer exec`, one of which contains the list of GPUs.
-    The option --env would split this list at its commas."""
+    The function does not use the option --env, because --env would split the list of GPUs at its
+    commas."""
     if not gpus:
         return dict(environment)
     return {**environment, "APPTAINERENV_CUDA_VISIBLE_DEVICES": ",".join(map(str, gpus))}

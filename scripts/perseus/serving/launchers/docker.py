@@ -10,7 +10,7 @@ from perseus.serving.containers import serve_in_engine
 def gpu_options(gpus: Sequence[int | str]) -> list[str]:
     """Return the options with which a container may use the GPUs with these ids.
 
-    docker reads the value as CSV, so the list needs quotation marks.
+    docker reads the value of the option --gpus as CSV, so the list of GPUs needs quotation marks.
     """
     return [f'--gpus="device={",".join(map(str, gpus))}"', "--ulimit=memlock=-1"]
 

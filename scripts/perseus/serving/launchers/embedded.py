@@ -9,7 +9,8 @@ and no root, and listens only on the loopback address.
 Three mechanisms remove the leftovers of a server. (1) When the context closes, Perseus stops the
 server. (2) If the measuring process is killed while the context is open, the kernel sends SIGTERM
 to the server. (3) The names of shared memory and temporary folders identify the measuring process.
-If this process has ended, the next start of a server removes its shared memory and folders.
+If the measuring process has ended, the next start of a server removes the shared memory and the
+folders that this process left.
 """
 
 from __future__ import annotations
@@ -63,9 +64,9 @@ def embedded_triton(
 
     Enter the context in a thread that does not end before the context closes, for example the main
     thread: the kernel ends the server together with the *thread* that started it. Close all clients
-    before you leave the context. If no client is connected then, the server ends at once. If a
-    client is still connected, the server responds to all requests and unloads its models before it
-    ends, which takes seconds.
+    before you leave the context. If no client is connected at the end of the context, the server
+    ends at once. If a client is still connected, the end takes seconds, because the server first
+    responds to all requests and unloads its models.
 
     Args:
         repository: Triton model repository; the server loads every model.
@@ -79,7 +80,7 @@ def embedded_triton(
         gpus: GPUs of this host that the server sees; the server numbers them from 0 on.
 
     Raises:
-        GpuError: CUDA_VISIBLE_DEVICES hides some of these GPUs from this process.
+        GpuError: CUDA_VISIBLE_DEVICES hides some of the GPUs `gpus` from this process.
         ServerError: a missing or unsuitable installation, unavailable cores, a server that ends
             early, a model that does not load, or a timeout. After an error, nothing remains.
     """

@@ -2,9 +2,9 @@
 pushes.
 
 The launcher starts no server. If the server is a Triton with explicit model control, the launcher
-can push the models of a scenario over gRPC, and afterwards always unloads them. The server's own
-models stay unchanged. If Perseus measures only the server's own models, any server of the Open
-Inference Protocol is suitable.
+can push the models of a scenario over gRPC. At the end of a measurement, also after an error, the
+launcher unloads the pushed models. The server's own models stay unchanged. If Perseus measures only
+the server's own models, any server of the Open Inference Protocol is suitable.
 """
 
 from __future__ import annotations
@@ -51,15 +51,15 @@ def remote_server(
     *,
     say: Callable[[str], None],
 ) -> Iterator[RunningServer]:
-    """Yield a remote server with every model of `repository` while the context is open.
+    """Yield a remote server, which serves every model of `repository` while the context is open.
 
-    If `repository` is None, Perseus measures the server's own models, over gRPC, or over HTTP if
-    the server has no gRPC. While the context is open, no other measurement from this machine may
-    use the server, and no measurement from another machine may push models. The function writes a
-    description of the server to `log_path`; the server's own log is on its host. Raises ServerError
-    if the server is unreachable or refuses a call, or if another measurement has pushed models. If
-    models are to be pushed, also raises ServerError if the server has no explicit model control,
-    has loaded other models, or does not serve the pushed models.
+    If `repository` is None, Perseus measures the server's own models. For a measurement of its own
+    models, the server needs gRPC or HTTP. While the context is open, no other measurement from this
+    machine may use the server, and no measurement from another machine may push models. The
+    function writes a description of the server to `log_path`; the server's own log is on its host.
+    Raises ServerError if the server is unreachable or refuses a call, or if another measurement has
+    pushed models. For pushed models, also raises ServerError if the server has no explicit model
+    control, has loaded other models, or does not serve the pushed models.
     """
     models = _read(repository) if repository else []
     server, about = _found(remote, needs_grpc=bool(models))

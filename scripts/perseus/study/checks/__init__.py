@@ -1,7 +1,8 @@
 """Check whether the values of a configuration make sense together, with one module for each
 section.
 
-Before these checks, the module `validation` checks the keys and the types of the values.
+The module `validation` checks the keys and the types of the values before the modules of this
+package run.
 """
 
 from __future__ import annotations

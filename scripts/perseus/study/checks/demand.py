@@ -11,7 +11,7 @@ from perseus.study.demand import ModelDemand
 from perseus.study.hints import meant_or_known
 from perseus.study.problems import Place, Problems, duplicates
 
-FORMS = "`rps:`, or `low_rps:`, `typical_rps:` and `peak_rps:`, or `trace:`"
+FORMS = "`rps:`, or `trace:`, or all of `low_rps:`, `typical_rps:` and `peak_rps:`"
 
 
 def problems(study: Definition, folder: Path) -> Problems:

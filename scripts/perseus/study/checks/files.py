@@ -22,10 +22,8 @@ def brace_problems(at: Place, path: str) -> Problems:
 
 
 def found(test: Callable[[], bool]) -> bool:
-    """Call the test of a path, such as `path.is_file`, and return the result of the test.
-
-    The result is False if the path is too long or cannot be accessed (the test raises OSError).
-    """
+    """Call the test of a path, such as `path.is_file`, and return the result of the test. If the
+    test raises OSError, for example because the path is too long, return False."""
     try:
         return test()
     except OSError:
@@ -38,8 +36,8 @@ def trace_problems(
     """Yield the problems of a file with recorded arrivals.
 
     If a demand uses the file, `interval_s` is the length of the intervals in which Perseus counts
-    arrivals. In this case, Perseus must know the time unit of the file. If `interval_s` is None,
-    Perseus scales the gaps between arrivals, so the time unit has no effect.
+    arrivals. To count arrivals, Perseus must know the time unit of the file. If `interval_s` is
+    None, Perseus scales the gaps between arrivals, so the time unit has no effect.
     """
     yield from brace_problems(at, source.file)
     try:

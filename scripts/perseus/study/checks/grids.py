@@ -55,7 +55,7 @@ def _grid_problems(
         return
     if count > MAX_SETTINGS:
         fewer = "" if grid.design == "one_at_a_time" else "`design: one_at_a_time`, or "
-        yield at, f"{count} settings are more than {MAX_SETTINGS} (use {fewer}fewer values)"
+        yield at, f"{count} settings exceed the limit of {MAX_SETTINGS} (use {fewer}fewer values)"
         return
     for server in servers:
         if server.price is None:
@@ -101,8 +101,8 @@ def _reasons(
     here = not LAUNCHERS[server.launcher].elsewhere
     if here and "cores" in variant.setting and most_cores is not None and server.cores > most_cores:
         yield (
-            f"cores: on this machine, a server can have {most_cores} cores, since the client needs"
-            " at least one core"
+            f"cores: on this machine, a server can have at most {most_cores} cores, since the"
+            " client needs at least one core"
         )
     joins = all(tenant.dynamic_batching for tenant in tenants)
     if variant.setting.get("preferred_batch_sizes") and not joins:

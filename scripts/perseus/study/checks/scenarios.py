@@ -50,7 +50,7 @@ def problems(study: Definition, folder: Path) -> Problems:
 
 
 def _tenant_conflicts(study: Definition) -> Problems:
-    """Yield each tenant whose settings differ from an earlier tenant with the same name.
+    """Yield each tenant that has the name of an earlier tenant, but other settings.
 
     Perseus stores a dedicated peak under the name of its tenant, so tenants with equal names must
     have equal settings.
@@ -71,7 +71,8 @@ def _tenant_conflicts(study: Definition) -> Problems:
 def _name_problems(study: Definition) -> Problems:
     """Yield each shared scenario whose name is also the name of a tenant on the same server.
 
-    Perseus measures each tenant alone in a scenario with the name of the tenant.
+    For each tenant, Perseus makes a dedicated scenario with the name of the tenant. A shared
+    scenario with the same name would have the same files.
     """
     dedicated: dict[tuple[str, str], Place] = {}
     for i, item in enumerate(study.scenarios):
@@ -90,11 +91,11 @@ def _name_problems(study: Definition) -> Problems:
 
 
 def _repeated_lines(study: Definition) -> Problems:
-    """Yield each load line (search) whose settings differ from an earlier load line with the same
-    name.
+    """Yield each load line (search) that has the name of an earlier load line, but other settings.
 
-    Only scenarios of one tenant can have such a conflict: Perseus joins all scenarios of one tenant
-    on one server into one dedicated scenario.
+    Load lines of a shared scenario cannot conflict with load lines of other scenarios. But Perseus
+    joins all configured scenarios of the same single tenant on the same server into one dedicated
+    scenario, so their load lines may conflict.
     """
     known: dict[tuple[str, str, str], tuple[Place, object]] = {}
     alone = [(i, item) for i, item in enumerate(study.scenarios) if len(item.tenants) == 1]

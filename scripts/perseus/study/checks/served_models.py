@@ -68,8 +68,8 @@ def _tenant_problems(at: Place, tenant: Tenant, model: Model, servers: list[Serv
 
 
 def _named_twice(served: list[Served]) -> Problems:
-    """Yield the tenants whose model an earlier tenant of the scenario uses. The server's statistics
-    do not distinguish tenants with the same model."""
+    """Yield each tenant that has the same model as an earlier tenant of the scenario. The server's
+    statistics do not distinguish tenants with the same model."""
     first: dict[str | None, Place] = {}
     for at, _, model in served:
         if first.setdefault(model.served_model, at) != at:
@@ -102,7 +102,7 @@ def _grid_problems(at: Place, item: ScenarioSettings, model: Model) -> Problems:
 
 def _other_model_problems(study: Definition, models: Mapping[str, Model]) -> Problems:
     """Yield each remote server on which the study uses both a model that the server already has and
-    a model that Perseus deploys. Leave out servers with `other_models: allow`."""
+    a model that Perseus deploys. The function does not yield servers with `other_models: allow`."""
     for i, server in enumerate(study.servers):
         if server.remote is None or server.remote.other_models == "allow":
             continue

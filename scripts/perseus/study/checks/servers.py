@@ -83,7 +83,7 @@ def _image_problems(at: Place, server: Server, folder: Path) -> Problems:
 def device_problems(at: Place, server: Server) -> Problems:
     """Yield the problems of the GPUs and the runtime of a server.
 
-    A GPU server needs `gpus:`, a CPU server must not have `gpus:`, and the device and the launcher
+    A GPU server needs `gpus:`. A CPU server must not have `gpus:`. Both the device and the launcher
     must support the runtime.
     """
     if server.device == "gpu" and server.gpus is None:

@@ -1,7 +1,16 @@
-"""Define the kinds of experiments. Each kind has a module of the same name in five packages.
+"""Define the kinds of experiments. A module of a kind has the name of the kind.
 
-The five packages are study/experiments (settings and cells), measurement/experiments (procedure on
-a server), results/tables (table), report/figures (figure) and report/conclusions (conclusion).
+Each kind has a module in two packages:
+
+- study/experiments: settings and cells
+- measurement/experiments: procedure on a server
+
+Each kind of `OTHER_KINDS` also has a module in three further packages:
+
+- results/tables: table
+- report/figures: figure
+- report/conclusions: conclusion
+
 `KINDS` is the only list of kinds: code outside this package finds a module by the name of its kind.
 """
 
@@ -29,7 +38,7 @@ kind has two classes: `Settings` (a section of the configuration) and `Run` (wha
 in one cell)."""
 
 SEARCHES: Final = ("peak", "frontier")
-"""Kinds of experiments that search peaks. These kinds have tables and figures in common."""
+"""Kinds of experiments that share one set of tables and figures. Both kinds search peaks."""
 
 OTHER_KINDS: Final = tuple(kind for kind in KINDS if kind not in SEARCHES)
 """All other kinds of experiments. Each kind has one table and one figure with the name of the

@@ -28,8 +28,10 @@ Rates = Annotated[
 class Run(peak.Run):
     """Search the peak of the tenant `searched` by varying only the rate of this tenant.
 
-    All other tenants stay at `background_percent` % of their dedicated peaks, or at `rates_rps`
-    (one rate for all other tenants, or one for each other tenant).
+    The background tenants are all tenants except `searched`. The background tenants stay at
+    `background_percent` % of their dedicated peaks, or at `rates_rps`. If `rates_rps` has only one
+    rate, all background tenants have this rate. If `rates_rps` has several rates, each background
+    tenant has its own rate.
     """
 
     kind: Literal["background"] = "background"
@@ -111,5 +113,5 @@ class Settings(ExperimentSettings):
             yield ("search",), f"{self.search!r} is not a tenant of this scenario{hint}"
         for i, rates in enumerate(self.rates_rps or ()):
             if isinstance(rates, tuple) and len(rates) != len(tenants) - 1:
-                others = f"the number of other tenants is {len(tenants) - 1}"
+                others = f"needs {len(tenants) - 1}: one for each tenant other than `search`"
                 yield ("rates_rps", i), f"has {len(rates)} rates, but {others}"

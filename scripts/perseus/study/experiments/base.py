@@ -14,8 +14,8 @@ from perseus.study.problems import Problems
 from perseus.study.traces import TraceSource
 
 MAX_RPS: Final = 50_000
-"""Largest allowed rate of a tenant in requests/s. The limit excludes no possible measurement: one
-client process cannot reach this rate."""
+"""Largest allowed rate of a tenant in requests/s. One client process can send requests only at
+lower rates."""
 
 Rate = Annotated[Real, Field(gt=0, le=MAX_RPS)]
 
@@ -29,7 +29,7 @@ class ExperimentRun(Part):
     @property
     def needs_dedicated_peaks(self) -> bool:
         """True if the rates of the run are shares of dedicated peaks (peaks of tenants alone on a
-        server). Perseus measures the dedicated peaks before such a run."""
+        server)."""
         return False
 
     @property
@@ -58,8 +58,7 @@ class ExperimentRun(Part):
 
     @property
     def needs_copies(self) -> bool:
-        """True if the run can use the results of scenarios with several copies of one of its
-        models. The run is also possible if the study has no such scenario."""
+        """True if the run uses the results of scenarios with several copies of one model."""
         return False
 
     @property
@@ -69,8 +68,8 @@ class ExperimentRun(Part):
 
     @property
     def files(self) -> tuple[str, ...]:
-        """Paths of the files that the run reads, as written in the configuration. These files are
-        inputs of the Snakemake job."""
+        """Paths of the files that the run reads, as written in the configuration. Each of the files
+        is an input of the Snakemake job."""
         return tuple(dict.fromkeys(source.file for source in self.traces))
 
 
@@ -81,8 +80,8 @@ class ExperimentSettings(Part):
 
     @property
     def starts_servers(self) -> bool:
-        """True if the experiment starts several servers. Such an experiment is impossible with a
-        remote server, which already runs."""
+        """True if the experiment starts several servers. Perseus cannot start a remote server, so
+        an experiment that starts servers is impossible with a remote server."""
         return False
 
     @property
@@ -97,8 +96,8 @@ class ExperimentSettings(Part):
         raise NotImplementedError
 
     def runs_for(self, rate_shares: tuple[float, ...]) -> Iterator[ExperimentRun]:
-        """Yield the runs of the experiment. `rate_shares` has the share of each tenant in all
-        requests of the demand.
+        """Yield the runs of the experiment. `rate_shares` has one value for each tenant: its share
+        (0 to 1) of all requests of the demand.
 
         `rate_shares` is empty if the demand does not name all tenants.
         """

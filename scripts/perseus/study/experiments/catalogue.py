@@ -14,8 +14,8 @@ from perseus.study.problems import Problems
 
 
 class Run(ExperimentRun):
-    """Measure the network of one tenant without a server, in the process of the client. Then
-    measure the tenant alone on a server, with two SLAs."""
+    """Measure one tenant twice: first its network without a server, in the process of the client,
+    and then the tenant alone on a server, with two SLAs."""
 
     kind: Literal["catalogue"] = "catalogue"
     name: str = "catalogue"
@@ -57,4 +57,4 @@ class Settings(ExperimentSettings):
 
     def problems(self, tenants: Sequence[str]) -> Problems:
         if len(tenants) > 1:
-            yield (), "applies to scenarios of one tenant only (list one scenario for each tenant)"
+            yield (), "applies only to scenarios of one tenant (list one scenario for each tenant)"

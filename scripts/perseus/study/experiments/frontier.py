@@ -1,5 +1,8 @@
-"""Define the experiment `frontier`: find the peaks of mixes (rates in a fixed ratio). Perseus
-chooses each mix from earlier results."""
+"""Define the experiment `frontier`: find the peaks of mixes (rates in a fixed ratio).
+
+With two tenants, the results of earlier mixes determine the weights of each new mix. With three or
+more tenants, Perseus takes the mixes from a fixed list.
+"""
 
 from __future__ import annotations
 
@@ -18,11 +21,11 @@ from perseus.study.problems import Problems
 class Run(peak.Run):
     """Search for the peak of a mix whose weights follow from the results of earlier mixes.
 
-    `point` is the number of the mix in the frontier, from 1. If `predict` is true and the estimated
-    error of the prediction is small enough, Perseus predicts the peak and does not measure it. The
-    largest accepted error is `predict_within_percent` %. If `predict_within_percent` is None, the
-    largest accepted error is the difference that chance may cause between two measurements of the
-    same mix.
+    `point` is the number of the mix in the frontier, from 1. With `predict`, Perseus predicts the
+    peak, and measures the peak only if the estimated error of the prediction exceeds the largest
+    accepted error. The largest accepted error of a prediction is `predict_within_percent` %. If
+    `predict_within_percent` is None, the largest accepted error is the difference that chance may
+    cause between two measurements of the same mix.
     """
 
     kind: Literal["frontier"] = "frontier"
@@ -60,11 +63,13 @@ class Settings(ExperimentSettings):
     kind: Literal["frontier"] = Field(
         description=(
             "`frontier` searches the peaks of mixes that Perseus chooses. With two tenants, Perseus"
-            " chooses mixes at which the frontier bends or is most uncertain. With three or more"
-            " tenants, Perseus measures these mixes in turn: the mix with the ratio of the typical"
-            " rates of the `demand` (if the demand names all tenants), all tenants with equal"
-            " weights, each pair of tenants with equal weights and without the other tenants, and"
-            " all tenants with a double weight for one tenant."
+            " chooses each next mix where the measured frontier bends most or is most uncertain."
+            " With three or more tenants, Perseus measures the first `points` mixes of a list. If"
+            " the `demand` names all tenants, the list begins with the mix in the ratio of the"
+            " typical rates of the demand. The next mix has all tenants with equal weights. Then"
+            " follows one mix for each pair of tenants, with equal weights for the two tenants and"
+            " without all other tenants. The last mixes have all tenants, with a double weight for"
+            " one tenant."
         )
     )
     points: Annotated[Whole, Field(ge=1, le=100)] = Field(
@@ -83,10 +88,10 @@ class Settings(ExperimentSettings):
         default=None,
         description=(
             "With `predict`: the largest accepted error of a prediction, in percent of the sharing"
-            " ratio. If Perseus estimates that fewer than 90 % of its predictions have at most this"
-            " error, Perseus measures the mix. Perseus never estimates a smaller error for a"
-            " prediction than for a measurement. Default: the difference that chance may cause"
-            " between two measurements of the same mix."
+            " ratio. Perseus estimates the error that 90 % of its predictions do not exceed. If the"
+            " estimate is larger than `error_percent`, Perseus measures the mix. The estimate is"
+            " never smaller than the error of a measurement. Default: the difference that chance"
+            " may cause between two measurements of the same mix."
         ),
     )
 
@@ -95,11 +100,12 @@ class Settings(ExperimentSettings):
             yield Run.of_point(point, predict=self.predict, within_percent=self.error_percent)
 
     def runs_for(self, rate_shares: tuple[float, ...]) -> Iterator[peak.Run]:
-        """Yield the runs of the experiment. `rate_shares` has the share of each tenant in all
-        requests of the demand.
+        """Yield the runs of the experiment. `rate_shares` has one value for each tenant: its share
+        (0 to 1) of all requests of the demand.
 
-        With three or more tenants, one of the mixes has the shares `rate_shares`. Perseus always
-        measures the mix of the demand and never predicts its peak.
+        If `rate_shares` has three or more values, the first mix is the mix of the demand: its rates
+        have the ratio `rate_shares`. Perseus always measures the mix of the demand and never
+        predicts its peak.
         """
         runs = self.runs()
         if len(rate_shares) > 2:
@@ -118,6 +124,6 @@ class Settings(ExperimentSettings):
 
 
 def most_points(tenants: int) -> int:
-    """Return how many mixes Perseus can measure in a frontier of three or more tenants (the mixes
-    of `perseus.peak.frontier.rays`)."""
+    """Return the number of mixes in the list `perseus.peak.frontier.rays`, from which Perseus takes
+    the mixes of a frontier of three or more tenants."""
     return 1 + tenants * (tenants - 1) // 2 + tenants

@@ -23,10 +23,13 @@ class Run(ExperimentRun):
     """Search for a peak along a load line (the rates of all tenants, as a function of one load
     factor).
 
-    `line` is "dedicated" (one tenant alone), "mix" (the rates of all tenants rise in the ratio of
-    `weights`, in units of the dedicated peaks) or "hold" (the tenant `background_tenant` stays at
-    `background_percent` % of its dedicated peak, and all other rates rise). With `rate_shares` in
-    place of `weights`, the requests/s of a mix rise in the ratio of these shares.
+    `line` is one of three load lines:
+
+    - "dedicated": one tenant is alone on the server
+    - "mix": the rates of all tenants rise in the ratio `weights` (in units of the dedicated peaks)
+      or in the ratio `rate_shares` (in requests/s)
+    - "hold": the tenant `background_tenant` stays at `background_percent` % of its dedicated peak,
+      and the rates of all other tenants rise
     """
 
     kind: str = "peak"
@@ -39,8 +42,8 @@ class Run(ExperimentRun):
 
     @classmethod
     def dedicated(cls, preset: str | None = None) -> Run:
-        """Return the search for a dedicated peak. The name of the search contains `preset`, unless
-        `preset` is None (the preset of the study)."""
+        """Return the search for a dedicated peak. If `preset` is None, the search has the preset of
+        the study; otherwise, the name of the search contains `preset`."""
         return cls(line="dedicated", name=f"peak-{preset}" if preset else "peak")
 
     @classmethod
@@ -53,8 +56,8 @@ class Run(ExperimentRun):
 
     @classmethod
     def demanded(cls, rate_shares: Sequence[float]) -> Run:
-        """Return the search for the peak of the mix in which each tenant has its share
-        `rate_shares` of all requests."""
+        """Return the search for the peak of the mix of the demand. `rate_shares` has each tenant's
+        share (0 to 1) of all requests."""
         return cls(line="mix", name=DEMANDED, rate_shares=tuple(rate_shares))
 
     @classmethod
@@ -91,7 +94,8 @@ class Run(ExperimentRun):
 
     @property
     def background_at(self) -> str:
-        """The fixed rates as text, such as "50 %" (of the dedicated peak) or "20 requests/s"."""
+        """The fixed rates of the background tenants as text, such as "50 %" (of the dedicated peak)
+        or "20 requests/s"."""
         return f"{self.background_percent} %"
 
 

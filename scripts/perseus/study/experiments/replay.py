@@ -55,9 +55,9 @@ class Run(ExperimentRun):
     """Offer load in one window with all tenants together, and in one further window per tenant with
     only this tenant.
 
-    The mean rates are `rates_rps`, or `percents_of_peak` % of the dedicated peaks. If `rates_rps`
-    and `percents_of_peak` are empty, the tenants get the recorded rates. Only the arrival process
-    gamma uses `cv`, only mmpp uses `bursts`, and only trace uses `trace`.
+    The mean rates are `rates_rps`, or `percents_of_peak` % of the dedicated peaks. If both
+    `rates_rps` and `percents_of_peak` are empty, each tenant has the rate of its trace. Only the
+    arrival process gamma uses `cv`, only mmpp uses `bursts`, and only trace uses `trace`.
     """
 
     kind: Literal["replay"] = "replay"
@@ -166,7 +166,7 @@ class Settings(ExperimentSettings):
     burst_share: Annotated[Real, Field(ge=0.001, le=0.9)] | None = Field(
         default=None,
         description=(
-            "Mean share (0 to 1) of the time during which a burst lasts; only for process `mmpp`."
+            "Mean share (0 to 1) of the time that belongs to bursts; only for process `mmpp`."
             " Default: 0.1."
         ),
     )
@@ -242,7 +242,7 @@ class Settings(ExperimentSettings):
 
     @property
     def _keeps_rates(self) -> bool:
-        """True if the replay keeps the rates that the trace recorded."""
+        """True if each tenant has the rate of its trace, and no configured rate."""
         return self.rates_rps is None and self.percents_of_peak is None
 
     def file_problems(self, tenants: Sequence[str], folder: Path) -> Problems:

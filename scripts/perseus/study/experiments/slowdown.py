@@ -13,12 +13,13 @@ from perseus.study.experiments.base import MAX_RPS, ExperimentRun, ExperimentSet
 from perseus.study.problems import Problems
 
 USUAL_PERCENT = 30
-"""Default rate of each tenant in percent of its dedicated peak. At this rate, two tenants do not
-fill a server, but their requests wait for each other."""
+"""Default rate of each tenant in percent of its dedicated peak. At the default rate, some requests
+of one tenant wait in a queue until the server finishes requests of the other tenant. Two tenants
+together do not reach the limit of the server."""
 
 
 class Run(ExperimentRun):
-    """Several rounds of windows. Each round measures all pairs of tenants.
+    """Several rounds of windows. Each round measures each tenant alone and all pairs of tenants.
 
     The rate of each tenant is `percent_of_peak` % of its dedicated peak, or `rate_rps`: one of
     these two values is None.

@@ -18,9 +18,9 @@ be below `SHORTEST_WINDOW_S` or above `LONGEST_WINDOW_S` seconds, the window has
 bound. The result is valid if at least half of the windows are valid."""
 
 SHORTEST_WINDOW_S, LONGEST_WINDOW_S = 2.0, 60.0
-"""Least and largest length of a window in seconds. In a shorter window, a percentile would have too
-few requests. The client keeps all requests of a window in memory, which limits the length of a
-window."""
+"""Shortest and longest length of a window in seconds. A shorter window would have too few requests
+for a percentile. A longer window would need too much memory, since the client keeps all requests of
+a window in memory."""
 
 Percent = Annotated[Whole, Field(ge=1, le=99)]
 

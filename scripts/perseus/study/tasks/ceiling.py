@@ -11,9 +11,9 @@ from perseus.study.traces import TraceOf
 class RequestOfModel(Part):
     """The requests to one model, each with `images` images.
 
-    `sla_ms` is the latency limit of the model's SLA. The allowed send lag follows from `sla_ms`.
-    The limit is rounded down to 50, 100, 200, 500, ... ms, so that a small change of the SLA does
-    not repeat the measurement.
+    `sla_ms` is the latency limit of the model's SLA, rounded down to 50, 100, 200, 500, ... ms.
+    Because Perseus rounds `sla_ms`, a small change of the SLA does not repeat the measurement. The
+    allowed send lag follows from `sla_ms`.
     """
 
     model: str
@@ -22,12 +22,12 @@ class RequestOfModel(Part):
 
 
 class CeilingTask(Part):
-    """Settings of the measurement of a client ceiling. Input files of the job contain the shapes of
-    the requests.
+    """Settings of the measurement of a client ceiling. The job reads the shapes of the requests
+    from its input files, so the settings do not contain these shapes.
 
-    Perseus measures the client ceiling with a server on this host and a null model (a model that
-    does no work). The launcher and the runtime in the study have no effect. `cores` is the number
-    of cores that the server `server` has in the study, or None for a remote server. For a remote
+    Perseus measures the client ceiling with a null model (a model that does no work) on this host,
+    whatever launcher and runtime the server `server` has in the study. `cores` is the number of
+    cores that the server `server` has in the study, or None for a remote server. For a remote
     server, the client uses `client_cores` cores, and the null model uses all other cores of this
     host. `trace` is the trace of the arrival process, or None.
     """

@@ -8,16 +8,20 @@ from perseus.study.base import Part
 class ExportTask(Part):
     """Settings of the export of a model. An export does not depend on the SLA or the precision.
 
-    `architecture` is a classification model of torchvision, such as "resnet50". `weights` is
-    "random" (seeded, without a download), "DEFAULT", the name of weights of torchvision such as
-    "IMAGENET1K_V1" (torchvision downloads these weights), or the path of a state_dict file. A
-    state_dict must fit the network that `torchvision.models.get_model(architecture)` builds. `seed`
-    is the seed of random weights and random images. `input_size` is the height and width of the
-    input in pixels; None means the size for which the weights were trained. `request` is "float32"
-    (normalised colours) or "uint8" (pixels that the exported network normalises). If `is_surveyed`
-    is true and the network cannot be exported, the table `catalogue` says why, and the study
-    continues. `images` has the image files, which the export preprocesses as the weights require
-    (`networks.preset`); without image files, the export uses random images.
+    `architecture` is a classification model of torchvision, such as "resnet50". `weights` has one
+    of three forms:
+
+    - "random": seeded random weights, without a download
+    - "DEFAULT" or a name such as "IMAGENET1K_V1": weights that torchvision downloads
+    - the path of a state_dict file, which must fit the network that
+      `torchvision.models.get_model(architecture)` builds
+
+    `seed` is the seed of random weights and random images. `input_size` is the height and width of
+    the input in pixels; None means the size for which the weights were trained. `request` is
+    "float32" (normalised colours) or "uint8" (pixels that the exported network normalises). If
+    `is_surveyed` is true and the network cannot be exported, the table `catalogue` says why, and
+    the study continues. `images` has the image files; if `images` is empty, the export uses random
+    images. The export preprocesses image files as the weights require (`networks.preset`).
     """
 
     architecture: str

@@ -9,8 +9,8 @@ class LabelledTask(Part):
     """The labelled images of a classification model of torchvision, and the settings of its
     preprocessing.
 
-    `architecture`, `weights` and `request` are those of the export (`ExportTask`). `images` has the
-    image files, and `classes` the index of the correct class of each image.
+    `architecture`, `weights` and `request` have the same values as in the model's `ExportTask`.
+    `images` has the image files, and `classes` the index of the correct class of each image.
     """
 
     architecture: str

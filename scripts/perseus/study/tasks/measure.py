@@ -28,8 +28,9 @@ class MeasuredArrivals(Part):
 class MeasuredClient(Part):
     """Settings of the client of a cell.
 
-    `processes` is the number of client processes per tenant. If `processes` is None, this number is
-    the number of client cores divided by the number of tenants, rounded down, but at least one.
+    `processes` is the number of client processes per tenant. If `processes` is None, Perseus
+    divides the number of client cores by the number of tenants and rounds down. Each tenant gets at
+    least one process.
     """
 
     protocol: str
@@ -38,7 +39,7 @@ class MeasuredClient(Part):
 
 
 class MeasuredServer(Part):
-    """The server of a cell. `gpus` has the numbers of the server's GPUs on this host; empty for a
+    """The server of a cell. `gpus` has the indices of the server's GPUs on this host; empty for a
     CPU server or a remote server."""
 
     name: str
@@ -65,7 +66,7 @@ class ServedModel(Part):
 
 
 class MeasuredTenant(Part):
-    """The properties of a tenant that the client and the records need.
+    """A tenant of a cell, with the properties that the client or the records of the cell need.
 
     `served_model` is None for a model that Perseus deploys. For a model that the server already
     has, `max_batch_size`, `dynamic_batching` and `precision` are None, since only the server knows
