@@ -30,10 +30,10 @@ VENV := .venv
 BIN := $(VENV)/bin
 # The Python stub of Triton takes its packages from the first python3 on the path.
 ON_PATH := PATH="$(CURDIR)/$(BIN):$$PATH"
-# Run five processes with one thread each. Python caches compiled modules, even if the environment
+# Run several processes with one thread each. Python caches compiled modules, even if the environment
 # of a container forbids caching.
 IN_PARALLEL := $(ON_PATH) OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE= \
-  $(BIN)/python -m pytest -m "not alone" -n 5 --dist worksteal
+  $(BIN)/python -m pytest -m "not alone" --dist worksteal
 # The packages of a study. `make environment WITHOUT=export` leaves out envs/export.txt.
 PACKAGES := requirements.txt $(filter-out $(WITHOUT:%=envs/%.txt),envs/export.txt)
 # The server is installed without the dependencies of its package.
@@ -86,12 +86,12 @@ lint: development
 	@$(BIN)/snakemake --lint
 
 test: lint
-	@echo "== pytest: unit tests and the DAG, five at a time =="
-	@$(IN_PARALLEL) tests/unit tests/dag
+	@echo "== pytest: unit tests and the DAG, three at a time =="
+	@$(IN_PARALLEL) -n 3 tests/unit tests/dag
 
 test-servers: development
 	@echo "== pytest: tests with servers but without timing, five at a time =="
-	@$(IN_PARALLEL) tests/e2e
+	@$(IN_PARALLEL) -n 5 tests/e2e
 	@echo "== pytest: tests that measure times, one at a time =="
 	@$(ON_PATH) $(BIN)/python -m pytest -m alone
 
