@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,8 +12,9 @@ from numpy.typing import NDArray
 from perseus.measurement.tenant_under_test import ANSWER_S, TenantUnderTest
 from perseus.measurement.verify import VerificationError
 from perseus.models.labelled import Labelled
+from perseus.models.pictures import as_batch
 from perseus.traffic.connect import connect
-from perseus.traffic.route import INPUT, OUTPUT, RouteError
+from perseus.traffic.route import INPUT, OUTPUT, Batch, RouteError
 from perseus.traffic.transport import RequestFailedError
 
 REQUESTS = 16
@@ -49,10 +51,18 @@ def _classes(tenant: TenantUnderTest, labelled: Labelled, parts: list[range]) ->
     """Return the class with the highest score for each image of these requests. If too few images
     are left for the last request, this request also contains the first images."""
     count = len(labelled.classes)
-    batches = [{INPUT: labelled.tensors([i % count for i in part])} for part in parts]
+    batches = [_inputs(tenant, labelled, [i % count for i in part]) for part in parts]
     try:
         with tenant.route_of(batches) as route, connect(route) as transport:
             scores = [transport.infer(i, ANSWER_S)[OUTPUT] for i in range(len(parts))]
     except (RequestFailedError, RouteError) as error:
         raise VerificationError(f"{tenant.name} does not respond: {error}") from error
     return np.concatenate(scores).argmax(axis=-1)
+
+
+def _inputs(tenant: TenantUnderTest, labelled: Labelled, images: Sequence[int]) -> Batch:
+    """Return the inputs of one request: tensors, or encoded images if the server preprocesses
+    images."""
+    if tenant.settings.preprocessing == "server":
+        return {INPUT: as_batch([labelled.pictures.files[i] for i in images])}
+    return {INPUT: labelled.tensors(images)}
