@@ -35,8 +35,7 @@ def export_pictures(task: ExportTask, path: Path) -> None:
         _, tensors, output = answered(task.model_copy(update={"images": names}))
         files = [np.fromfile(name, np.uint8) for name in names]
     require_signal(output, task.architecture)
-    of_weights = preprocessing_for(task.architecture, task.weights, tensors.shape[-1])
-    preprocessing = replace(of_weights, normalises=task.request == "float32")
+    preprocessing = _preprocessing(task, tensors.shape[-1])
     with whole(path) as partial, partial.open("wb") as stream:
         arrays = Reference.of_classifier(tensors, output).arrays()
         np.savez(stream, allow_pickle=False, **arrays, **Pictures(files, preprocessing).arrays())
@@ -55,8 +54,7 @@ def write_labelled(task: LabelledTask, reference: Path, path: Path) -> None:
             f"{LABELS} has the class {max(task.classes)}, but {task.architecture} has only the"
             f" classes 0 to {len(scores) - 1}"
         )
-    of_weights = preprocessing_for(task.architecture, task.weights, images.shape[-1])
-    preprocessing = replace(of_weights, normalises=task.request == "float32")
+    preprocessing = _preprocessing(task, images.shape[-1])
     files = [np.fromfile(name, np.uint8) for name in task.images]
     for name, file in zip(task.images, files, strict=True):
         try:
@@ -66,6 +64,12 @@ def write_labelled(task: LabelledTask, reference: Path, path: Path) -> None:
     labelled = Labelled(Pictures(files, preprocessing), np.array(task.classes, np.int64))
     with whole(path) as partial, partial.open("wb") as stream:
         np.savez(stream, allow_pickle=False, **labelled.arrays())
+
+
+def _preprocessing(task: ExportTask | LabelledTask, input_size: int) -> Preprocessing:
+    """Return the preprocessing for the requests of the task. Pixels (uint8) are not normalised."""
+    of_weights = preprocessing_for(task.architecture, task.weights, input_size)
+    return replace(of_weights, normalises=task.request == "float32")
 
 
 def preprocessing_for(architecture: str, weights: str, input_size: int) -> Preprocessing:

@@ -59,7 +59,7 @@ class WindowRunner:
         longest_s = counted_s(phase, self.settings, self.model.slas, rates_rps)
         if phase is Phase.CERTIFY:
             needs_s = self._clusters_need_s(scale, rates_rps, much.looks)
-            if needs_s <= CLUSTERED * much.max_s:  # otherwise, a longer window would not pass, too
+            if needs_s <= CLUSTERED * much.max_s:  # otherwise not even the longest window passes
                 longest_s = max(longest_s, needs_s)
         parts_s = longest_s * np.arange(1, much.looks + 1) / much.looks
         looks_s = settle + grace_s(self.model.slas) + parts_s

@@ -4,6 +4,7 @@ classes of labelled images."""
 from __future__ import annotations
 
 import csv
+from collections.abc import Container
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -70,27 +71,33 @@ def labelled_images(folder: Path) -> list[LabelledImage]:
     path = folder / LABELS
     if not path.exists():
         return []
+    found, problems = dict[str, int](), list[str]()
     with path.open(encoding="utf-8-sig", newline="") as lines:
         rows = csv.DictReader(lines)
-        if missing := [name for name in ("file", "class") if name not in (rows.fieldnames or ())]:
-            raise ValueError(f"{LABELS} needs the columns file and class; it lacks {missing[0]!r}")
-        found, problems = list[LabelledImage](), list[str]()
-        for row in rows:
-            file, label = (row["file"] or "").strip(), (row["class"] or "").strip()
-            if problem := _label_problem(folder, file, label, {each.file for each in found}):
-                problems.append(f"line {rows.line_num}: {problem}")
-            else:
-                found.append(LabelledImage(file, int(label)))
+        try:
+            names = rows.fieldnames or ()
+            if missing := [name for name in ("file", "class") if name not in names]:
+                raise ValueError(
+                    f"{LABELS} needs the columns file and class; it lacks {missing[0]!r}"
+                )
+            for row in rows:
+                file, label = (row["file"] or "").strip(), (row["class"] or "").strip()
+                if problem := _label_problem(folder, file, label, found):
+                    problems.append(f"line {rows.line_num}: {problem}")
+                else:
+                    found[file] = int(label)
+        except csv.Error as error:
+            raise ValueError(f"{LABELS} is not a CSV file: {error}") from error
     if not 1 <= len(found) + len(problems) <= MAX_LABELLED:
         problems.append(
             f"{len(found) + len(problems)} rows; write at least 1 and at most {MAX_LABELLED}"
         )
     if problems:
         raise ValueError(f"{LABELS}: {'; '.join(problems[:MAX_PROBLEMS])}")
-    return found
+    return [LabelledImage(file, label) for file, label in found.items()]
 
 
-def _label_problem(folder: Path, file: str, label: str, earlier: set[str]) -> str:
+def _label_problem(folder: Path, file: str, label: str, earlier: Container[str]) -> str:
     """Return the problem of one row of LABELS, or an empty text."""
     if Path(file).name != file or Path(file).suffix.lower() not in SUFFIXES:
         return f"{file!r} is not the name of a PNG or JPEG file in this folder"

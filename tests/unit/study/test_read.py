@@ -190,6 +190,7 @@ def test_labels_beside_images_are_for_the_catalogue_only(labels, tmp_path):
         ("file,class\n1.jpg,cat\n", "the class of '1.jpg' is 'cat'; write the index of an output"),
         ("file,class\n1.jpg,3\n1.jpg,4\n", "line 3: '1.jpg' already has a class"),
         ("file,class\n1.jpg\n", "line 2: the class of '1.jpg' is ''"),
+        (f"file,class\n{'1' * 200_000},3\n", "labels.csv is not a CSV file: field larger than"),
         ("file,class\n8.jpg,1\n9.jpg,1\n", "'8.jpg' in this folder; line 3: there is no file"),
     ],
 )
