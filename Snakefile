@@ -63,7 +63,7 @@ onstart:
     if workflow.local_exec:  # on a cluster, each job checks its own machine
         require_machine(workflow.dag.needrun_jobs())
         # With a limit on jobs per second, each finished job makes Snakemake 9.27.1 plan once more
-        # per second. After a hundred jobs, this planning takes half a core from the measured server.
+        # per second. After a hundred jobs, this planning uses half a core of the measured server.
         workflow.scheduler.job_rate_limiter = None
     require_own_files(workflow.dag.needrun_jobs())
     require_figures(workflow.dag.needrun_jobs())

@@ -49,7 +49,7 @@ def always(value: object) -> Callable[..., Any]:
 
 
 def with_luck(replay: QueueReplay, curve: ExceedanceCurve) -> LateCounts:
-    """Return the observed late requests without removing the sampling error of the arrivals."""
+    """Return the observed late requests, including the sampling error of the arrivals."""
     return LateCounts(
         log_scales=np.log([seen.scale for seen in replay.windows]),
         late=np.array([float(seen.late.sum()) for seen in replay.windows]),
@@ -66,8 +66,8 @@ def no_luck_of_work(
 
 
 def unfitted(model: LineModel, tenant: int, windows: Sequence[Evidence]) -> QueueReplay:
-    """Return the virtual queue with the service times without load. The function fits no service
-    times to the windows."""
+    """Return a virtual queue whose service times are the latencies without load, whatever the
+    service times in the windows are."""
     drawn = [model.queue.draw(seen.arrivals_s, queue_replay.WORK_DRAWS) for seen in windows]
     return QueueReplay(model, tenant, windows, drawn)
 
@@ -200,8 +200,8 @@ def off(patches: Patches) -> Iterator[None]:
 
 
 def rows_of(group: str, found: Sequence[Sequence[Mapping[str, Found]]]) -> Iterator[Row]:
-    """Yield, for each rule, the metrics without the rule beside the metrics with all rules. Each
-    entry of `found` belongs to a server, and has the findings by rule for each search."""
+    """Yield, for each rule, the metrics without the rule beside the metrics with all rules. `found`
+    has one list per server. Each list has one mapping per search, from rules to findings."""
     figures = {
         rule: np.mean([_figures([each[rule] for each in of_server]) for of_server in found], axis=0)
         for rule in (ALL, *RULES, *COURSE)

@@ -27,7 +27,7 @@ BENCHMARK = "aggregation"
 ROOT = Path(__file__).parents[1]
 REQUESTS = 10**8
 BYTES_A_REQUEST = 25
-"""No request needs more than this number of bytes on the disk."""
+"""Upper limit for the size of one request in the raw results, in bytes."""
 
 FEWER, TIMES = 100, 3
 """For a comparison, the benchmark also writes the same cells with 1/FEWER of the requests. The
@@ -174,4 +174,5 @@ def job(folder: Path, *what: str) -> Took:
         text=True,
         check=True,
     )
-    return Took(**json.loads(done.stdout.splitlines()[-1]))  # solvers print lines, too
+    # The last line is the result. Solvers print other lines to the standard output.
+    return Took(**json.loads(done.stdout.splitlines()[-1]))

@@ -1,7 +1,8 @@
 """Compare the client of Perseus with perf_analyzer, on a model that responds at once.
 
-For both tools, the server counts the requests and the kernel counts the CPU time, over a span of
-the same length. Trials of the two tools alternate, and the result is the median of the trials.
+For both tools, the benchmark reads the number of requests from the server and the CPU time from the
+kernel. The two tools are measured for equally long spans of time. Trials of the two tools
+alternate, and the result is the median of the trials.
 
 With many requests in flight, the core of the server limits the throughput of both tools. The
 benchmark therefore compares CPU times in an open loop, in which both tools offer the same rate.
@@ -150,8 +151,8 @@ def _offered(
 
 
 def cheapest(uses: Sequence[Use], rate_rps: float) -> Use:
-    """Return the use with the least CPU time among the uses that reach the rate; if no use reaches
-    the rate, among all uses."""
+    """Among the uses that reach the rate, return the use with the least CPU time. If no use reaches
+    the rate, return the use with the least CPU time of all uses."""
     kept_up = [use for use in uses if use.rate_rps >= KEPT_UP * rate_rps]
     return min(kept_up or uses, key=lambda use: use.cpu_us)
 

@@ -48,16 +48,16 @@ GAIN = 0.9
 """Sharing ratio of every mix."""
 
 KNOWS, ERROR = 0.02, 0.01
-"""KNOWS is the standard deviation of the logarithm of a peak that a search with `standard` states,
-and ERROR is the true standard deviation. KNOWS is larger, because the interval of a search must
-also hold on hosts whose speed changes."""
+"""Standard deviations of the logarithm of a measured peak: KNOWS is the value that a search with
+`standard` states, and ERROR is the true value on a host of constant speed. KNOWS is larger, because
+the stated interval must also be valid on hosts whose speed changes."""
 
 STEEP = 3.0
 """Exponent with which the p95 latency rises with the load."""
 
 P95_ERROR = 0.06
-"""Standard deviation of the logarithm of the measured p95 latency of a window. The window has a
-limited number of requests, so its p95 latency has this error."""
+"""Standard deviation of the logarithm of the measured p95 latency of a window. The limited number
+of requests causes this error."""
 
 CERTIFIED = 0.85
 FASTER = 1.1
@@ -67,8 +67,8 @@ FASTER = 1.1
 class Case:
     """How the speed of a host changes: the standard deviation of the logarithm of the speed between
     cells (`between`) and between studies (`studies`). With `restarts`, the study has an experiment
-    `aa`. Each entry of `others` adds a server on a host of its own. The entry is the standard
-    deviation between cells on this host."""
+    `aa`. Each entry of `others` adds a server on a host of its own, and is the standard deviation
+    between cells on this host."""
 
     between: float
     repeats: int = PRESETS[PRESET].repeats

@@ -51,8 +51,8 @@ HELD_OUT_HOSTS = {
 }
 """Hosts with bursts of other load. No rule of the method was tuned on these hosts. The bursts
 change the speed so much that a host has no single limit: the limit at the usual speed is four times
-the long-run limit, or every window has a burst. The goal is therefore an interval that contains a
-rate between the limit at the usual speed and the long-run limit."""
+the long-run limit, or every window has a burst. The goal is an interval that contains a rate
+between these two limits."""
 
 SLOW_SLA = Sla(latency_ms=4000)
 NOMINAL = Goal(">=", 0.95, "ours")

@@ -103,7 +103,7 @@ def _overload(
 
 
 def _perseus(known: Known, rate_rps: float, sla: Sla, seconds: float) -> Seen:
-    for _ in range(ATTEMPTS):  # as in a search
+    for _ in range(ATTEMPTS):  # a search also repeats invalid windows
         window = observe(known, rate_rps, sla, seconds)
         if window.verdict is not Verdict.INVALID:
             stable = window.verdict is Verdict.PASS

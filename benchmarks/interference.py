@@ -1,8 +1,8 @@
 """Test whether a study finds the known sharing ratio of a real server.
 
-Two models share a core. A request to a model takes a known number of rounds of computation, and a
-round takes longer by a known share while the other model computes, too. The true ratio is the
-sharing ratio of a simulated queue with processor sharing and this slowdown of rounds. In
+Two models share a core. A request to a model takes a known number of rounds of computation. While
+the other model also computes, a round takes longer by a known share. The true sharing ratio comes
+from a simulated queue with processor sharing, in which computation is slower by the same share. In
 the simulated queue, each model has its service times alone on the server. A closed loop measures
 these service times in the same study.
 """

@@ -1,8 +1,8 @@
 """Compare the certified throughput through Triton with the throughput of the runtime alone.
 
-Requests arrive at constant intervals and the SLA is loose, so that the CPU limits the throughput,
-not the queue. Server and client use different cores. The runtime alone runs before and after the
-server, so that the comparison does not depend on host drift.
+Requests arrive at constant intervals, and the SLA is loose. Therefore the CPU limits the
+throughput, not the queue. Server and client use different cores. The runtime alone runs before and
+after the server, so that the comparison does not depend on host drift.
 """
 
 from __future__ import annotations
@@ -46,8 +46,8 @@ SLA_SERVICES = 20.0
 SETTLE_SERVICES, COUNTED_SERVICES = 10.0, 160.0
 SETTLE_S, COUNTED_S = 1.0, 4.0
 """The settling time of a window takes SETTLE_SERVICES service times, but at least SETTLE_S seconds.
-The counted part takes COUNTED_SERVICES service times, but at least COUNTED_S seconds. A p95 needs
-130 requests."""
+The counted part takes COUNTED_SERVICES service times, but at least COUNTED_S seconds. A window
+needs at least 130 requests to pass an SLA on the p95."""
 BARE_S = 4.0
 Runtime = Literal["onnxruntime", "openvino"]
 

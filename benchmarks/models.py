@@ -24,10 +24,11 @@ class Sleep:
 
 @dataclass(frozen=True)
 class Spin:
-    """A model that computes `rounds` per request. A round takes `slower` times as long while
-    another model computes.
+    """A model that computes a number of `rounds` per request. A round takes `slower` times as long
+    while another model computes.
 
-    `busy` is a file that two models share, and `index` is the position of this model in the file.
+    `busy` is a file with one byte for each of two models. The byte at the position `index` is 1
+    while this model computes.
     """
 
     rounds: int

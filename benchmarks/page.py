@@ -172,7 +172,7 @@ OVERVIEW = ("part", "goals met", "missed", "date", "CPU")
 COLUMNS = ("case", "metric", "ours", "peer", "ratio", "goal", "met")
 
 BETTER = re.compile(r" \((?:share; )?\w+ is better\)")
-"""Text such as "(lower is better)" in the name of a metric. The page leaves out this text."""
+"""Text such as "(lower is better)" in the name of a metric. The page omits such text."""
 
 MAX_MISSED = 3
 """The overview lists at most MAX_MISSED missed goals of each part."""

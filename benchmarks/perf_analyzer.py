@@ -94,7 +94,8 @@ class PerfAnalyzer:
     cores: tuple[int, ...]
 
     def run(self, address: str, model: str, options: Sequence[str], folder: Path) -> Report:
-        """Run perf_analyzer to its end. The report leaves out unstable loads."""
+        """Run perf_analyzer to its end. The report leaves out the loads that perf_analyzer found
+        unstable."""
         table = folder / "perf_analyzer.csv"
         table.unlink(missing_ok=True)
         start_s = time.monotonic()
@@ -111,7 +112,8 @@ class PerfAnalyzer:
     ) -> Iterator[subprocess.Popen[str]]:
         """Start perf_analyzer, yield its process, and kill the process at the end of the
         context."""
-        # The new process sets its own cores, because `taskset` would be a further package.
+        # The new process pins itself to the cores, because the program `taskset` needs a further
+        # package.
         pin = f"import os, sys; os.sched_setaffinity(0, {set(self.cores)});"
         pin += "os.execv(sys.argv[1], sys.argv[1:])"
         arguments = ["-m", model, "-i", protocol, "-u", address, *options]

@@ -48,11 +48,11 @@ BENCHMARK = "prediction"
 FOLDER = Path(__file__).parent / "pairs"
 ORDERS = 25
 FIRST = (4, 6, 8)
-"""Numbers of mixes that count as measured before Perseus predicts the other mixes."""
+"""Numbers of first mixes of a frontier from which the benchmark predicts the later mixes."""
 
 
 def run(at: Place, say: Say) -> Iterator[Row]:
-    """Yield the errors of all prediction models. The goal bounds the error for pairs that did not
+    """Yield the errors of all prediction models. The goal is on the errors of pairs that did not
     take part in the selection of the prediction model."""
     known = {
         server: [each for path in files for each in read(path)] for server, files in stored_files()
@@ -97,8 +97,8 @@ def _errors_of_pairs(step: LadderStep, out: Out, known: Mapping[str, Sequence[Kn
 
 def _errors_of_chosen(known: Mapping[str, Sequence[Known]]) -> Floats:
     """Return |predicted / measured - 1| of all pairs. For each pair, the function selects the
-    prediction model that is best for the other mixes of the server, and corrects the prediction by
-    the mean error of this model for these mixes."""
+    prediction model that is best for the other mixes of the server. The function corrects the
+    prediction by the mean error of this model for the other mixes."""
     return np.abs(
         [
             found.interval(predicted(found.step, each.shared, others)).value / each.ratio - 1
@@ -116,8 +116,8 @@ def _best(shared: Shared, others: Sequence[Known]) -> Accuracy | None:
 
 
 def _goal(chosen: Floats, of_utilisation: Floats) -> Row:
-    """Return the row with the median error of the predictions. For each pair, the other mixes
-    select the prediction model, as for a new pair."""
+    """Return the row with the median error of the predictions. The prediction of a pair uses the
+    prediction model that is best for the other mixes, as for a new pair."""
     ours, lowest = float(np.median(chosen)), float(np.median(of_utilisation))
     return Row(
         BENCHMARK,
@@ -131,9 +131,9 @@ def _goal(chosen: Floats, of_utilisation: Floats) -> Row:
 
 
 def _coverage(path: Path, of_copies: Sequence[Known]) -> Iterator[Row]:
-    """For many orders of the tenants, yield the share of mixes whose ratio lies inside the interval
-    that a frontier would predict before it measures the mix. A study that has only mixes of copies
-    has no row."""
+    """Replay the frontier of a study in ORDERS orders of its tenants. Predict the later mixes from
+    the first mixes, and yield the share of measured ratios that lie inside the intervals of their
+    predictions. A study that has only mixes of copies has no row."""
     rng, mixes = np.random.default_rng(1), _even(read(path))
     if not mixes:
         return

@@ -5,8 +5,8 @@ requests at each rate. The peak is the highest throughput of the passes that kee
 client sleeps between two sends, and measures the latency from the moment at which a worker of its
 pool takes the request.
 
-Where the description leaves a choice, this module chooses what favours the 2020 client: Poisson
-gaps, a pool that does not limit the rate, and an end after three violations in succession.
+If the description leaves a choice, this module favours the 2020 client: the arrivals are Poisson,
+the pool does not limit the rate, and the search ends after three violations in succession.
 """
 
 from __future__ import annotations

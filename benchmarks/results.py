@@ -29,8 +29,8 @@ COLUMNS = (
 
 @dataclass(frozen=True)
 class Goal:
-    """A bound on the ratio ours / peer or on `ours`. If the goal has a `condition` in words, this
-    condition must also hold."""
+    """A bound on the value `ours` or on the ratio ours / peer. If the goal has a `condition` in
+    words, this condition must also hold."""
 
     relation: Literal[">=", "<=", "<"]
     bound: float
@@ -55,7 +55,8 @@ class Goal:
 
 @dataclass(frozen=True)
 class Row:
-    """One row of a table. NaN means that a value does not exist; NaN meets no goal."""
+    """One row of a table. NaN means that a value does not exist. A value of NaN misses every
+    goal."""
 
     benchmark: str
     case: str

@@ -27,7 +27,7 @@ BENCHMARK = "search"
 LINE = LoadLine((0.0,), (1.0,))
 SEEDS = 40
 START = 0.6
-"""First load of Perseus as a share of 1 / service time, as in the experiment `peak`."""
+"""Start rate of Perseus's search as a share of 1 / service time, as in the experiment `peak`."""
 RAMP_STEP = 1 / 32
 """Step of the ramp as a share of 1 / service time. With this step, a ramp has about 27 passes, the
 smallest number in its published logs."""
@@ -39,8 +39,8 @@ MODES = {
     f"{NAME} --async -p 30000": Mode(blocking=False, window_s=30),
 }
 BEST_MODE = f"{NAME} --async -p 30000"
-"""The only mode of perf_analyzer whose peaks are near the truth. In the other modes, most rates are
-unstable, or all rates pass.
+"""The only mode of perf_analyzer whose peaks are near the truth. In the other modes, perf_analyzer
+reports most rates as unstable, or accepts all rates.
 """
 RAMP = "2020 ramp"
 REQUESTS = "requests per search (lower is better)"

@@ -60,9 +60,9 @@ class Server:
     queueing discipline.
 
     A search starts at the total rate `start_rps`. `alone_works` is the latency without load, in
-    units of the service time. If `instances` is true, the tenants share a core. With a `host`, the
-    speed of the server changes. The client sends late: by `lag_per_request_s` times the number of
-    requests in flight.
+    units of the service time. If `instances` is true, each tenant has its own instance, and the
+    instances share a core. With a `host`, the speed of the server changes. The client sends late:
+    by `lag_per_request_s` times the number of requests in flight.
     """
 
     services: tuple[Service, ...]
@@ -237,7 +237,7 @@ BURSTS = {
         jittered(0.005), P50, 120, host=Host(0.04, 60, burst_every_s=12)
     ),
 }
-"""Servers on which the rule about temporary slowdowns was developed: windows with a slowdown are
+"""Servers on which the rule for windows with a temporary slowdown was developed. Such windows are
 invalid."""
 
 

@@ -37,8 +37,8 @@ class Place:
 
 
 def place(folder: Path) -> Place:
-    """Return a place with the last core for the server and the first core for the client. Raises
-    TooFewCoresError."""
+    """Return the place of a benchmark: the server has the last core, and the client the first core.
+    Raises TooFewCoresError."""
     server_cores, client_cores = cores.split_cores(1)
     folder.mkdir(parents=True, exist_ok=True)
     return Place(folder.resolve(), server_cores[0], client_cores[0])

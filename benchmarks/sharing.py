@@ -58,8 +58,8 @@ MIX = Run.mix((1, 1))
 @dataclass(frozen=True)
 class Pair:
     """Two models with their SLAs, for searches of each model alone and of both together. If
-    `instances` is true, the models share a core; otherwise, the models share a queue with
-    `discipline`."""
+    `instances` is true, each model has its own queue, and both share a core. If `instances` is
+    false, both models share one queue with `discipline`."""
 
     services: tuple[Service, Service]
     slas: tuple[Sla, Sla]

@@ -27,8 +27,8 @@ their service times. All times are in seconds."""
 
 
 MAX_ROUNDS = 20_000
-"""Upper limit for the number of requests that follow one another in a closed loop. Real clients do
-not reach this limit."""
+"""Upper limit for the number of requests that follow one another in a closed loop. Closed loops
+of real clients have fewer successive requests in a window."""
 
 Slowness = Callable[[Floats], Floats]
 """Function of times in seconds that returns factors on service times."""
@@ -57,8 +57,8 @@ def _wandering(share: float, period_s: float, seconds: Floats) -> Floats:
 
 
 def as_recorded(step_s: float, factors: Floats) -> Slowness:
-    """Return recorded factors, one for each `step_s`. After the last factor, the recording starts
-    again."""
+    """Return a function of time that replays recorded factors. Each factor holds for `step_s` s.
+    After the last factor, the recording starts again."""
     return partial(_as_recorded, step_s, factors)
 
 
@@ -67,7 +67,7 @@ def _as_recorded(step_s: float, factors: Floats, seconds: Floats) -> Floats:
 
 
 STEP_S = 0.05
-"""Time step of the changing speed of a host."""
+"""Time step in seconds between two factors of a simulated host."""
 
 
 @dataclass(frozen=True)
@@ -157,7 +157,7 @@ def _in_batches(
     max_batch_size: int, max_queue_delay_s: float, overhead_s: float, arrival: Floats, work: Floats
 ) -> Floats:
     done, first, free_s = np.empty(len(arrival)), 0, 0.0
-    arrived_s = arrival.tolist()  # a list gives single items much faster than an array
+    arrived_s = arrival.tolist()  # single items are much faster to read from a list
     while first < len(arrived_s):
         begin_s = max(free_s, arrived_s[first] + max_queue_delay_s)
         full = first + max_batch_size - 1
@@ -179,7 +179,9 @@ def one_core(
     service times are longer by the share `interference`."""
     done = np.empty(len(arrival))
     queues: dict[int, deque[int]] = defaultdict(deque)
-    ends: list[tuple[float, int]] = []  # of the requests at work: (work each gets until then, i)
+    # For each busy tenant i: (value of `each_s` at which its request ends, i). `each_s` is the
+    # service time that each busy instance has completed so far.
+    ends: list[tuple[float, int]] = []
     now_s, each_s, coming = 0.0, 0.0, 0
 
     def slices() -> float:
@@ -293,8 +295,9 @@ class SimulatedServer:
     ) -> tuple[list[Floats], list[Floats]]:
         """Return completion times and queue times of each tenant's requests. A request without a
         response never completes."""
-        # In a closed loop, the server works without a pause; in an open loop, soon after each
-        # arrival.
+        # A service time depends on the time at which the server begins the request. In a closed
+        # loop, the requests follow each other without a pause. In an open loop, the arrival time is
+        # close enough to the begin time.
         closed, slowed = not arrival.any(), work
         for _ in range(3 if closed else 1):
             begins = np.cumsum(slowed) - slowed if closed else arrival
@@ -302,7 +305,7 @@ class SimulatedServer:
         work = slowed
         order = np.argsort(arrival, kind="stable")
         stall_s, length_s = self.stall
-        # Arrivals by a clock of the server that stops during the stall.
+        # Arrival times on a clock that stops while the server stalls.
         arrived = arrival - np.clip(arrival - stall_s, 0, length_s)
         done = np.empty(len(arrival))
         if self.instances:

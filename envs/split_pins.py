@@ -21,7 +21,7 @@ FILES = {
 """For each section of requirements.in: the file of its pins, and the first line of this file."""
 
 OF_TORCH = re.compile(r"triton|cuda-.*|nvidia-(cu|nccl|nvjitlink|nvshmem|nvtx).*")
-"""Packages that the CUDA build of torch pins itself. The CPU build does not need them."""
+"""Packages that the CUDA build of torch pins itself. The CPU build needs none of these packages."""
 
 
 def sections() -> dict[str, list[Requirement]]:

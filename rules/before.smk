@@ -59,8 +59,8 @@ if workflow.is_main_process and workflow_lock.remove_dead(Path.cwd()):
             file=sys.stderr,
         )
 
-# If Snakemake cannot lock a folder, it calls no hook, so the message about a full disk comes at
-# exit.
+# On a full disk, Snakemake cannot lock the folder, and ends before it calls a hook. Therefore an
+# exit handler reports a full disk.
 if workflow.is_main_process:
     atexit.register(disk_space.report_if_full, Path.cwd())
 
@@ -84,7 +84,7 @@ def make_again(paths):
 def make_truncated_files_again(places):
     """Find truncated files in `places` (files and folders), and let Snakemake make them again."""
     cut = truncated_files.find(places) if workflow.is_main_process else []
-    # Earlier versions of Perseus recorded single files of an output folder. This function ignores
+    # Ignore records of single files in an output folder: only earlier versions of Perseus wrote
     # such records.
     of_cut_records = [
         path
@@ -178,7 +178,7 @@ async def fetch_whole(cache, job, fetch=OutputFileCache.fetch):
     await fetch(cache, job)
 
 
-# A new output overwrites a truncated file in the cache, so the functions delete no file.
+# `are_whole` deletes no truncated file, because the next output overwrites the file in the cache.
 OutputFileCache.exists, OutputFileCache.fetch = are_whole, fetch_whole
 
 

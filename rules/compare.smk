@@ -8,8 +8,9 @@ steps:    read both results, pair values of the same quantity, compare each diff
 snakemake compare --config base=results/default new=default.tar.gz [out=folder]
 """
 
-# The compared results are no inputs of the rule, since Snakemake would search for rules that make
-# them. The task contains digests of the files instead.
+# The compared results are not inputs of the rule, since Snakemake would search for rules that make
+# the results. The task contains digests of the compared files, so that a changed file repeats the
+# job.
 COMPARED = None
 if ASKED:
     from perseus.results.compare.asked import CompareError, compare_task

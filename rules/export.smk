@@ -123,7 +123,8 @@ rule convert:
     resources:
         mem_mb=4000,
     params:
-        precision="{precision}",  # the hash of the cache does not include the wildcards
+        # Snakemake's hash for its cache includes the parameters, but not the wildcards.
+        precision="{precision}",
         code=SOURCES.fingerprint(["convert.py"]),
         versions=provenance.versions(provenance.CONVERT),
     message:

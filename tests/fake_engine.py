@@ -1,13 +1,13 @@
 """A stand-in for docker, podman and apptainer: it records its arguments and runs a real server.
 
-Instead of a container, it runs the tritonserver of the wheel with the mounts, CPUs and arguments of
-the command line. As with docker, the server is no child process of the program: if the program is
-killed, the server continues. The folder $FAKE_ENGINE contains `calls` (one JSON list per line),
-`images` (one image per line), and `containers/<name>`, the id of the first process of each
-container.
+The stand-in starts no container. It runs the tritonserver of the wheel with the mounts, CPUs and
+arguments of the command line. As with docker, the server is no child process of the program: if
+the program is killed, the server continues. The folder $FAKE_ENGINE contains `calls` (one JSON list
+per line), `images` (one image per line), and `containers/<name>`, the id of the first process of
+each container.
 
 $FAKE_ENGINE_FAULT selects a fault: the "daemon" is down, a "pull" fails, "gpus" are not supported,
-cores are "unpinned", the engine tells no "pid", or a "stuck" container is not removed.
+cores are "unpinned", the engine reports no "pid", or a "stuck" container is not removed.
 """
 
 import hashlib
@@ -99,7 +99,7 @@ def _pull(state: Path, image: str) -> int:
 
 
 def _run(state: Path, program: str, rest: list[str]) -> int:
-    # Imported here, because this import would make the other commands ten times slower.
+    # The import is here, because it would make each other command ten times slower.
     from perseus.serving.triton_wheel import environment, find_installation
 
     at = rest.index("tritonserver")
@@ -160,10 +160,10 @@ def _end(name: str) -> None:
 
 
 def _stop(state: Path, name: str, limit_s: float) -> int:
-    """Send SIGTERM, and SIGKILL after the limit.
+    """Send SIGTERM, and send SIGKILL after `limit_s` seconds.
 
-    If no client is connected any more, it sends SIGKILL at once: Triton would take some more
-    seconds to unload its models.
+    If no client is connected, the function sends SIGKILL at once, because Triton would take some
+    more seconds to unload its models.
     """
     path = state / "containers" / name
     if not path.exists():

@@ -1,7 +1,7 @@
 """Run a workflow to its end while processes of the workflow are killed at random times.
 
-A story records the seed and the kills. SEED=… KILLS=… make test-kills repeats them, as far as the
-timing allows.
+A Story records the random seed and the kills. `SEED=… KILLS=… make test-kills` draws the same kills
+again. At another speed of the machine, the kills meet other states of the workflow.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ KINDS = {
     "stub": "triton_python_backend_stub",
     "sender": "sender.main",
 }
-"""Words in the command lines of processes that are not jobs, by kind of process."""
+"""Words in the command line of a process, by kind of process. Any other process is a job."""
 
 
 def kills(few: int) -> int:
-    """Return the number of kills: the environment variable KILLS, or this number."""
+    """Return the environment variable KILLS, or `few` if KILLS is not set."""
     return int(os.environ.get("KILLS", few))
 
 
@@ -65,7 +65,7 @@ class Run:
         with (
             self._output.open("ab") as file,
             contextlib.suppress(OSError),
-        ):  # no process writes any more
+        ):  # reading fails if no process has the terminal open
             while not self._closed.is_set():
                 if select.select([self._terminal], [], [], 0.1)[0]:
                     file.write(os.read(self._terminal, 65536))
@@ -114,7 +114,7 @@ class Run:
 
 @dataclass
 class Story:
-    """The events of a test, for the message of a failure."""
+    """The random seed and the events of a test. A failed test prints both."""
 
     seed: int
     events: list[str] = field(default_factory=list)
@@ -127,8 +127,8 @@ class Story:
 class Killer:
     """Runs a command in a folder again and again, and kills its processes at random times.
 
-    The time between two kills is at most `longest_s`. `is_whole` raises AssertionError if a run
-    that ended by itself has left an error.
+    The time between two kills is at most `longest_s`. After a complete run, `is_whole` raises
+    AssertionError if the results are wrong.
     """
 
     root: Path
@@ -143,7 +143,7 @@ class Killer:
         self.output_path = self.root / "output.txt"
 
     def kill_and_finish(self, kills: int) -> None:
-        """Kill this often. At last the command runs undisturbed and must succeed."""
+        """Kill processes `kills` times. Then run the command to its end, which must succeed."""
         self._left = kills
         while self._left:
             self._one_run()
@@ -171,7 +171,7 @@ class Killer:
         assert run.status == 0 or self._left < before, self.explained()
 
     def _kill(self, run: Run) -> bool:
-        """Kill something in a random way, and return whether this was a crash of the machine."""
+        """Kill in a random way, and return whether the way simulates a crash of the machine."""
         ways = (self._kill_snakemake, self._kill_another, self._close, self._go_down)
         way = self._random.choice(ways)
         way(run)
@@ -231,7 +231,7 @@ class Killer:
 
 @contextlib.contextmanager
 def told(seed: int) -> Iterator[Story]:
-    """Yield a story. An exception in the block receives the story as a note."""
+    """Yield a Story. If the block raises an exception, add the Story to the exception."""
     story = Story(seed)
     print(f"SEED={seed}", flush=True)
     try:

@@ -1,4 +1,4 @@
-"""Measurements of cells without a server."""
+"""Let tests measure cells without a server."""
 
 from __future__ import annotations
 

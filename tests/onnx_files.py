@@ -21,8 +21,9 @@ def network(
 ):
     """Return a network of a pooling, a flattening and a matrix product.
 
-    `by` is the constant batch size of its reshape. The output shape ends with this number of
-    `ones`. The output declares the sizes `declared` beside the batch, or no shape for None.
+    If `by` is a number, the Reshape node has the constant batch size `by`. The output has `ones`
+    more dimensions of size 1 at its end. The output declares the batch and the sizes `declared`; if
+    `declared` is None, the output declares no shape.
     """
     rng = np.random.default_rng(0)
     weights = [
@@ -72,7 +73,7 @@ def time_first():
 def of_all_types():
     """Return a network with inputs and outputs of several types and ranks.
 
-    The names are like those in public files.
+    The names of the inputs, such as `gpu_0/data_0`, resemble names in public ONNX files.
     """
     numbers = {"gpu_0/data_0": TensorProto.INT64, "mask:0": TensorProto.BOOL}
     given = [helper.make_tensor_value_info(name, kind, ["n", 4]) for name, kind in numbers.items()]
@@ -116,9 +117,9 @@ def detector():
 def recurrent(first="n", state=1, squeezed=False):
     """Return a network that adds the sum of the rows of `state` to the rows of `x`.
 
-    The first sizes of `x` and `state` differ or are open. With `squeezed`, the network has a branch
-    that no request takes. ONNX Runtime refuses this branch if it infers that the rows have no
-    batch.
+    The first dimensions of `x` and `state` differ or are open. If `squeezed` is true, the network
+    has a branch that no request takes. ONNX Runtime refuses this branch if the first dimension of
+    `x` has the size 1.
     """
     nodes = [
         helper.make_node("ReduceSum", ["state"], ["sum"], keepdims=0),

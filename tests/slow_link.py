@@ -1,7 +1,7 @@
 """A link from this host to a network namespace that delays packets and loses some of them.
 
-As a program, it passes packets between two TUN devices until its input ends. Few kernels of virtual
-machines have netem, which would do the same.
+If Python runs this module as a program, the program passes packets between two TUN devices until
+its input ends. Few kernels of virtual machines have netem, which would do the same.
 """
 
 from __future__ import annotations

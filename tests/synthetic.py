@@ -1,10 +1,10 @@
 """Records of studies whose true results are known.
 
 Tenant i reaches the dedicated peak `capacities[i]`. On each load line, a shared server reaches the
-point where sum(r_i / C_i) = gain. The estimates scatter from repeat to repeat (`between`) and from
-batch to batch (`within`). The speed of the host scatters from cell to cell (`host`). All three are
-standard deviations of the logarithm. In each cell, the throughput of the busy server is SPARE *
-capacity * speed. The limit is proportional to speed ** SPARE, as in a queue.
+point where sum(r_i / C_i) = gain. The estimates vary from repeat to repeat (`between`) and from
+batch to batch (`within`). The speed of the host varies from cell to cell (`host`). `between`,
+`within` and `host` are standard deviations of the logarithm. In each cell, the throughput of the
+busy server is SPARE * capacity * speed. The limit is proportional to speed ** SPARE, as in a queue.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ SPARE = 1.1
 
 @dataclass(frozen=True)
 class Truth:
-    """The true values, and how the records scatter around them."""
+    """The true values of a study, and the standard deviations of its records."""
 
     capacities: Mapping[str, float]
     gain: float = 1.25
@@ -246,12 +246,13 @@ def _task(
 
 
 def loaded(made: Sequence[Plain]) -> list[PeakRecord]:
-    """Return the records of searches as the results read them, but without files."""
+    """Return the records of searches as `PeakRecord`, without a folder of raw results."""
     return [PeakRecord.model_validate({**record, "folder": Path()}) for record in made]
 
 
 def with_outcome(record: Plain, outcome: str, reason: str) -> Plain:
-    """Return the record with this outcome. A cell that failed has not even started its server."""
+    """Return the record with this outcome. After a failed or blocked cell, the record has no facts
+    about a server."""
     nothing: Plain = {}
     if outcome != "uncertified":
         nothing |= {"estimate_scale": None, "posterior_scales": [], "first_failing_scale": None}
@@ -290,7 +291,7 @@ def by_server(record: Plain) -> Plain:
 
 
 def with_lost(made: Sequence[Plain], line: str, outcome: str) -> list[Plain]:
-    """Return the records, in which the second repeat of a load line found no limit."""
+    """Return the records, with the outcome `outcome` for the second repeat of a load line."""
     return [
         with_outcome(record, outcome, "it was lost")
         if record["cell"]["run"]["name"] == line and record["cell"]["repeat"] == 2
@@ -376,9 +377,10 @@ def aa_record() -> Plain:
 def catalogue_record(
     name: str = "resnet18", full_rps: float = 33.0, in_process_ms: float = 27.0, **settings: Any
 ) -> Plain:
-    """Return the record of a tenant in a catalogue: the SLA limits it below saturation.
+    """Return the record of a model in a catalogue. The limits within both SLAs are below the
+    saturation throughput `full_rps`.
 
-    `settings` belong to the tenant.
+    `settings` are settings of the tenant.
     """
     run = CatalogueRun(times_unloaded=3.0, in_process_s=2.0)
     record = record_of(_task((name,), name, run, 1))
@@ -431,7 +433,7 @@ def slowdown_record(names: Sequence[str] = tuple(TRUTH.capacities)) -> Plain:
 
 
 def _latency(rng: np.random.Generator, usual_ms: float) -> Plain:
-    """Return the latencies of a tenant in one window. The p95 has no upper bound."""
+    """Return the latencies of a tenant in one window. The interval of the p95 has no upper end."""
     mean_ms = usual_ms * np.exp(rng.normal(0, 0.02))
     return {
         "requests": 150,
@@ -542,7 +544,7 @@ RUNTIMES = {"onnxruntime": 1.0, "openvino": 1.5, "pytorch": 0.7}
 def grid_records(
     factors: Mapping[str, float] = RUNTIMES, truth: Truth = TRUTH, seed: int = 0
 ) -> list[Plain]:
-    """Return records of a mix and its dedicated peaks with each runtime, the server's own first."""
+    """For each runtime in `factors`, return the records of a mix and of its dedicated peaks."""
     made = []
     for i, (runtime, factor) in enumerate(factors.items()):
         capacities = {name: factor * rps for name, rps in truth.capacities.items()}
@@ -585,12 +587,12 @@ def grid_task(
 
 
 def server_with(runtime: str, factors: Mapping[str, float]) -> str:
-    """Return the name of the server with a runtime. The server's own runtime is the first."""
+    """Return the name of the server with a runtime; cpu1 for the first runtime in `factors`."""
     return "cpu1" if runtime == next(iter(factors)) else f"cpu1~runtime-{runtime}"
 
 
 def on_server(record: Plain, name: str, runtime: str) -> Plain:
-    """Return the record as for another server of a grid."""
+    """Return the record with the name and the runtime of another server of a grid."""
     cell = record["cell"]
     moved = {key: cell[key].replace("cpu1.", f"{name}.", 1) for key in ("cell", "scenario")}
     server = cell["server"] | {"name": name, "runtime": runtime}

@@ -36,8 +36,8 @@ IN_TABLES = ("certify", "alone")
 def window_rows(record: Plain, only: tuple[str, ...] = ()) -> list[tuple[dict[str, Any], Requests]]:
     """Return the rows and requests of eight windows around the limit and of each tenant alone.
 
-    With `only`, return the same windows of these phases. The rules of Perseus judge the windows. A
-    tenant alone is faster by the factor synthetic.SLOWDOWN.
+    If `only` names phases, return only the windows of these phases. The rules of Perseus judge the
+    windows. The latency of a tenant alone is lower by the factor synthetic.SLOWDOWN.
     """
     limit = record["estimate_scale"] or record["certified_scale"] or 0.5
     seen = record["cell"]["tenants"], record["line"]
@@ -213,17 +213,17 @@ def write_startup(results: Path) -> Path:
 
 
 def write_aa(results: Path) -> Path:
-    """Write an A/A cell; return its folder. Its table needs no window."""
+    """Write an A/A cell without windows; return its folder."""
     return _write_cell(results, synthetic.aa_record(), [])
 
 
 def write_catalogue(results: Path) -> Path:
-    """Write a cell of a catalogue; return its folder. Its table needs no window."""
+    """Write a cell of a catalogue without windows; return its folder."""
     return _write_cell(results, synthetic.catalogue_record(), [])
 
 
 def write_slowdown(results: Path) -> Path:
-    """Write a cell of slowdowns; return its folder. Its table needs no window."""
+    """Write a cell of slowdowns without windows; return its folder."""
     return _write_cell(results, synthetic.slowdown_record(), [])
 
 
@@ -262,7 +262,7 @@ def write_soak(results: Path) -> Path:
 
 
 def fail_requests(folder: Path, share: float, first: int = 0, last: int | None = None) -> None:
-    """Let this share of the requests of a soak fail from window `first` to before `last`."""
+    """Let the share `share` of a soak's requests fail in the windows `first` to `last` - 1."""
     rows = pq.read_table(folder / "windows.parquet").to_pylist()
     for row in rows:
         if first <= row["window"] and (last is None or row["window"] < last):

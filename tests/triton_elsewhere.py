@@ -55,7 +55,7 @@ def triton_elsewhere(
     """Run a server.
 
     `prefix` is a command that runs the server, such as `ip netns exec <name>`. `repository`
-    contains the server's own models; without it, the server has none.
+    contains the server's own models. If `repository` is None, the server has no models of its own.
     """
     installation = find_installation()
     fill_folder(folder, installation, backends)
@@ -100,7 +100,7 @@ def triton_elsewhere(
     try:
         yield Elsewhere(process, host, ports.grpc, ports.http, ports.metrics)
     finally:
-        with suppress(ProcessLookupError):  # a stub may outlive a server that was killed
+        with suppress(ProcessLookupError):  # a stub of a Python backend may outlive its server
             os.killpg(process.pid, signal.SIGKILL)
         process.wait()
         for region in Path("/dev/shm").glob(f"{regions}*"):
@@ -110,8 +110,8 @@ def triton_elsewhere(
 def _is_ready(process: subprocess.Popen[bytes], log: Path) -> bool:
     """Wait until the server has loaded its own models and opened all ports; return whether it has.
 
-    The port of the metrics is the last one. The log shows this: another server might answer on the
-    ports.
+    The server opens the port of the metrics last. The function reads the log and not the ports,
+    because another server might answer on the ports.
     """
     deadline_s = time.monotonic() + 30
     while time.monotonic() < deadline_s:

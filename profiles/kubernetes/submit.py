@@ -11,7 +11,8 @@ import yaml
 
 
 def job(options: argparse.Namespace, folder: Path) -> dict[str, Any]:
-    """The job of job.yaml that runs a script in this folder, on a node that can give it all."""
+    """Return the manifest job.yaml for a job that runs a script in `folder`, with the resources in
+    `options`."""
     manifest = yaml.safe_load(Path(__file__).with_name("job.yaml").read_text())
     manifest["spec"]["activeDeadlineSeconds"] = options.runtime_min * 60
     pod = manifest["spec"]["template"]["spec"]
@@ -20,10 +21,10 @@ def job(options: argparse.Namespace, folder: Path) -> dict[str, Any]:
     amounts = {"cpu": str(options.cpus), "memory": f"{options.mem_mb}M"}
     if options.gpus:
         amounts["nvidia.com/gpu"] = str(options.gpus)
-    # Requests equal to limits: the kubelet may then give a pod CPUs of its own.
+    # Only if its requests equal its limits can a pod get CPUs of its own from the kubelet.
     container["resources"] = {"requests": amounts, "limits": amounts}
     if options.alone:
-        # Kubernetes keeps to it both ways: no pod comes later to the node of this one, either.
+        # The rule is symmetric: later, Kubernetes also places no pod of Perseus on this node.
         others = {"labelSelector": {"matchLabels": {"app": "perseus"}}}
         apart = [others | {"topologyKey": "kubernetes.io/hostname"}]
         never = "requiredDuringSchedulingIgnoredDuringExecution"

@@ -2,8 +2,9 @@
 backends.
 
 Triton's Python stub, the process that runs a Python backend, finds this module beside
-`triton_python_backend_utils`. The stub was built against NumPy 1. With NumPy 2, `Tensor(name,
-array)` and `as_numpy()` of the stub lose the values, so this module exchanges tensors by DLPack.
+`triton_python_backend_utils`. Triton's Python stub was compiled for NumPy 1. With NumPy 2,
+`Tensor(name, array)` and `as_numpy()` of the stub lose the values, so this module exchanges tensors
+by DLPack.
 """
 
 import ctypes
@@ -31,8 +32,8 @@ def tensor(name: str, array: np.ndarray) -> Any:
     sizes = accumulate(array.shape[:0:-1], mul, initial=array.itemsize)
     strides = tuple(sizes)[: array.ndim][::-1]
     capsule = np.ndarray(array.shape, array.dtype, array, strides=strides).__dlpack__()
-    # The tensor becomes the owner of the memory. The stub marks this in a way that NumPy does not
-    # know, so the destructor of NumPy's capsule would report an error.
+    # The tensor becomes the owner of the memory. The stub marks the change of owner in a way that
+    # NumPy does not recognise, so the destructor of NumPy's capsule would report an error.
     _set_destructor(capsule, None)
     return pb_utils.Tensor.from_dlpack(name, capsule)
 

@@ -16,8 +16,8 @@ class Job(Part):
     of their measurement.
 
     For each cell, `dedicated` names the cells whose dedicated peaks the cell needs, and `earlier`
-    names the cells on which its mix depends. `files` has the paths of traces, as the tasks state
-    them.
+    names the cells on which its mix depends. `files` has the paths of traces, as written in the
+    tasks.
     """
 
     models: dict[str, ExportTask]

@@ -119,11 +119,11 @@ def _of_experiments(study: Study) -> Iterator[str]:
 
 
 def in_turn(study: Study) -> list[Cell]:
-    """Return the cells in the order of their measurement. The time limit may leave out the last
-    cells.
+    """Return the cells in the order of their measurement. At the time limit, the last cells may be
+    unmeasured.
 
-    First come cells of shared servers, then other experiments of one tenant, each after the
-    dedicated peaks that it needs. All other dedicated peaks come last.
+    The cells of shared servers come first, and then the other experiments of one tenant. The
+    dedicated peaks that a group needs precede the group. All other dedicated peaks come last.
     """
     cells = list(study.cells.values())
     shared = [cell for cell in cells if len(cell.scenario.tenants) > 1]

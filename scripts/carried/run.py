@@ -3,9 +3,9 @@
 python3 perseus-carried/run.py RESULTS [--limit-s 450]
 
 The script exports the models and measures one cell after the other, each in its own process, as
-Snakemake does. At the time limit, it stops and lists the cells that it has not measured. RESULTS
-gets summary.json (the host and the record of each cell), the tables as CSV, raw.tar.xz with all
-other files, and run.log.
+Snakemake does. At the time limit, the script stops, and lists the cells without a measurement.
+RESULTS gets summary.json (the host and the record of each cell), the tables as CSV, raw.tar.xz with
+all other files, and run.log.
 """
 
 from __future__ import annotations
@@ -149,8 +149,8 @@ def begin(cell: str, results: Path, end_s: float, say: Callable[[str], None]) ->
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
-    """End the process of a cell, which ends its server. If SIGTERM does not end it in time, kill
-    it."""
+    """End the process of a cell, which ends its server. If SIGTERM does not end the process in
+    time, kill the process."""
     process.terminate()
     try:
         process.wait(SPARE_S / 2)
@@ -213,7 +213,7 @@ def summarise(job: Job, results: Path, missed: list[str]) -> None:
             write(table, raw / f"{name}.parquet", results / f"{name}.csv")
     shown = [json.loads((folder / "record.json").read_text()) for folder in folders]
     for record in shown:
-        record.pop("posterior_scales", None)  # thousands of numbers, also in the archive
+        record.pop("posterior_scales", None)  # thousands of numbers, also in raw.tar.xz
     write_json(results / "summary.json", {"cells": shown, "not_measured": missed})
     with tarfile.open(results / "raw.tar.xz", "w:xz", preset=1) as archive:
         archive.add(raw, "raw")

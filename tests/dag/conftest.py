@@ -1,4 +1,5 @@
-"""The workflow, once with all results and once without. Fake steps make the results in seconds."""
+"""A copy of the workflow with all results of a study, and a copy without results. Short scripts
+replace the measurements and exports, so the study takes seconds."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -41,7 +42,7 @@ def finish(root: Path) -> None:
     (root / "photos").mkdir()
     for number in range(1, 9):
         (root / "photos" / f"{number}.jpg").write_bytes(b"photo %d" % number)
-    large = b"photo 1" * 200_000  # larger than the files that Snakemake compares by default
+    large = b"photo 1" * 200_000  # Snakemake compares no checksums of such large files by default
     (root / "photos" / "1.jpg").write_bytes(large)
     workflow.run("--cores", "2", "all")
 

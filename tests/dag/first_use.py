@@ -1,6 +1,6 @@
-"""The import of this module does once what is slow at its first use.
+"""The import of this module does two things that are slow at their first use in a process.
 
-Snakemake looks for its plugins among all installed packages, and matplotlib draws a figure.
+Snakemake searches all installed packages for its plugins, and matplotlib draws a first figure.
 """
 
 from snakemake.cli import get_argument_parser

@@ -1,4 +1,4 @@
-"""The workflow in other folders and in other workflows.
+"""Tests of the workflow in other folders, and as a module of other workflows.
 
 Perseus finds code, defaults and prices beside its Snakefile, and writes results into the working
 directory.
@@ -164,7 +164,8 @@ def test_a_module_without_a_configuration(module):
 
 
 def test_a_module_whose_rules_are_renamed(module):
-    """With renamed rules, both workflows may have a rule `all`. The other one is the default."""
+    """With renamed rules, both workflows may have a rule `all`. The default target is the rule
+    `all` of the other workflow."""
     head = 'rule all:\n    input: "results/default/tables/peaks.csv"\n'
     jobs = module(head=head, renamed=" as perseus_*").jobs()
     assert counts(jobs, "perseus_") == {

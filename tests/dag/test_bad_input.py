@@ -14,7 +14,7 @@ SNAKEMAKE = (sys.executable, "-m", "snakemake")
 
 
 def refusal(empty, tmp_path, text):
-    """Return what Snakemake prints about the default study with `text` merged over it."""
+    """Return the output of Snakemake for the default study, changed by the configuration `text`."""
     (tmp_path / "bad.yaml").write_text(text)
     code, output, errors = empty.plan("--configfile", str(tmp_path / "bad.yaml"))
     assert code == 1

@@ -1,4 +1,5 @@
-"""A crash can truncate outputs. Perseus makes them again, and the outputs that depend on them."""
+"""A crash can truncate outputs. Perseus makes truncated outputs again, and all outputs that depend
+on a truncated output."""
 
 from __future__ import annotations
 
@@ -15,7 +16,7 @@ PEAKS = [f"results/edits/raw/cpu1.{model}.peak.r1" for model in ("resnet18", "mo
 
 
 def cut(workflow, path):
-    """Truncate a file as a crash does: the job has written the file, but half reached the disk."""
+    """Truncate a file as a crash does: only half of the written file has reached the disk."""
     file = workflow.root / path
     seal(file)
     seen = file.stat()
@@ -24,7 +25,7 @@ def cut(workflow, path):
 
 
 def planned(workflow, target="all"):
-    """Return the number of jobs per rule. Only a dry run knows the incomplete outputs."""
+    """Return the number of jobs per rule in a dry run, which also shows incomplete outputs."""
     code, output, errors = workflow.plan(target)
     assert code == 0, errors
     jobs = dict(re.findall(r"^(\w+) +(\d+)$", output + errors, re.MULTILINE))
@@ -62,7 +63,7 @@ def test_raw_results_on_another_disk_are_looked_at_too(edited, tmp_path):
 
 
 def test_a_cell_of_which_a_file_was_lost_is_measured_again(edited):
-    """Snakemake looks only at the folder of the cell. The folder is still there."""
+    """Snakemake itself checks only the folder of the cell, not the files in the folder."""
     lost = [f"{PEAKS[0]}/record.json", f"{PEAKS[1]}/windows.parquet"]
     for file in lost:
         (edited.root / file).unlink()
@@ -90,7 +91,8 @@ def test_folders_that_an_earlier_version_made_file_by_file_are_made_again(edited
 
 
 def test_what_a_job_that_runs_is_about_to_write_is_not_lost(edited):
-    """Snakemake marks the folder of a running job. A dry run then reports no missing file."""
+    """Snakemake marks the folder that a running job writes. A dry run reports no missing file in a
+    marked folder."""
     (edited.root / RAW / "record.json").unlink()
     mark = edited.root / ".snakemake/incomplete" / urlsafe_b64encode(RAW.encode()).decode()
     mark.write_text("{}")
@@ -98,7 +100,8 @@ def test_what_a_job_that_runs_is_about_to_write_is_not_lost(edited):
 
 
 def test_a_cell_that_has_gone_is_measured_again_whatever_else_changed(edited):
-    """The folder of a cell is lost, as after a failed forced job. Other inputs of tables stay."""
+    """The folder of one cell is missing, as after a forced job that failed. The folders of other
+    cells are complete."""
     shutil.rmtree(edited.root / RAW)
     again = ("measure", "measured", "tables")
     assert [planned(edited)[rule] for rule in again] == [1, 1, 1]
@@ -109,7 +112,7 @@ def test_a_cell_that_has_gone_is_measured_again_whatever_else_changed(edited):
 
 
 def test_a_look_at_an_edit_leaves_everything_as_it_was(edited):
-    """A user plans one more mix, and then takes the edit back."""
+    """A user adds a mix to the configuration, calls a dry run, and reverts the edit."""
     before = (edited.root / "config/config.yaml").read_text()
     edited.edit("config/config.yaml", "[3, 1]", "[3, 1], [1, 3]")
     assert planned(edited)["measure"] == 1
@@ -147,7 +150,7 @@ def record_of(workflow, path):
 
 
 def test_what_lost_the_record_of_how_it_was_made_is_made_again(edited):
-    """Without the record, Snakemake would not see that an edit concerns the cell."""
+    """Without its record of a cell, Snakemake would not notice an edit that affects the cell."""
     for cell, bytes_left in zip((RAW, *PEAKS), (0, 100, -1), strict=True):
         record = record_of(edited, cell)
         os.truncate(record, bytes_left if bytes_left >= 0 else record.stat().st_size - 1)
@@ -159,7 +162,8 @@ def test_what_lost_the_record_of_how_it_was_made_is_made_again(edited):
 
 
 def test_a_record_of_a_file_that_is_no_output_any_more_tells_nothing(edited):
-    """In an earlier version each file of a cell was an output. No job writes its record now."""
+    """Records of single files remain from an earlier version of Perseus. No job writes such records
+    now."""
     record_of(edited, f"{RAW}/windows.parquet").touch()
     assert planned(edited) == {}
 

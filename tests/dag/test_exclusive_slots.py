@@ -54,9 +54,10 @@ def measured(pairs):
 
 
 def test_nothing_runs_beside_a_measurement(overlaps):
-    """The threads of a measurement alone prevent an overlap.
+    """A measurement uses so many threads that no other job runs beside it.
 
-    If 8 cores and two local servers allow no overlap, fewer cores and servers allow none either.
+    With 8 cores and two local servers, only the threads prevent an overlap. Fewer cores or servers
+    cannot allow an overlap either.
     """
     pairs = overlaps("--cores", "8", "--resources", "mem_mb=100000", "local_server=2")
     assert pairs, "exports run side by side, or this test could not see an overlap"
@@ -68,6 +69,7 @@ def test_fewer_threads_still_leave_one_server_at_a_time(overlaps):
 
 
 def test_whoever_lifts_both_limits_gets_measurements_side_by_side(overlaps):
-    """The user's values win. This test also shows that the tests above would see an overlap."""
+    """The options of the user replace the limits of the workflow. The test also shows that the
+    tests above can detect an overlap."""
     lifted = ["--set-threads", "measure=1", "--resources", "local_server=9"]
     assert 2 in measured(overlaps("--cores", "4", *lifted))

@@ -75,7 +75,8 @@ def test_each_runtime_of_a_gpu_has_its_steps(empty, study, options, steps):
     ids=lambda options: options["runtime"],
 )
 def test_jobs_that_a_profile_joins_wait_for_none_that_waits_for_them(empty, study, name, options):
-    """A conversion lies between an export and its repository, so these are not one group job."""
+    """Snakemake cannot run an export and its repository in one group job, because a conversion
+    outside the group lies between them."""
     profile = yaml.safe_load((empty.root / "profiles" / name / "config.yaml").read_text())
     joined = []
     for key in ("groups", "group-components"):
@@ -100,6 +101,6 @@ def test_a_run_without_the_gpus_stops_before_any_job_with_one_sentence(empty, st
 def test_a_run_that_measures_nothing_needs_no_gpu(empty, study, tmp_path):
     """Every machine can make the tables and figures of a GPU study again."""
     workflow = empty.copy(tmp_path / "workflow")
-    # Measure as on a machine with GPUs: without hooks the workflow does not look for GPUs.
+    # Without hooks, the workflow does not look for GPUs, and measures as on a machine with GPUs.
     workflow.run("--cores", "2", "--no-hooks", "measurements", *study())
     workflow.run("--cores", "2", "all", *study())

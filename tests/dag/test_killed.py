@@ -131,7 +131,7 @@ def test_a_lock_of_which_nothing_is_known_stays(tmp_path):
 
 
 def test_the_lock_of_another_user_s_run_stays_where_only_it_may_write(tmp_path, monkeypatch):
-    """In a folder that a group shares, the owner of the file does not tell which process lives."""
+    """A user detects the live run of another user without the right to write `perseus.live`."""
     (tmp_path / ".snakemake/locks").mkdir(parents=True)
     (tmp_path / ".snakemake/locks/0.output.lock").touch()
     (tmp_path / ".snakemake/perseus.live").touch(0o644)
@@ -150,7 +150,7 @@ def test_the_lock_of_another_user_s_run_stays_where_only_it_may_write(tmp_path, 
 
 
 def test_that_a_run_lives_here_is_on_the_disk_before_it_locks(tmp_path, monkeypatch):
-    """A power failure that loses only the record of the live run would leave the lock for good."""
+    """If a power failure lost the file `perseus.live`, later runs would never remove the lock."""
     synced = set()
     monkeypatch.setattr(os, "fsync", lambda descriptor: synced.add(os.fstat(descriptor).st_ino))
     hold(tmp_path)
@@ -186,7 +186,7 @@ def test_two_runs_live_until_the_last_one_ends(tmp_path):
 
 
 def test_what_a_job_of_an_earlier_run_said_is_not_said_again(workflow):
-    """An old error file may report a full disk that has space now. Its job may not have run yet."""
+    """An error file of an earlier run may report a full disk, although the disk now has space."""
     stale = workflow.root / "logs/default/figures/peaks.error"
     stale.parent.mkdir(parents=True)
     stale.write_text("peaks: the disk is full")

@@ -1,7 +1,7 @@
-"""A study that is killed at random times again and again. Each next run continues by itself.
+"""Tests that a study that is killed repeatedly, at random times, continues in the next run.
 
-The steps are fakes, which take some time and read their inputs. For the same test on real servers,
-see tests/live/test_killed_smoke.py.
+In place of the scripts of Perseus, the jobs run a script that reads the inputs and takes some time
+to write the outputs. For the same test on real servers, see tests/live/test_killed_smoke.py.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ COMMAND = [sys.executable, "-m", "snakemake", "--cores", "2", "all"]
 
 
 def outputs(root: Path) -> dict[str, str]:
-    """Return the texts of all files, also leftovers, in the results and repositories, by path."""
+    """Return the text of each file in the results and repositories by path, with leftover files."""
     places = [root / "results", root / "model_repository"]
     found = [path for place in places for path in place.rglob("*") if path.is_file()]
     return {str(path.relative_to(root)): path.read_text(errors="replace") for path in found}
@@ -61,7 +61,7 @@ def workflow(empty, tmp_path):
 
 def test_killed_at_random_it_ends_as_if_undisturbed(empty, workflow, tmp_path):
     root = workflow.root
-    undisturbed = empty.copy(tmp_path / "undisturbed")  # its steps write the same files at once
+    undisturbed = empty.copy(tmp_path / "undisturbed")  # its jobs write the files without delay
     undisturbed.run("--cores", "2", "all")
     wanted = outputs(undisturbed.root)
 

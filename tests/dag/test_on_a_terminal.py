@@ -1,4 +1,4 @@
-"""Snakemake on a terminal: the live view of the measured cell, Ctrl-C, and a full disk."""
+"""Tests of Snakemake on a terminal: the live view of the measured cell, Ctrl-C, and a full disk."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def workflow(empty, tmp_path):
 def test_the_view_stands_at_the_end_and_ctrl_c_is_a_line(workflow):
     with terminal.Terminal(COMMAND, cwd=workflow.root) as on:
         on.until("it is measured")
-        time.sleep(0.5)  # the live view has been written
+        time.sleep(0.5)  # time to write the live view
         (told,) = (workflow.root / "logs/default/measure").glob("*.progress.json")
         on.interrupt()
         left = on.end()

@@ -1,4 +1,4 @@
-"""The answers that Snakemake remembers while planning change no plan in this or other workflows."""
+"""Tests that the cache of Snakemake's functions changes no plan, in this or another workflow."""
 
 import pytest
 from dag.test_anywhere import MODULE
@@ -73,7 +73,8 @@ def test_jobs_are_given_the_same_with_and_without(told):
 
 
 def test_another_workflow_has_the_script_of_each_job(empty, tmp_path):
-    """Script paths contain wildcards and params. Also without Perseus, each job runs its script."""
+    """Script paths contain wildcards and params. Each job runs its own script, with and without
+    Perseus."""
     for head in (
         MODULE.format(head="", snakefile=empty.root / "Snakefile", config="", renamed=""),
         "",

@@ -1,4 +1,5 @@
-"""Each remote server is measured by one cell at a time. Nothing runs beside a local server."""
+"""Only one cell at a time measures each remote server. During a measurement of a local server, no
+other cell runs."""
 
 from collections import Counter
 from itertools import combinations

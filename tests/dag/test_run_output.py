@@ -7,7 +7,7 @@ measures a cell with a temporary failure again.
 
 
 def errors_of(workflow, *arguments):
-    """Return (exit code, stdout, stderr), stderr without the lines before the study is read."""
+    """Return the exit code, stdout, and stderr without the first messages of Snakemake."""
     code, output, errors = workflow._snakemake("--cores", "1", *arguments)
     return code, output, errors.partition("filesystem usage.\n")[2]
 

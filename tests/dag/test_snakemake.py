@@ -33,7 +33,8 @@ for path in output_files:
 
 @pytest.fixture
 def counted(empty, tmp_path, monkeypatch):
-    """Return a function that makes the same workflow each time. `runs` counts its jobs."""
+    """Return a function that makes the same workflow each time. Each job of the workflow adds a
+    line to the file `runs`."""
     monkeypatch.setenv("SNAKEMAKE_OUTPUT_CACHE", str(tmp_path / "cache"))
     (tmp_path / "cache").mkdir()
 
@@ -111,7 +112,7 @@ def test_what_lost_its_end_in_the_cache_is_not_taken(counted, tmp_path, name):
 
 @pytest.mark.parametrize("arguments", [CACHED, CACHED[:2]], ids=["cache", "no cache"])
 def test_what_lost_its_end_there_after_it_was_taken_is_made_again(counted, tmp_path, arguments):
-    """Jobs that read the file also run again: it may have been truncated before they read it."""
+    """Jobs that read the file also run again, because they may have read the truncated file."""
     workflow = counted("first")
     workflow.run(CELL, *CACHED)
     everything = runs(tmp_path)
@@ -126,7 +127,8 @@ def test_what_lost_its_end_there_after_it_was_taken_is_made_again(counted, tmp_p
 
 
 def test_exports_alone_come_from_a_cache(empty):
-    """With --cache, the workflow refuses every rule except the exports, including new rules."""
+    """The option --cache is only for exports. The workflow refuses every other rule, also a new
+    rule."""
     rules = re.findall(r"^rule (\w+):", workflow_text(empty), re.MULTILINE)
     exports = {"export", "export_network", "own_onnx", "convert", "export_program"}
     exports |= {"pictures", "labelled"}
@@ -157,7 +159,7 @@ case "$*" in
   *) exit 1 ;;
 esac
 """
-"""Answers the questions of Snakemake before a plan, and makes no environment."""
+"""A fake conda. It answers the calls of Snakemake before a plan, but makes no environment."""
 
 
 def test_the_environment_of_all_jobs_is_planned_by_conda(empty, tmp_path, monkeypatch):

@@ -26,11 +26,11 @@ def shared(*tenants, servers=("cpu1",), **experiment):
 
 
 BF16_TOO = ("", "~precision-bf16") if has_bf16() else ("",)
-"""Ends of scenario names in a grid. Without bf16 instructions, the study omits the others."""
+"""Ends of scenario names in a grid, including bf16 only if the CPU has bf16 instructions."""
 
 
 def gridded(*tenants, design="full", **vary):
-    """Return the same change of the study, with a grid."""
+    """Return the change of `shared`, with a grid."""
     study = shared(*tenants)
     study["scenarios"][0]["grid"] = {"vary": vary, "design": design}
     return study
@@ -237,7 +237,7 @@ def test_a_feature_measures_what_it_should(cells, name):
 
 @pytest.mark.parametrize("study", STUDIES)
 def test_a_study_that_is_shipped_can_be_planned(empty, study):
-    """The test compares only rules, because the graph does not show the models of conversions."""
+    """The test compares only rules, because the graph names no models of conversions."""
     arguments = ("--dag", "dot", "--configfile", f"config/studies/{study}.yaml")
     code, output, errors = empty.plan(*arguments)
     assert code == 0, output + errors
@@ -260,7 +260,7 @@ def test_an_export_is_shared_by_all_scenarios(empty):
 
 
 def test_pictures_are_a_step_of_their_own_for_those_who_are_sent_them(empty, tmp_path):
-    """The network answers the pictures in one job. Each repository contains these responses."""
+    """One job computes the responses to image files for all repositories."""
     path = tmp_path / "study.yaml"
     by_server = {**SQUEEZE, "name": "by_server", "preprocessing": "server"}
     change = shared({**SQUEEZE, "name": "by_client", "preprocessing": "client"}, by_server)

@@ -2,8 +2,8 @@
 
 Each command runs in a fork of one process. This process has imported Snakemake, Perseus, and the
 imports of the rules and fake steps. If a test has edited Perseus, the fork imports Perseus again.
-The fork takes the fingerprints of unchanged files from the first process. Steps run in threads
-instead of new Python processes.
+The fork reuses the fingerprints that the first process computed for unchanged files. Steps run in
+threads instead of new Python processes.
 """
 
 from __future__ import annotations
@@ -91,7 +91,10 @@ def _run(
 
 @cache
 def _start() -> None:
-    """Start the process that is forked. Python 3.11 does not pass on its module path."""
+    """Start the process from which each command forks.
+
+    Python 3.11 does not pass `sys.path` to this process, so the function sets PYTHONPATH.
+    """
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PYTHONPATH", os.pathsep.join(sys.path))
         ensure_running()
@@ -124,7 +127,7 @@ def _inside(
     environment: Mapping[str, str],
     parsed: Parsed,
 ) -> None:
-    gc.disable()  # it is over in a second
+    gc.disable()  # the process ends within seconds
     os.environ.clear()
     os.environ.update(environment)
     os.chdir(root)
@@ -174,7 +177,10 @@ def _run_steps_here() -> None:
 
 
 def _take_library(folder: Path) -> None:
-    """Use the imported modules for those in a folder, or forget them if the files differ."""
+    """If the modules in `folder` equal the imported modules, use the imported modules.
+
+    Otherwise, remove the imported modules, so that Python imports the modules in `folder`.
+    """
     here = SCRIPTS / "perseus"
     mine, theirs = (
         {path.relative_to(root) for path in root.rglob("*.*") if path.suffix != ".pyc"}

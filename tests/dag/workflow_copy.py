@@ -37,7 +37,8 @@ for path in output_files:
     path.write_text('{"outcome": "ok", "reason": "", "path": "%s"}' % path)
 """
 )
-NO_FAKES = ("again.py", "measured.py")  # one calls the workflow, one lists files of other jobs
+# the first calls the workflow, the second lists files of jobs
+NO_FAKES = ("again.py", "measured.py")
 Job = tuple[str, ...]  # name of a rule, values of its wildcards by their names
 
 
@@ -56,11 +57,12 @@ class Workflow:
         for script in (root / "scripts").glob("*.py"):
             if script.name not in NO_FAKES:
                 workflow.fake(script.stem, MAKE_OUTPUTS)
-        compileall.compile_dir(root / "scripts", quiet=1)  # once here, not in each process
+        compileall.compile_dir(root / "scripts", quiet=1)  # compile once, not in each process
         return workflow
 
     def fake(self, script: str, body: str) -> None:
-        """Replace the body of a script. The imports stay, because the jobs depend on them."""
+        """Replace the body of a script. The script keeps its import statements, because the jobs
+        depend on the imported modules."""
         tree = ast.parse((ROOT / "scripts" / f"{script}.py").read_text())
         imports = [ast.unparse(n) for n in tree.body if isinstance(n, (ast.Import, ast.ImportFrom))]
         unused = "".join(f"    {line}\n" for line in imports)
@@ -111,8 +113,8 @@ class Workflow:
     def jobs(self, *arguments: str) -> dict[Job, bool]:
         """Return every job of `all`, and whether a run would do the job now.
 
-        The result does not contain the rule `measured`, which lists cells: the tests check the
-        tables and figures that depend on these lists.
+        The result leaves out the jobs of the rule `measured`, which only write lists of cells. The
+        tests check the tables and figures that depend on these lists.
         """
         code, output, errors = self.plan("--dag", "dot", *arguments)
         assert code == 0, output + errors
@@ -130,7 +132,7 @@ class Workflow:
         return {job for job, wanted in self.jobs(*arguments).items() if wanted}
 
     def edit(self, path: str, old: str, new: str) -> None:
-        """Replace `old` in a file by `new`. The text `old` occurs once."""
+        """Replace `old` in a file by `new`. The file must contain `old` exactly once."""
         text = (self.root / path).read_text()
         assert text.count(old) == 1, f"{path} has {text.count(old)} times {old!r}"
         (self.root / path).write_text(text.replace(old, new))

@@ -1,4 +1,5 @@
-"""Servers that answer repeated requests without the model: Perseus refuses them or warns."""
+"""Tests that Perseus measures no responses from a cache: it refuses response caches, and sends
+unseen requests to models that remember their responses."""
 
 from __future__ import annotations
 

@@ -138,7 +138,7 @@ def test_serves_on_the_loopback_with_its_cores_and_leaves_nothing(engine, tmp_pa
             np.testing.assert_array_equal(infer(client, data), np.maximum(data, 0))
         assert "bin/tritonserver" in _commands(server.pid)
         processes = [psutil.Process(pid) for pid in server.pids()]
-        assert len(processes) == 2  # the server and the stub of its model
+        assert len(processes) == 2  # the server, and the Python process of its model
         assert all(each.cpu_affinity() == [_core()] for each in processes)
         listening = [
             connection.laddr
@@ -431,11 +431,12 @@ def test_a_measuring_process_that_is_asked_to_end_while_a_model_loads_leaves_not
     assert left_behind(process.pid) == NOTHING
 
 
-@pytest.mark.alone  # the start of another test's server might remove the leftovers first
+@pytest.mark.alone  # another test that starts a server might remove the leftovers first
 @pytest.mark.parametrize("engine", ["docker", "apptainer"], indirect=True)
 def test_the_next_start_sweeps_what_a_killed_process_left(engine, tmp_path, repository):
     process = measure(engine, tmp_path, repository)
-    # Kill the program as well: a living program could pass the kernel's signal on to the container.
+    # Kill the engine's program, too: a living program could pass the kernel's signal on to the
+    # container.
     programs = [p for p in psutil.Process(process.pid).children() if "--id=" in _commands(p.pid)]
     assert len(programs) == 1
     process.kill()

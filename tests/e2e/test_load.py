@@ -64,7 +64,7 @@ def test_shared_memory_answers_as_plain_bytes_do(server, protocol):
         assert all(each.size_bytes == 0 for (each,) in inputs)
         found = answers(route(server, inputs, protocol))
         assert len(input_regions(server.pid)) == 1
-        # no name is left that could outlive the process
+        # the region has no file that could remain after the process
         assert list(SHM.glob(f"*-{os.getpid()}-*-input")) == []
     for answer, other, batch in zip(found, plain, BATCHES, strict=True):
         assert answer.tobytes() == other.tobytes()
@@ -243,7 +243,8 @@ with (
 def test_what_ends_a_job_with_its_group_is_not_taken_for_a_client_that_died(
     number, tmp_path, backends
 ):
-    """A closed terminal ends client and job. A dead client alone would start a second attempt."""
+    """A signal to the process group ends the job and its client. If only the client died, the job
+    would measure once more."""
     process = subprocess.Popen(
         [sys.executable, "-c", LOADED, write_repository(tmp_path), backends, tmp_path],
         stdout=subprocess.PIPE,

@@ -111,7 +111,7 @@ def test_a_server_with_model_namespaces_is_asked_for_each_model(tmp_path, backen
 
 @pytest.mark.alone
 def test_a_queue_that_refuses_is_not_stormed_and_its_refusals_are_late(tmp_path, backends):
-    """Now and then, Triton leaves a model behind such a queue idle for half a second."""
+    """If the queue of a model has a limit, Triton sometimes leaves the model idle for 0.5 s."""
     write(tmp_path / "models", "short", SHORT_QUEUE)
     with served(tmp_path, backends, tmp_path / "models") as server:
         task = asked("short")

@@ -25,7 +25,7 @@ from perseus.study.model import Precision
 from perseus.study.tasks.own_onnx import OwnOnnxTask
 from perseus.study.tasks.repository import ServedTenant
 
-# Replaces the last node, an Unsqueeze without axes: OpenVINO would add a dimension.
+# This node replaces an Unsqueeze without axes, for which OpenVINO would add a dimension.
 LAST = helper.make_node("Identity", ["input"], ["scores"])
 CORE = sorted(os.sched_getaffinity(0))[-1:]
 MODELS = {

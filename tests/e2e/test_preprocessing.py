@@ -1,6 +1,7 @@
-"""A real server preprocesses pictures.
+"""Tests of a server that preprocesses pictures.
 
-Its responses equal those of torch. Under load, Perseus measures where the time goes.
+The responses equal the responses of torch. Perseus measures the times and costs of the
+preprocessing under load.
 """
 
 from __future__ import annotations

@@ -56,7 +56,7 @@ def server(export_task, exported, tmp_path_factory):
         write_tenant(root / "repository", tenant, program, check)
     path = root / "repository" / "padded" / "config.pbtxt"
     config = text_format.Parse(path.read_text(), pb.ModelConfig())
-    config.parameters["captured_batch_sizes"].string_value = "1,4"  # as on a GPU
+    config.parameters["captured_batch_sizes"].string_value = "1,4"  # as Perseus sets it on a GPU
     path.write_text(text_format.MessageToString(config))
     with embedded_triton(root / "repository", root / "server.log", CORE) as running:
         yield running

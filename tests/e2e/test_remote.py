@@ -126,7 +126,8 @@ with terminate_as_exit(), remote_server(remote, repository, log, say=print):
 
 @contextmanager
 def measuring(elsewhere: Elsewhere, repository: Path, folder: Path):
-    """Run another process that has loaded its models on the server."""
+    """Run another process, which loads its models into the server and keeps the server for a
+    minute."""
     arguments = [elsewhere.remote().model_dump_json(), str(repository), str(folder / "other.log")]
     process = subprocess.Popen(
         [sys.executable, "-c", MEASURING, *arguments],

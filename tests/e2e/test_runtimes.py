@@ -1,4 +1,4 @@
-"""Each runtime answers like torch. Perseus detects a server that does not."""
+"""Tests that each runtime responds like torch, and that Perseus detects wrong responses."""
 
 from __future__ import annotations
 

@@ -158,9 +158,9 @@ def test_serves_on_the_loopback_with_its_cores_and_leaves_nothing(
         maps = Path(f"/proc/{server.pid}/maps").read_text()
         assert len(set(re.findall(r"/dev/shm/(perseus-triton-\S+)", maps))) == 2
         assert not re.search(r"/dev/shm/(?!perseus-triton-)\S*triton", maps)
-        assert left_behind(os.getpid())["memory"] == []  # memory without a name cannot be left
+        assert left_behind(os.getpid())["memory"] == []  # the kernel frees unnamed memory
         left_s = time.monotonic()
-    assert time.monotonic() - left_s < 2.0  # without Perseus, Triton takes 3.4 s with two instances
+    assert time.monotonic() - left_s < 2.0  # Triton's own shutdown takes 3.4 s
     assert left_behind(os.getpid()) == NOTHING
     assert server.pids() == []
     assert dict(os.environ) == environment
@@ -264,7 +264,7 @@ def test_a_model_that_does_not_load_is_explained(
 def test_folders_may_have_any_names(
     tmp_path: Path, backends: Path, monkeypatch: pytest.MonkeyPatch, odd: str
 ) -> None:
-    """Models, logs, backends and temporary files may lie in any folder, as in a user's checkout."""
+    """The paths of models, logs, backends and temporary files may contain special characters."""
     folder = tmp_path / odd
     folder.mkdir()
     repository = write_repository(folder)
@@ -447,7 +447,7 @@ def test_a_measuring_process_that_is_killed_leaves_no_server_and_the_next_start_
     while_loading.kill()
     while_loading.wait()
 
-    # the start of `while_loading` has removed the leftovers of `process`
+    # when `while_loading` started, its launcher removed the files that `process` left
     assert left_behind(process.pid) == NOTHING
     repository = write_repository(tmp_path)
     with embedded_triton(repository, tmp_path / "server.log", [0], backends=backends):

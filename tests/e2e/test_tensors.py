@@ -82,7 +82,7 @@ def write(
 ) -> Path:
     """Write a Triton model with an input of each type, and return the folder of its version.
 
-    Each input has these outputs, or one output named "output".
+    For each input, the model has one output per name in `outputs`, or one output named "output".
     """
     config = pb.ModelConfig(name=name, backend=backend, max_batch_size=batch)
     config.default_model_filename = file
@@ -196,7 +196,7 @@ def identity_of_torch(kind: str, path: Path) -> None:
     program = torch.export.export(
         Identity(), (given,), dynamic_shapes=({0: torch.export.Dim("batch", max=4)},)
     )
-    program.example_inputs = None  # torch would pickle the examples
+    program.example_inputs = None  # torch would pickle the example inputs
     torch.export.save(program, path)
 
 
@@ -207,7 +207,8 @@ NETWORKS = {
     "openvino": ("model.onnx", identity_of_onnx, ("BOOL", "UINT8", "INT32", "FP32"), ODD),
     "pytorch": ("model.pt2", identity_of_torch, ("INT64",), ((1, 3, 5), (4, 3, 5))),
 }
-"""By runtime: the served file, the function that writes it, types, and shapes of requests."""
+"""For each runtime: the name of the model file, the function that writes the file, the data types,
+and the shapes of the requests."""
 
 
 @pytest.mark.parametrize("runtime", NETWORKS)

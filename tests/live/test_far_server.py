@@ -1,4 +1,4 @@
-"""A server behind a slow link, and studies on servers that run independently of Perseus."""
+"""Tests with a server over a slow network, and studies on servers that Perseus did not start."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def test_a_study_of_a_model_that_a_server_has(tmp_path, backends):
     assert (served["name"], served["version"], served["backend"]) == ("tiny", "1", "relu")
     assert served["inputs"] == [{"name": "input", "datatype": "FP32", "dims": [3, 8, 8]}]
     window = pq.read_table(root / OF_MINE / "windows.parquet").to_pylist()[0]
-    # Perseus finds the counters of Triton
+    # the counters of Triton have values
     assert window["tenant"] == "mine" and window["compute_ms"] > 0
     assert {path.name for path in (root / "results" / "served").iterdir()} == {"raw"}
     assert not (root / "model_repository" / "served").exists()
@@ -155,7 +155,7 @@ def test_a_study_on_a_remote_server_and_its_death(tmp_path, monkeypatch):
         assert process.wait(60) == 0
         record = json.loads((root / PEAK / "record.json").read_text())
         assert record["outcome"] == "failed"
-    # The reader of the counters, a request of a window or the next connection finds the error.
+    # The reason depends on what fails first: reading counters, a request or a new connection.
     words = ("statistics", "the server has closed the connection", "refused")
     assert any(each in record["reason"] for each in words), record["reason"]
     written = [path for path in root.rglob("*") if path.is_file() and ".git" not in path.parts]

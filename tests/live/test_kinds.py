@@ -1,4 +1,4 @@
-"""The kinds of experiments that search no peak, on a real Triton, in the finished study smoke."""
+"""Tests of the experiments that search no peak, on a real Triton, in the finished study `smoke`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""The kinds of experiments that search peaks, and a grid, on a real Triton, in the study smoke."""
+"""Tests of the experiments `frontier` and `background`, and of a grid, in the smoke study on a real
+Triton."""
 
 from __future__ import annotations
 

@@ -70,7 +70,8 @@ def test_served_answers_equal_those_of_torch(finished):
         errors = found["relative_errors"]
         assert errors and all(error < 1e-3 for error in errors.values())
         assert set(found["errors"]) == set(errors) and not any(found["errors"].values())
-        # On a busy host, a mix may lack a dedicated peak. Such a cell has no client.
+        # On a busy host, a mix may lack a dedicated peak. A cell without windows has
+        # no client.
         windows = pq.read_table(cell / "windows.parquet").num_rows
         assert found["host"]["client_realtime"] in ((True, False) if windows else (None,))
 

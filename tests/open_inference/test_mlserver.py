@@ -159,7 +159,7 @@ def test_a_study_ends_with_a_report_that_says_once_what_the_server_does_not_tell
 
 
 def test_requests_that_are_too_large_are_refused_with_both_sizes(remote, tmp_path):
-    """The server accepts messages of 4 MiB. A request with 400 images of 12 kB is larger."""
+    """The server accepts messages of at most 4 MiB. A request with 400 images has 4.7 MiB."""
     _, done = run(tmp_path / "workflow", remote, images=400)
     assert done.returncode == 1
     text = "a request has 4,915,246 bytes, and the server accepts at most 4,194,304"

@@ -39,7 +39,7 @@ ALONE = {
     "tenants": [{"model": "squeezenet1_1"}],
     "experiments": [{"kind": "concurrency", "concurrencies": [1, 4]}],
 }
-CELL = "cpu1.squeezenet1_1.concurrency.r1"  # the shorter of two cells
+CELL = "cpu1.squeezenet1_1.concurrency.r1"  # the shorter of the two cells of the study
 RAW = f"results/smoke/raw/{CELL}"
 
 
@@ -52,10 +52,10 @@ def slurm() -> Iterator[None]:
 
 @pytest.fixture(scope="session")
 def finished(slurm, tmp_path_factory) -> Path:
-    """Return the folder of a complete run with profiles/slurm. Tests only read it.
+    """Return the folder of a complete run with profiles/slurm. Tests only read this folder.
 
-    The study is smoke with one model and two experiments: for Slurm, more models and cells of other
-    kinds make no difference.
+    The study is smoke, reduced to one model and two cells. For Slurm, more models and other kinds
+    of cells make no difference.
     """
     root = copy_workflow(tmp_path_factory.mktemp("smoke"))
     configure(root, ALONE)
@@ -103,7 +103,8 @@ def locally(root: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 def until(condition: Callable[[], object], tell: Callable[[], object], limit_s: float = 60) -> None:
-    """Wait for a condition. A time-out fails with the result of `tell`."""
+    """Wait until `condition()` is true. After `limit_s` seconds, fail with the result of `tell` as
+    the message."""
     deadline = time.monotonic() + limit_s
     while not condition():
         assert time.monotonic() < deadline, tell()
@@ -111,9 +112,9 @@ def until(condition: Callable[[], object], tell: Callable[[], object], limit_s: 
 
 
 def left_behind(root: Path) -> list[str]:
-    """Return processes of jobs and servers, and shared memory.
+    """Return the processes and the shared memory that jobs and servers have left.
 
-    Only the test runs in these namespaces.
+    The namespaces of the test contain only processes of the test.
     """
     found = [str(path) for path in Path("/dev/shm").glob("perseus-*")]
     for process in psutil.process_iter(["name", "cmdline"]):

@@ -26,7 +26,8 @@ class NoSlurmError(RuntimeError):
 
 @contextmanager
 def one_node() -> Iterator[None]:
-    """Run a Slurm cluster while the context is open. Its node has all CPUs of this process.
+    """Run a Slurm cluster while the context is open. The only node has all CPUs of this
+    process.
 
     Raises NoSlurmError.
     """
@@ -70,8 +71,8 @@ def _configuration(scratch: Path) -> dict[str, str]:
     """Return the texts of the files in /etc/slurm, by file name."""
     cpus = len(os.sched_getaffinity(0))
     memory_mb = psutil.virtual_memory().total * 9 // 10 // 2**20
-    # ProctrackType: only this plugin ends all processes of a job. FirstJobId: a killed cluster
-    # leaves control groups with the ids of its jobs.
+    # ProctrackType: only this plugin ends all processes of a job. FirstJobId: the ids must be new,
+    # because a killed cluster leaves control groups that are named after job ids.
     return {
         "slurm.conf": f"""\
 ClusterName=one

@@ -1,4 +1,4 @@
-"""The resources that a measurement with profiles/slurm has, as its job sees them."""
+"""Tests of the CPUs and GPUs that a job of profiles/slurm gets."""
 
 import json
 

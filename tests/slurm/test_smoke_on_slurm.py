@@ -1,4 +1,5 @@
-"""A study on Slurm: each measurement is alone on its node. The results are as in a local run."""
+"""Tests of a study on Slurm: each measurement is alone on its node, and writes the same files,
+columns and keys as a local run."""
 
 from __future__ import annotations
 

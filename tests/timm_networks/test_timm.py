@@ -1,4 +1,5 @@
-"""Networks of timm, if timm is installed. Perseus exports them as timm computes, or refuses."""
+"""Tests of networks of timm, if timm is installed: Perseus exports a network so that it computes
+the same outputs as in timm, or refuses the network."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Tests of the parts of the benchmarks: parsers, models of the peers, rows and the page.
 
-They test no speeds.
+The tests measure no speeds.
 """
 
 from __future__ import annotations
@@ -73,14 +73,17 @@ def test_every_so_many_requests_stall():
 
 
 def test_a_generated_study_has_its_requests_and_tables_are_made_of_it(tmp_path):
-    """The cells are the cells of `scale` on one server, and all have a certified rate."""
+    """The generated study has the cells of the study `scale` on one server.
+
+    All cells have a certified rate.
+    """
     study = generated_study.study(servers=1)
     cells = generated_study.write(study, 100_000, tmp_path / "raw")
     assert [cell.name for cell in cells] == list(study.cells)
     rows = [pq.read_metadata(cell / "requests.parquet").num_rows for cell in cells]
     assert sum(rows) == pytest.approx(100_000, rel=0.03)
     write_json(tmp_path / "tables.json", planning.tables_task(study).plain())
-    # 1 GiB in the process that starts the job, which must not count for the job
+    # This process uses 1 GiB. The peak memory of the job must not include this memory.
     mine = np.ones(2**27)
     made = aggregation.job(tmp_path, "tables")
     assert mine[-1] == 1 and 0 < made.took_s < 100 and 2**26 < made.rss_bytes < 2**30
@@ -106,7 +109,7 @@ def test_a_simulated_pair_is_flagged_if_it_differs():
 def peaks(ratio: float, width: float, verdict_rps: float | None = 100.0) -> repeatability.Peaks:
     """Return a dedicated peak and a mix.
 
-    The interval of the ratio has this width on a logarithmic scale.
+    The interval of the sharing ratio has the width `width` on a logarithmic scale.
     """
     low, high = ratio * np.exp(-width / 2), ratio * np.exp(width / 2)
     alone = {"kind": "dedicated", "mix": "resnet18", "estimate_rps": 50.0}
@@ -116,7 +119,8 @@ def peaks(ratio: float, width: float, verdict_rps: float | None = 100.0) -> repe
 
 
 def figures_of(*runs: repeatability.Peaks) -> list[float]:
-    """Return the share of estimates, the share of overlapping pairs, and spread over claim."""
+    """Return three numbers: the share of cells with an estimate, the share of pairs of runs with
+    overlapping intervals, and the spread between the runs divided by the claimed spread."""
     return [row.ours for row in repeatability.rows_of("here", runs)][:3]
 
 
@@ -160,14 +164,17 @@ def test_a_recording_is_read_as_it_was_written_and_tells_its_deviation(tmp_path,
 
 
 class SlowerLater:
-    """A host that is slower by 1.2 from the first joint measurement of both tenants on."""
+    """A host that becomes slower after 260 s, when both tenants first have load together.
+
+    Service times are then 1.2 times as long.
+    """
 
     def factors(self, rng, seconds):
         return np.where(np.arange(int(seconds / STEP_S)) * STEP_S < 260, 1.0, 1.2)
 
 
 def test_a_study_of_two_tenants_finds_their_ratio_although_the_host_gets_slower():
-    (pair, *_), truth = sharing.PAIRS.values(), 0.917  # with the whole pair on the slower host
+    (pair, *_), truth = sharing.PAIRS.values(), 0.917  # the true ratio on the slower host
     found = sharing.study(pair, SlowerLater(), 0)
     assert found.ratio.interval().low < truth < found.ratio.interval().high
     assert found.ratio.value == pytest.approx(truth, rel=0.03)
@@ -257,7 +264,7 @@ def test_the_ramp_comes_near_the_limit_of_a_simulated_server():
     case = search_cost.Case("M/M/1", service, 0.005, SLA)
     cost = search_cost.ramp_cost(case, MM1_LIMIT_RPS, np.random.default_rng(3))
     assert cost.error < 0.1
-    assert 20 <= cost.requests / REQUESTS <= 35  # published logs show at least 27
+    assert 20 <= cost.requests / REQUESTS <= 35  # published logs have at least 27 passes
 
 
 # --- coverage of the intervals
@@ -292,7 +299,7 @@ def test_the_truth_of_a_simulated_server_is_that_of_theory():
 
 
 def test_on_a_host_that_wanders_the_truth_is_the_limit_at_the_median_speed():
-    slow = Host(deviation=1e-9, burst_every_s=1e-9)  # burst after burst: half as fast
+    slow = Host(deviation=1e-9, burst_every_s=1e-9)  # bursts without a pause: always slower
     server = replace(servers.KNOWN["M/D/1, 5 ms, p95 <= 50 ms"], host=slow)
     factors = slow.factors(np.random.default_rng(0), 100.0)
     _, found = servers.search(server, 170.0, seed=1)

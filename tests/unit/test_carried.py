@@ -94,7 +94,7 @@ def test_each_cell_reads_the_traces_that_its_task_names(carried, tmp_path, monke
 
 
 def test_predictions_by_what_copies_do_are_not_carried(carried):
-    """On the other machine, the predictions would lack some of the cells that they need."""
+    """Predictions from copies of a model need cells that the other machine would not have."""
     raw = yaml.safe_load((ROOT / "config/studies/pairs.yaml").read_text())
     for server in raw["servers"]:
         server |= {"runtime": "pytorch", "launcher": "embedded"}
@@ -106,7 +106,7 @@ def test_predictions_by_what_copies_do_are_not_carried(carried):
 def test_where_no_cell_was_measured_it_says_so_by_its_exit_code(carried, tmp_path, monkeypatch):
     """The run removes the files of an earlier study."""
     run = carried["run"]
-    monkeypatch.setenv(starter.VARIABLE, "")  # the run announces this process in the variable
+    monkeypatch.setenv(starter.VARIABLE, "")  # the run sets the variable to the id of this process
     (tmp_path / "work/raw/of-another").mkdir(parents=True)
     (tmp_path / "soak.csv").touch()
     for name in ("require", "prepare", "summarise"):

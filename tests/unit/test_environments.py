@@ -135,7 +135,8 @@ def program(path, text):
 
 
 def made_environment(folder, *programs, target=("environment",)):
-    """Run `make` in an empty folder. Return its output and the commands of uv.
+    """Run `make` in an empty folder. Return the ended process of `make`, and the arguments of each
+    call of uv.
 
     Besides the programs of the system, PATH contains only `programs`.
     """
@@ -163,7 +164,7 @@ def made_environment(folder, *programs, target=("environment",)):
 
 @pytest.mark.parametrize(("python", "asked"), [("python3", "python3"), ("python3.14", "3.13")])
 def test_make_installs_with_uv_where_there_is_one(tmp_path, python, asked):
-    """This also holds for a folder with another name."""
+    """The name of the folder contains a space and accents."""
     done, called = made_environment(tmp_path / "my été", python, "uv")
     assert done.returncode == 0, done.stderr
     assert called == [

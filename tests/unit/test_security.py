@@ -1,4 +1,5 @@
-"""Tests that foreign configurations, weights and models neither run code nor leave folders."""
+"""Tests that configurations, weights and models from others cannot run code, and cannot reach files
+outside their folders."""
 
 from __future__ import annotations
 
@@ -95,7 +96,7 @@ def test_no_rule_has_a_shell(path):
     assert not re.search(r"^\s*(shell|run|wrapper|notebook)\s*:", path.read_text(), re.MULTILINE)
 
 
-# --- names stay names -----------------------------------------------------------------------------
+# --- no name is a path, an option or a command ----------------------------------------------------
 
 ATTACKS = [
     *(
@@ -278,7 +279,7 @@ def weights_file(path: Path, content: object, kind: str) -> Path:
         torch.save(content, path)
     elif kind == "pickle":
         path.write_bytes(pickle.dumps(content))
-    else:  # torch's format of 2016
+    else:  # the file format of torch from 2016
         torch.save(content, path, _use_new_zipfile_serialization=False)
     return path
 
@@ -376,7 +377,8 @@ def onnx_with_weights_at(path: Path, location: str) -> Path:
 
 @pytest.mark.parametrize("how", ["relative", "absolute", "link"])
 def test_an_onnx_file_reads_no_file_outside_its_folder(tmp_path, how):
-    """Both runtimes refuse such a file. The test must notice a newer version that does not."""
+    """ONNX Runtime and OpenVINO refuse such a file. The test fails if a newer version accepts the
+    file."""
     import onnxruntime
     import openvino
 
@@ -390,7 +392,7 @@ def test_an_onnx_file_reads_no_file_outside_its_folder(tmp_path, how):
     images = np.eye(4, dtype=np.float32)
     inside = onnx_with_weights_at(folder / "model.onnx", "inside")
     reference = Reference.of_classifier(images, images + np.arange(4, dtype=np.float32))
-    check_onnx(inside, reference)  # this file may be read
+    check_onnx(inside, reference)  # weights inside the folder of the model are allowed
 
     path = onnx_with_weights_at(folder / "model.onnx", location)
     with pytest.raises(ExportError, match="onnxruntime cannot run"):

@@ -7,6 +7,6 @@ TESTS = Path(__file__).parents[1]
 
 
 def test_no_two_test_files_have_one_name():
-    """The test folders are no packages, so pytest refuses a second module with the same name."""
+    """The test folders are not packages, so pytest refuses a second module with the same name."""
     names = Counter(path.name for path in TESTS.rglob("test_*.py"))
     assert [name for name, count in names.items() if count > 1] == []

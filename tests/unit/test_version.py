@@ -16,7 +16,7 @@ ROOT = Path(__file__).parents[2]
 
 
 def newest_release():
-    """Return version and date of the newest release in the changelog."""
+    """Return the version and the date of the newest release in the changelog."""
     changelog = (ROOT / "CHANGELOG.md").read_text()
     return re.search(r"^## \[(\d+\.\d+\.\d+)\] - (\d{4}-\d\d-\d\d)$", changelog, re.M).groups()
 

@@ -57,7 +57,7 @@ class TritonPythonModel:
         except Exception as failure:
             error = pb_utils.TritonError(f"openvino: {failure}")
             return [pb_utils.InferenceResponse(error=error) for _ in requests]
-        # When this call returns, Triton copies the outputs, before the next call overwrites them.
+        # Triton copies the outputs after this call, before the next call overwrites the outputs.
         return responses(given, answers)
 
     def finalize(self) -> None:

@@ -181,7 +181,7 @@ class Batch:
         if self._replay is None:
             return self._compute(self._input)
         self._replay()
-        return self._answers.cpu()  # waits for the graph
+        return self._answers.cpu()  # waits until the graph has run
 
     def _capture(self, pool: Any) -> None:
         side = torch.cuda.Stream()

@@ -24,8 +24,8 @@ class Throttling:
     throttled: int
 
     def share_since(self, before: Throttling) -> float:
-        """Of the quota periods between the earlier reading `before` and this reading, return the
-        share (0..1) in which the kernel stopped the control group."""
+        """Return the share (0..1) of throttled quota periods since the earlier reading `before`. In
+        a throttled quota period, the kernel stopped the control group."""
         periods = self.periods - before.periods
         return (self.throttled - before.throttled) / periods if periods > 0 else 0.0
 

@@ -133,7 +133,7 @@ def _still_is(path: Path, descriptor: int) -> bool:
 
 
 def _write_owner(descriptor: int, owner: str) -> None:
-    with suppress(OSError):  # on a full disk, waiting processes cannot name the owner
+    with suppress(OSError):  # on a full disk, the lock works without the owner's name
         os.ftruncate(descriptor, 0)
         os.pwrite(descriptor, f"pid {os.getpid()} ({owner})\n".encode()[:MAX_BYTES], 0)
 

@@ -27,7 +27,7 @@ ONNX: Final = ".onnx"
 ZIPPED: Final = (".npz", ".pt2")
 ZIP: Final = b"PK\x03\x04"
 ZIP_END: Final = b"PK\x05\x06"
-ZIP_END_BYTES: Final = 22  # length of the end record, after which NumPy and torch write no comment
+ZIP_END_BYTES: Final = 22  # length without a comment (NumPy and torch write none)
 TAIL_BYTES: Final = 64
 
 
@@ -35,9 +35,9 @@ def lacks_end(path: Path) -> bool | None:
     """Return whether a file is truncated, judged by its start and its end; None if unknown.
 
     A truncated file is empty, begins with zeros, or begins like a complete file but ends
-    differently. (A disk that has lost data returns zeros.) The result is None for other formats,
-    and for an ONNX model that ends between two fields, because such a model may be complete or
-    truncated. Raises OSError.
+    differently. (A disk that has lost data returns zeros.) The result is None for other formats.
+    The result is also None for an ONNX model that ends between two fields, because the model may be
+    complete. Raises OSError.
     """
     if path.suffix not in {JSON, ONNX, *ZIPPED, *ENDS}:
         return None
@@ -67,8 +67,8 @@ def _tail(file: BinaryIO, size_bytes: int, behind: int) -> bytes:
 
 
 def _is_truncated_json(file: BinaryIO, size_bytes: int) -> bool | None:
-    """Return whether a JSON file is truncated; None if its layout shows that `write_json` did not
-    write it."""
+    """Return whether a JSON file is truncated; None if its layout differs from the layout of
+    `write_json`."""
     head = file.read(2)
     starts = [each for each in JSON_ENDS if each.startswith(head)]
     if not starts:
@@ -103,7 +103,7 @@ def _is_truncated_message(file: BinaryIO, size_bytes: int) -> bool:
                 case 5:
                     file.seek(4, os.SEEK_CUR)
                 case _:
-                    return False  # the file is no protobuf message
+                    return False  # the file is not a protobuf message
     except EOFError:
         return True
     except (ValueError, OverflowError):

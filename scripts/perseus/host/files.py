@@ -20,8 +20,8 @@ of writing."""
 HEAD_BYTES: Final = 16
 
 PARTIAL: Final = re.compile(rf"\.(.+)\.({PATTERN})\.partial")
-"""Pattern of the temporary names from `partial_path`. The groups are the name of the final file and
-the identity of the writing process."""
+"""Pattern of the temporary names from `partial_path`. The groups of the pattern are the name of the
+final file and the identity of the writing process."""
 
 LATE_S: Final = 30.0
 """Longest time in seconds to wait until a file appears on a shared file system. The cluster

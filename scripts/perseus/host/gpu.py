@@ -71,7 +71,7 @@ def cuda_environment(gpus: Sequence[int]) -> dict[str, str]:
     """Return environment variables for a program that must see only these GPUs of a study. In the
     program, the GPUs have the numbers 0, 1, 2, ..."""
     return {
-        "CUDA_DEVICE_ORDER": "PCI_BUS_ID",  # nvidia-smi uses the same order; CUDA sorts by speed
+        "CUDA_DEVICE_ORDER": "PCI_BUS_ID",  # the order of nvidia-smi, not the fastest first
         "CUDA_VISIBLE_DEVICES": ",".join(map(str, visible(gpus))),
     }
 

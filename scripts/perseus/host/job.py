@@ -90,6 +90,6 @@ def _printed_to(file: TextIO) -> Iterator[None]:
         yield
     finally:
         sys.stdout.flush()
-        ctypes.CDLL(None).fflush(None)  # C libraries have their own buffers
+        ctypes.CDLL(None).fflush(None)  # C libraries buffer their output separately
         os.dup2(terminal, 1)
         os.close(terminal)

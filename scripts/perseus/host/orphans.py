@@ -90,8 +90,9 @@ def names_of_dead_owners(found: Iterable[str]) -> list[str]:
 def unlink_memory(name: str) -> None:
     """Remove the names of a ready server's shared memory from /dev/shm.
 
-    All processes of a ready server have already mapped the memory. The kernel frees memory without
-    a name when the last process that uses it ends, even if a cluster kills the whole job at once.
+    The processes of a ready server no longer need the names, because they have already mapped the
+    memory. The kernel frees memory without a name when the last process that uses the memory ends.
+    Therefore no memory remains, even if a cluster kills the whole job at once.
     """
     for region in SHM.glob(f"{name}-*"):
         with contextlib.suppress(OSError):

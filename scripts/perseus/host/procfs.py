@@ -49,8 +49,8 @@ def _read_process(pid: int) -> Process | None:
             stat = file.read()
     except OSError:  # the process has ended
         return None
-    # The fields are as in proc(5), counted from the third field. The second field, the name, may
-    # contain any character.
+    # `fields` begins with the fourth field of proc(5). The second field is the name of the process,
+    # which may contain any character.
     state, *fields = stat.rpartition(b")")[2].split()
     if state in (b"Z", b"X"):
         return None
@@ -87,7 +87,7 @@ def tree(table: Mapping[int, Process], root: int) -> set[int]:
 
 
 def open_files(pids: Iterable[int]) -> int | None:
-    """Return the number of open file descriptors of these processes together; None if a process
+    """Return the total number of open file descriptors of the processes `pids`; None if a process
     belongs to another user."""
     try:
         return sum(map(_open_files, pids))

@@ -20,8 +20,8 @@ Function = Callable[..., Any]
 
 
 def cache_functions(modules: Mapping[str, Any]) -> None:
-    """Replace functions of Snakemake in `modules` (sys.modules) by cached versions. A second call
-    changes nothing."""
+    """Replace functions of Snakemake in `modules` (sys.modules) by cached versions. If a
+    function is already cached, the call leaves the function unchanged."""
     for module, name, arguments, caching in _FUNCTIONS:
         plain = getattr(modules.get(module), name, None)
         if plain is None or hasattr(plain, "__wrapped__"):

@@ -36,10 +36,10 @@ def find(places: Iterable[str]) -> list[str]:
 def is_truncated(path: str) -> bool:
     """Return whether a file has lost its end or its content after Perseus wrote the file.
 
-    If the content of the file shows whether its end is missing (`host.file_formats`), the function
-    uses the content only, even if a user has replaced the file. If the content does not show
-    whether the end is missing, the function uses the length and the first bytes that Perseus
-    recorded for the file (`host.files.seal`). A truncated file is shorter than recorded, or begins
+    In some formats, the content shows whether the end is missing (`host.file_formats`). For a file
+    in such a format, the function checks only the content. For any other file, the function
+    compares the length and the first bytes with the values that Perseus recorded for the file
+    (`host.files.seal`). A truncated file is shorter than recorded, or begins
     with zeros instead of the recorded bytes. If a file has other first bytes than recorded and does
     not begin with zeros, a user has replaced the file, and the result is False.
     """

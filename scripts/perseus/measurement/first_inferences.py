@@ -48,7 +48,7 @@ def _first_ms(tenant: TenantUnderTest) -> float:
 
 def batch_sizes(request: int, largest: int, batching: bool) -> list[int]:
     """Return the sizes of the batches that the server can form from requests with `request` images
-    each. The sizes are ascending numbers of images.
+    each. The sizes are numbers of images, in ascending order.
 
     If there are more than MAX_SIZES batch sizes, the function returns MAX_SIZES evenly spaced
     sizes, including the smallest and the largest size.

@@ -104,7 +104,7 @@ class _Response:
 
 
 class _Metrics:
-    """A replacement for the class MetricFamily of Triton. This replacement ignores all values."""
+    """A stand-in for Triton's class MetricFamily that ignores all values."""
 
     GAUGE = "gauge"
 
@@ -119,8 +119,8 @@ class _Metrics:
 
 
 def _stub() -> ModuleType:
-    """Return a module that replaces Triton's module for Python backends. For the returned module, a
-    request is a dictionary of tensors."""
+    """Return a stand-in for Triton's module for Python backends. With this stand-in, a request is a
+    dictionary of tensors."""
     stub = ModuleType(STUB)
     for name, value in {
         "Tensor": _Tensor,

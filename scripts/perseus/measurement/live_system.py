@@ -29,8 +29,8 @@ from perseus.traffic.requests import Status
 LEAD_S = 0.05  # time to prepare the clients before the start of a window
 IDLE_S = 20.0
 """Shortest time in seconds that the server gets after a window to answer all requests in its queue.
-After a longer window than IDLE_S, the server gets as much time as the window took. This time is
-enough even if the window offered twice the load that the server can carry."""
+If a window takes longer than IDLE_S, the server gets as much time as the window took. The server
+can then empty its queue even if the window offered twice the load that the server can carry."""
 
 
 @dataclass(frozen=True)
@@ -48,8 +48,8 @@ def failures(status: NDArray[np.uint8]) -> int:
     """If the server is broken, return the number of failed requests; otherwise return 0.
 
     `status` has shape (n,). A server is broken if more than half of the requests fail. A request
-    fails if its response is an error. If the server answers no request at all, refused requests
-    also fail. The function does not detect whether the server has ended.
+    fails if its response is an error. If no request succeeds, refused requests also count as
+    failed. The function does not detect whether the server has ended.
     """
     errors = status == Status.ERROR
     refused = status == Status.REFUSED
@@ -160,7 +160,7 @@ class LiveSystem:
         )
         try:
             yield load
-        except Exception:  # an interruption by the user is no Exception, and stores nothing
+        except Exception:  # after an interruption by the user, store nothing
             self._keep(0.0, 0.0)
             raise
         idle_s = max(IDLE_S, (time.monotonic_ns() - start_ns) / 1e9)

@@ -213,7 +213,7 @@ def measure_until_answered(cell: CellUnderTest, experiment: Experiment) -> Tried
             stands = later, attempt
         if not later.outcome.is_temporary:
             break
-    assert stands is not None  # without findings, the last attempt has returned or raised above
+    assert stands is not None  # without any findings, the loop has returned or raised an error
     return Tried(*stands, endings)
 
 

@@ -1,5 +1,5 @@
-"""Find cells that were measured with an outdated container image, because the name of the image now
-belongs to another image.
+"""Find cells that were measured with an outdated container image: the name of the image has since
+moved to another image.
 
 The tag of an image can move to another image while the configuration stays the same, so Snakemake
 does not notice the change.

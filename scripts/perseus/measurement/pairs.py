@@ -31,13 +31,12 @@ def all_pairs(tenants: int, rng: np.random.Generator) -> list[Step]:
 
 
 def paths(places: int) -> list[list[int]]:
-    """Return paths: lists of the integers from 0 to `places` - 1 (places). Each pair of places is
-    adjacent exactly once in all paths together.
+    """Return paths over n = `places` places, which are the integers from 0 to n - 1. Each pair of
+    places is adjacent exactly once in all paths together.
 
-    The construction is Walecki's (B. Alspach, Bulletin of the ICA 52, 2008). For an even number n
-    of places, the paths are n / 2 zigzags, each shifted by one place from the previous zigzag. For
-    an odd number of places, the zigzags omit the last place, and each path begins and ends at the
-    last place.
+    The construction is Walecki's (B. Alspach, Bulletin of the ICA 52, 2008). If n is even, the
+    paths are n / 2 zigzags, each shifted by one place from the previous zigzag. If n is odd, the
+    zigzags omit the last place, and each path begins and ends at the last place.
     """
     even = places - places % 2
     hub = [even] if places % 2 else []

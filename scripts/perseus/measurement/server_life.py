@@ -32,7 +32,7 @@ class ServerLife:
         self._heard_s = time.monotonic()
 
     def served(self, client: int) -> None:
-        """Record that the server has just executed requests of a client. These requests may already
+        """Record that the server has just executed requests of a client, including requests that
         have timed out."""
         self._served_s[client] = time.monotonic()
 
@@ -44,8 +44,8 @@ class ServerLife:
         unheard_s = time.monotonic() - self._heard_s
         if self._server.pid is None and unheard_s > self._silent_s + UNHEARD_S:
             raise ServerError(f"the server has sent no statistics for {unheard_s:.0f} s")
-        # An overloaded server may answer only requests that have already timed out. Therefore
-        # executed requests also show that the server is alive.
+        # Executed requests also show that the server is alive, because an overloaded server may
+        # answer only requests that have already timed out.
         now_s = time.monotonic()
         silent_s = max(
             min(client.silent_s(), now_s - served_s)

@@ -36,9 +36,9 @@ class QuotaWatch:
         """Add the key `throttled` to the findings of a cell, and return the findings.
 
         The text `throttled` contains the percentage of periods in which the CPU quota stopped
-        processes of the cell. `throttled` is None without a quota, or if the quota stopped
-        processes in at most the share LITTLE of its periods. If a quota can cause the outcome of
-        the cell (EXPLAINED), the function replaces this outcome by `throttled`.
+        processes of the cell. Without a quota, `throttled` is None. `throttled` is also None if the
+        percentage is at most 100 x LITTLE. If a quota can cause the outcome of the cell
+        (EXPLAINED), the function replaces this outcome by `throttled`.
         """
         share = self.quota.throttling().share_since(self.before) if self.quota else 0.0
         if self.quota is None or share <= LITTLE:

@@ -49,7 +49,7 @@ def parse_metrics(text: str) -> Scrape:
             for sample in family.samples:
                 if not math.isfinite(sample.value):
                     continue
-                # Use the name of the family: the parser appends "_total" to a counter's samples.
+                # Do not use the name of the sample: the parser appends "_total" for counters.
                 key = (family.name, sample.labels.get("model"))
                 values[key] = values.get(key, 0.0) + sample.value
     return Scrape(counters=dict(found["counter"]), gauges=found["gauge"])

@@ -1,9 +1,10 @@
 """Compute the highest possible throughput of a model without batching, and warn about higher
 throughputs.
 
-If the measured throughput exceeds the computed limit, a cache (in the server, in the model, or in
-front of the server) may have sent a part of the responses, or the host became faster. The requests
-that measure the limit have inputs that the server has not seen, so no cache can answer them.
+If the measured throughput exceeds the computed limit, a cache may have sent a part of the
+responses, or the host became faster. The cache can be in the server, in the model, or in front of
+the server. The requests that measure the limit have inputs that the server has not seen, so no
+cache can answer these requests.
 """
 
 from __future__ import annotations

@@ -29,8 +29,8 @@ def first_valid_window(
     """Return the first valid window of ATTEMPTS attempts, or the last window if all are invalid.
 
     The last attempt accepts a larger load of other processes than the earlier attempts. If the load
-    of other processes is too large even for the last attempt, the function waits until the other
-    processes end, and repeats the window once more.
+    of other processes is too large for the last attempt, the function calls `wait_until_idle`. If
+    the load then falls in time, the function makes one more attempt.
     """
     for attempts_left in reversed(range(ATTEMPTS)):
         window = offer(tolerance if attempts_left else ON_BUSY_HOST)

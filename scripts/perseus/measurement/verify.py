@@ -27,12 +27,12 @@ class VerificationError(RuntimeError):
 
 def verify(tenants: Sequence[TenantUnderTest]) -> dict[str, float | None]:
     """Return the relative error of each tenant's responses. The requests take the same route as the
-    load.
+    requests of the load.
 
     The function first sends a request of the smallest size, and a request with as many examples as
-    possible. The function then sends all requests of `load_images`, which the load repeats. Without
-    reference responses, the function sends each request twice, and compares both responses. The
-    error is None if the responses to the same request may differ. Raises VerificationError if a
+    possible. The function then sends each request that the load repeats (`load_images`) once.
+    Without reference responses, the function sends each request twice, and compares both responses.
+    The error is None if the responses to the same request may differ. Raises VerificationError if a
     relative error exceeds the tolerance, or if a model does not respond.
     """
     return {tenant.name: _verified(tenant) for tenant in tenants}

@@ -103,7 +103,7 @@ def _with(key: str, state: State, names: Collection[str]) -> Iterator[Found]:
     """For each prefix under which a state_dict contains all `names`, yield the weights of the
     network."""
     plain = {_plain(name): value for name, value in state.items() if name not in COUNTS}
-    if len(plain) < len(state.keys() - COUNTS):  # two names differ only in wrappers
+    if len(plain) < len(state.keys() - COUNTS):  # without wrappers, two names are equal
         plain = dict(state)
     one = next(iter(names))
     prefixes = [name.removesuffix(one) for name in plain if f".{name}".endswith(f".{one}")]

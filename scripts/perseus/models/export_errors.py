@@ -34,7 +34,7 @@ def export_or_write_error(
     say: Callable[[str], None],
     *refusals: type[Exception],
 ) -> dict[str, Any]:
-    """Return the result of `export`, which writes a model to `path`.
+    """Call `export`, which writes a model to `path`, and return its result.
 
     For an exception in `refusals`, the function logs the error message with `say`, writes the
     message to `path`, and returns {"export_error": message}.

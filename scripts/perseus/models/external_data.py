@@ -34,7 +34,7 @@ def external_files(source: Path) -> list[str]:
 
     try:
         model = onnx.load_model(str(source), format="protobuf", load_external_data=False)
-    except Exception:  # other functions report the error
+    except Exception:  # the export of the model reports the error
         return []
     folder = source.parent
     return sorted(str(folder / each) for each in _locations(model) if not _problem(each, folder))

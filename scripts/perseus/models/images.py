@@ -39,8 +39,8 @@ def random_pictures(folder: Path, count: int, seed: int) -> tuple[str, ...]:
     Return the paths of the images.
 
     As in photos, the colours vary equally strongly at all distances from 4 pixels to the size of
-    the image, so the file sizes and decoding times are realistic (Field, Journal of the Optical
-    Society of America, 1987).
+    the image (Field, Journal of the Optical Society of America, 1987). The file sizes and decoding
+    times are therefore realistic.
     """
     from PIL import Image
 

@@ -36,8 +36,7 @@ def implement(library: Any, torch: ModuleType, torchvision: ModuleType) -> None:
     """Implement the declared operators for a CPU."""
     library.impl("nms", functools.partial(_nms, torch), "CPU")
     module = importlib.import_module("torchvision.ops.roi_align")
-    # torchvision also implements this operator in plain torch, in a wrapper that would compile the
-    # operator.
+    # torchvision's implementation in plain torch, without the wrapper that compiles it
     in_torch = module._roi_align.__wrapped__
     library.impl("roi_align", lambda *given: in_torch(*given), "CPU")
     torchvision.extension._has_ops = module._has_ops = _are_there  # type: ignore[attr-defined]

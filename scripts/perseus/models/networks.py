@@ -200,15 +200,15 @@ def require_fit(of: Architecture, path: Path) -> None:
         with torch.device("meta"):
             state = _state_dict(of, path, device="meta")
             _fitting(of, state, path)
-    except NotImplementedError:  # RegNets need values, which the device "meta" lacks
+    except NotImplementedError:  # RegNets need values, but tensors on "meta" have none
         _fitting(of, _state_dict(of, path, device="meta"), path)
 
 
 def _from_file(of: Architecture, path: Path) -> torch.nn.Module:
     state = _state_dict(of, path, device="cpu")
     network = _fitting(of, state, path)
-    # The new weights go into the state_dict of the network itself: unlike a plain dictionary, this
-    # state_dict also has batch counters and versions of modules.
+    # Update the state_dict of the network: a plain dictionary lacks the batch counters and the
+    # versions of modules.
     complete = network.state_dict()
     complete.update(state)
     network.load_state_dict(complete)
@@ -327,7 +327,7 @@ def _give_signal(of: Architecture, network: torch.nn.Module, typical: Array) -> 
     momenta = [norm.momentum for norm in norms]
     for norm in norms:
         norm.reset_running_stats()
-        norm.momentum = None  # a cumulative average instead of a moving average
+        norm.momentum = None  # all batches count equally in the average
         norm.train()
     with contextlib.suppress(RuntimeError, ValueError):  # the caller reports a rejected image size
         for batch in np.array_split(typical, 2):

@@ -224,8 +224,8 @@ def keep_answers(
 
 
 def require_signal(expected: Array, what: str) -> float:
-    """Return the `signal` of the responses. Raises ExportError if the responses hardly depend on
-    the image."""
+    """Return how much the responses to different images differ (see `signal`). Raises ExportError
+    if the responses hardly depend on the image."""
     scale = signal(expected)
     level = float(np.max(np.abs(expected)))
     if not np.isfinite(scale) or scale <= MIN_SIGNAL_SHARE * level:
@@ -293,8 +293,8 @@ def write_onnx(
 
 @contextlib.contextmanager
 def _without_logging() -> Iterator[None]:
-    """Silence the progress bar, warnings and log lines of the exporter. Errors still raise
-    exceptions."""
+    """Silence the progress bar, warnings and log lines of the exporter. The context does not
+    suppress exceptions."""
     before = logging.root.manager.disable
     logging.disable(logging.WARNING)
     try:

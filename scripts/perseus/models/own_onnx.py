@@ -239,7 +239,7 @@ def _reference(
             )
         if not all(np.isfinite(each).all() for each in numbers):
             raise ExportError(f"{what}: its output {name!r} has values that are not finite")
-    tolerance = TOLERANCES["fp32"]  # both runs use the same arithmetic
+    tolerance = TOLERANCES["fp32"]  # both runs compute in the same precision
     scales = found.scales(tolerance)
     # Run every example a second time: if responses are random but have few numbers, two of them may
     # be equal by chance.

@@ -43,8 +43,8 @@ class Preprocessing:
         """Convert the bytes of a PNG or JPEG file, shape (n,), into an input of the network, shape
         (3, crop_px, crop_px).
 
-        Zeros may follow the bytes of the file in `picture`. Raises OSError, SyntaxError or
-        ValueError if Pillow cannot read the image.
+        In `picture`, the bytes of the file come first, and zeros may fill the rest. Raises OSError,
+        SyntaxError or ValueError if Pillow cannot read the image.
         """
         with Image.open(io.BytesIO(picture.data), formats=("PNG", "JPEG")) as file:
             image = file.convert("RGB")

@@ -142,8 +142,8 @@ def model_config(tenant: ServedTenant, tensors: ModelTensors) -> pb.ModelConfig:
     unit of the resource "cores" per thread. The rate limiter is active in a server with
     `--rate-limit=execution_count`. The option `--rate-limit-resource=cores:<n>` of the server sets
     the number of units of the resource "cores". Without the option `--rate-limit-resource`, the
-    server has only as many units of "cores" as the largest instance needs. Such a server never
-    executes two instances of the largest size at the same time.
+    server has only as many units of "cores" as the largest instance needs. With so few units, the
+    server never executes two instances of the largest size at the same time.
 
     Raises RepositoryError for settings that Triton or the runtime rejects.
     """

@@ -34,7 +34,7 @@ from perseus.models.tensors import ModelTensors
 from perseus.study.tasks.tensorrt import TensorRtTask
 
 OLDEST = (10, 0, 0)
-ALWAYS_TYPED = (11, 0, 0)  # from this version on, the ONNX file always defines the precision
+ALWAYS_TYPED = (11, 0, 0)  # in TensorRT 11 and later, the ONNX file defines the precision
 BUILD_S = 1800.0
 _WORKSPACE_MIB = 4096
 

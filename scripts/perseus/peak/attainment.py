@@ -110,8 +110,8 @@ class ReplayVerdict(StrEnum):
 
     @property
     def outcome(self) -> Outcome:
-        """Return the outcome of a replay with this verdict: `OK` for SLA_MISSED, because a missed
-        SLA is a valid result about the server."""
+        """Return the outcome of a replay with this verdict. The verdict SLA_MISSED has the outcome
+        `OK`, because a missed SLA is a valid result about the server."""
         return Outcome.OK if self is ReplayVerdict.SLA_MISSED else Outcome(self)
 
 

@@ -139,7 +139,8 @@ def deviation_draws_of_each(
         return {name: shared_deviation_draws(own, rng, draws)}
     logs = np.log(_DEVIATIONS)
     apart = (logs - logs[:, None]) / _BETWEEN_HOSTS[:, None, None]
-    # Density of a host's standard deviation (last axis) around the common value.
+    # Density of a host's standard deviation (last axis), given the variation between hosts (first
+    # axis) and the common value (second axis).
     density = np.exp(-0.5 * apart**2)
     density /= density.sum(axis=2, keepdims=True)
     likelihoods = {}

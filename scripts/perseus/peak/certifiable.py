@@ -79,9 +79,9 @@ def _one_after_the_other_rps(sla: Sla, work_ms: float) -> float:
     the SLA. `work_ms` is the service time of a request.
 
     A request that arrives during the service of another request waits for the remaining service
-    time, which is uniformly distributed. If the remaining service time plus the request's own
-    service time can exceed the latency limit, the server keeps the SLA only if enough requests
-    arrive while the server is idle.
+    time, which is uniformly distributed. The request is late if the remaining service time plus its
+    own service time exceeds the latency limit. Therefore the SLA bounds the share of requests that
+    find the server busy.
     """
     # Share of late requests among the requests that find the server busy.
     late = 1 - (sla.latency_ms - work_ms) / work_ms

@@ -20,34 +20,35 @@ ATTEMPTS = 3
 """A search repeats an invalid window until it has made this number of attempts."""
 
 FEWEST_COUNTED, LONGEST_COUNTED_S = 50, 120.0
-"""If the tenant with the lowest rate has fewer than FEWEST_COUNTED requests in the longest time
-that the preset states, the window counts requests for a longer time: until this tenant has
-FEWEST_COUNTED requests, but for at most LONGEST_COUNTED_S seconds."""
+"""For a slow model, the counted part of a window may last longer than the preset allows. The
+counted part then ends when the tenant with the lowest rate has FEWEST_COUNTED requests, but at the
+latest after LONGEST_COUNTED_S seconds."""
 
 TIMES_FEWEST = 3
-"""For slow models, a certification window may last until each tenant has TIMES_FEWEST times
-`fewest_requests` requests, but no longer than `slow_certify_s` of the preset. The multiple exceeds
-1, since a cluster of late requests is little more evidence than one request."""
+"""For a slow model, a certification window may count requests until each tenant has TIMES_FEWEST
+times `fewest_requests` requests. The setting `slow_certify_s` of the preset limits this time.
+TIMES_FEWEST exceeds 1, since a cluster of late requests is little more evidence than one
+request."""
 
 CLUSTERED = 2.0
 """If late requests come in clusters, a certification window may last up to CLUSTERED times the
 longest time of the preset."""
 
 ENOUGH = 1.25
-"""A certification window with clusters of late requests is planned to have this multiple of the
-requests with which it passes if no request is late. The multiple exceeds 1, so that the window may
-also pass with a few late requests."""
+"""If late requests come in clusters, a certification window needs more requests to pass. The search
+plans ENOUGH times the least number of requests with which the window can pass. ENOUGH exceeds 1, so
+that the window may also pass with a few late requests."""
 
 SPARE = 1.2
-"""At the lowest rate that a preset certifies, the mean number of requests in the longest
-certification window is this multiple of `fewest_requests`. The multiple exceeds 1, since the number
-of arrivals is random, and most windows must contain enough requests."""
+"""At the lowest rate that a preset certifies, the longest certification window contains on average
+SPARE times `fewest_requests` requests. SPARE exceeds 1, since the number of arrivals is random, and
+most windows must contain enough requests."""
 
 MAX_NEAR_LIMIT_FACTOR = 2
 """A search measures at most this multiple of the usual number of windows near the limit. The search
-adds windows while the interval of the limit is wide. For example, if other processes make a window
-fail far below the limit, the search measures near this low load, where all later windows pass, and
-the interval stays wide."""
+adds windows while the interval of the limit is wide. The interval can stay wide: if other processes
+make a window fail far below the limit, the search measures near this low load, and all later
+windows pass."""
 
 PATIENCE_S = 120.0
 """Longest total time in seconds for which the search of one cell waits for other processes to end,
@@ -183,8 +184,8 @@ def longest_s(settings: SearchSettings, slas: Sequence[Sla], rates_rps: Sequence
         Phase.CERTIFY: s.certify_windows * len(CERTIFY_AT),
         Phase.ALONE: len(slas) if len(slas) > 1 else 0,
     }
-    # If a start rate is too low to certify, the search may find a higher limit, and certify it in
-    # longer windows.
+    # If the start rate is too low to certify, the search may still find a limit whose certified
+    # rates need longer windows than the start rate.
     lowest = [lowest_rps(s, sla) for sla in slas]
     more_rps = [
         max(rate, low) if rate > 0 and low < float("inf") else rate

@@ -44,11 +44,11 @@ def next_weights(tenants: int, measured: Sequence[MeasuredMix]) -> tuple[int, ..
 
     For two tenants, the next mix lies in the middle of a gap between two neighbouring mixes. The
     function chooses the gap with the largest product of width and uncertainty. The uncertainty of a
-    gap is the sum of two terms: the larger of the two bends of the frontier at the ends of the gap,
-    and the mean of `doubt` at the ends of the gap. The bend at a mix is the distance of its sharing
-    ratio from the straight line between the sharing ratios of its two neighbours. For three or more
-    tenants, the next mix comes from the list `rays`; after the last mix of this list, the function
-    raises IndexError.
+    gap is the sum of two terms. The first term is the larger of the two bends of the frontier at
+    the ends of the gap. The second term is the mean of `doubt` at the ends of the gap. The bend at
+    a mix is the distance of its sharing ratio from the straight line between the sharing ratios of
+    its two neighbours. For three or more tenants, the next mix comes from the list `rays`. After
+    the last mix of this list, the function raises IndexError.
     """
     if tenants > 2:
         return rays(tenants)[len(measured)]

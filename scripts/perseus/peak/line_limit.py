@@ -16,8 +16,8 @@ from perseus.peak.window import Window
 
 WIDEST, ABOVE = 1.6, 1.2
 """The estimate of a limit uses windows at loads from limit / WIDEST to limit x ABOVE. A queue far
-above its limit never settles. The share of late requests in such a queue says little about the
-limit."""
+above its limit never reaches a steady state. The share of late requests in such a queue says little
+about the limit."""
 
 
 def valid_near(windows: Sequence[Window], scale: float, above: float) -> list[Window]:
@@ -52,6 +52,7 @@ def _lowest(model: LineModel, windows: Sequence[Window], draws: Draws) -> Limit:
         if windows[0].tenants[i].offered_rps > 0
     ]
     scales = np.min([each.scales for each in limits], axis=0)
-    if draws.count and len(limits) > 1:  # the minimum of medians would be too high
+    if draws.count and len(limits) > 1:
+        # the minimum of the tenants' medians would be above the median of the minima
         scales[0] = min(scales[0], np.median(scales[1:]))
     return Limit(scales, all(each.observed for each in limits))

@@ -29,9 +29,9 @@ least."""
 
 EVEN = 0.1
 """Largest relative difference between the mean service times of requests that waited long and of
-all other requests. If the difference is larger, the server has several workers or forms batches. In
-simulations, a single server shows a difference of up to 5 % by chance, two workers 8 to 27 %, four
-workers 26 % or more, and batches over 100 %."""
+all other requests. If the mean service times differ more, the server has several workers or forms
+batches. In simulations, the mean service times differ by up to 5 % for a single server, by 8 to
+27 % for two workers, by 26 % or more for four workers, and by over 100 % for batches."""
 
 ERRORS = 3
 """A difference between mean service times may be due to chance if the difference is at most this
@@ -44,8 +44,9 @@ request. The network may swap two neighbouring requests now and then. Several wo
 
 SPREAD = 1.5
 """Largest allowed ratio of the spread of service times to the spread of latencies without load
-(`_spread`). If 40 latencies without load are known, a single server with exponential service times
-reaches a ratio of 1.3 by chance. A server that forms batches reaches a ratio of 2 or more."""
+(`_spread`). If 40 latencies without load are known, the ratio of the spreads reaches 1.3 by chance
+for a single server with exponential service times. For a server that forms batches, the ratio of
+the spreads is 2 or more."""
 
 RARE = 0.01
 """Share of all deviations from the median that `_spread` clips. `_spread` clips the largest
@@ -54,13 +55,13 @@ largest deviations."""
 
 LAGS, CORRELATED = 4, 0.15
 """The correlation of service times up to LAGS requests apart may be at most CORRELATED. In
-simulations, the correlation reaches 0.06 by chance on a single server with variable service times.
-The correlation is 0.2 with batches, and 0.4 to 0.8 with equal service times on two or four
-workers."""
+simulations of a single server with variable service times, the correlation of service times reaches
+0.06 by chance. In simulations of other servers, the correlation of service times is 0.2 with
+batches, and 0.4 to 0.8 with equal service times on two or four workers."""
 
 LAG_ERRORS = 4
-"""A correlation may be due to chance if it is at most this number of standard errors. The number is
-large, since the test compares several lags."""
+"""A correlation may be due to chance if it is at most this number of standard errors. A test of
+several lags needs a larger number of standard errors than a test of one lag."""
 
 
 @dataclass(frozen=True)
@@ -207,15 +208,15 @@ def work_error(work_s: Floats, rate_rps: float, draws: int, rng: np.random.Gener
     `rate_rps` is the computed limit in requests/s, and `work_s` contains the observed service times
     S. The tail of the waiting time decays like exp(-theta t), where theta solves rate (E[exp(theta
     S)] - 1) = theta (Asmussen, Applied Probability and Queues, 2nd ed., section XIII.5, for Poisson
-    arrivals). The function computes theta for `work_s` at the rate `rate_rps`. For each factor, the
-    function draws a sample of the service times by a block bootstrap. The factor is the rate at
-    which the sample has the same theta as `work_s`, divided by `rate_rps`.
+    arrivals). The function computes the decay rate theta from `work_s` and `rate_rps`. For each
+    factor, the function draws a sample of the service times by a block bootstrap. The factor is the
+    rate at which the sample has the same decay rate theta, divided by `rate_rps`.
     """
 
     def surplus(theta: float) -> float:
         return rate_rps * float(np.mean(np.expm1(theta * work_s))) - theta
 
-    if not 0 < rate_rps * work_s.mean() < 1:  # no service times, or no steady state
+    if not 0 < rate_rps * work_s.mean() < 1:  # no service times, or a utilisation of 1 or more
         return np.ones(draws)
     low, high = 0.0, 1 / float(work_s.max())
     while surplus(high) < 0:

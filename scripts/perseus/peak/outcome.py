@@ -53,7 +53,7 @@ class Outcome(StrEnum):
 
 @dataclass(frozen=True)
 class Peak:
-    """The result of a search. Loads are load factors. Unknown values are NaN.
+    """The result of a search. Each load is stated as a load factor. Unknown values are NaN.
 
     `certified` is the certified rate as a load factor: all certification windows at this load
     factor passed. `certified_window` is the index in `windows` of the last certification window

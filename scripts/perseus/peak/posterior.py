@@ -81,10 +81,10 @@ class LateCounts:
 class Posterior:
     """The posterior density over a grid of possible limits.
 
-    The statistical model is logit p(s) = level + m (logit v(s / limit) - level). At load factor s,
-    the real server has a share p(s) of late requests. At x times its own limit, the virtual queue
-    has a share v(x) of late requests. `level` is the logit of the share of late requests that the
-    SLA allows. The slope m has a lognormal prior. The prior on log(limit) is flat between the
+    The statistical model is logit p(s) = level + m (logit v(s / limit) - level). p(s) is the share
+    of late requests of the real server at the load factor s. v(x) is the share of late requests of
+    the virtual queue at x times its limit. `level` is the logit of the share of late requests that
+    the SLA allows. The slope m has a lognormal prior. The prior on log(limit) is flat between the
     lowest and the highest log(load factor) of the windows, and up to REACH beyond both. Farther
     away from the load factors of the windows, the prior on log(limit) falls exponentially. Because
     the speed of a host changes, the limit in each window is the common limit times a random factor.

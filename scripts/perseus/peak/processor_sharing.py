@@ -2,8 +2,8 @@
 of the speed of the server.
 
 If several models of a server run on one core, the operating system gives each busy model an equal
-part of the time of this core. A GPU shares its speed similarly if it runs kernels of several models
-at the same time.
+part of the time of this core. A GPU that runs kernels of several models at the same time divides
+its speed in a similar way.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ def served(
     """Return the latencies of each tenant's requests in seconds under processor sharing, one array
     per tenant.
 
-    The server works on the requests of each tenant in the order of arrival. The arrival times
-    ascend. `work_s` contains the service time that each request needs if no other tenant is busy.
-    While several tenants are busy, the factor `slower` also multiplies all service times, because
-    the tenants share caches and memory.
+    The server works on the requests of each tenant in the order of arrival. The arrival times of
+    each tenant are in ascending order. `work_s` contains the service time that each request needs
+    if no other tenant is busy. While several tenants are busy, the factor `slower` also multiplies
+    all service times, because the tenants share caches and memory.
     """
     if len(arrivals_s) == 2:
         return _of_two(arrivals_s, work_s, slower)
@@ -62,7 +62,8 @@ def _left_s(
     for time_s, work, is_second in zip(times_s, works_s, of_second, strict=True):
         left_s = time_s - now_s
         now_s = time_s
-        # A search spends most of its time here: comparisons are faster than calls of min and max.
+        # A search spends most of its time in this loop. Comparisons are faster than calls of min
+        # and max.
         if first and second:
             both = left_s / each
             if first < both:
@@ -106,8 +107,8 @@ class _Tenant:
         this tenant just before each request of either tenant. `others_left_s` contains the
         remaining work of the other tenant at the same times."""
         served_s = self.before_s - own_s
-        # Find the last arrival before the end of each request. From this arrival on, the remaining
-        # work of both tenants shares the processor without new arrivals.
+        # For each request, find the last arrival before the end of the request. After this arrival,
+        # no new work arrives until the end of the request.
         last = np.searchsorted(served_s, self.wanted_s * (1 - ROUNDING)) - 1
         needed_s = self.wanted_s - served_s[last]
         others_s = (others_left_s + self.others_s)[last]

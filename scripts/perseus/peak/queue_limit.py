@@ -42,7 +42,7 @@ class Work(Protocol):
 
 @dataclass(frozen=True)
 class Precision:
-    """The size of a simulation.
+    """The sizes of the simulations in a search for a limit, and the number of simulations.
 
     A simulation has about `requests` requests in total. If a tenant gets fewer than `of_each` of
     the `requests` requests, the simulation has more requests, but at most about `most` requests in
@@ -68,10 +68,10 @@ def limit_scale(
 ) -> float:
     """Return the load factor, between 0 and `high`, above which at least one tenant misses its SLA.
 
-    `rates_rps` returns the rate of each tenant at a load factor. The factor `slower` multiplies
-    service times. Under processor sharing, `slower` applies only while another tenant is busy. If
-    the server works in the order of arrival, `slower` always applies. Tenant i uses the random
-    stream streams[i], by default stream i.
+    `rates_rps` returns the rate of each tenant at a load factor. With processor sharing, the factor
+    `slower` multiplies service times only while several tenants are busy. With first come, first
+    served, the factor `slower` multiplies all service times. Tenant i uses the random stream
+    streams[i], by default stream i.
     """
 
     spend_s = _SPENT_S[discipline]

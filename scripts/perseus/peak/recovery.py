@@ -41,7 +41,7 @@ def bursts(counts: Counts) -> list[tuple[int, int]]:
     The constants BURST and CHANCE define a burst. `counts` contains the arrivals of each second,
     shape (n,).
     """
-    from scipy import stats  # imported only here: the import takes longer than most jobs run
+    from scipy import stats  # imported here, since the import takes longer than most jobs
 
     mean = counts.mean()
     least = max(BURST * mean, stats.poisson.ppf(1 - CHANCE, mean)) if mean else 0.0

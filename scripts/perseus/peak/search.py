@@ -63,7 +63,7 @@ observed service times. MODEL_STEP is the factor between the first two loads of 
 phase."""
 MODEL_ERROR = 0.05
 """Standard deviation of log(limit of the simulated queue / limit of the server)."""
-LEAP = 4.0  # factor between two loads if even a twentieth of the start load fails
+LEAP = 4.0  # factor between two loads below 1/20 of the start load
 DRAWS = 200
 """Number of posterior draws of a limit that a result contains. Intervals of derived quantities are
 computed from these draws."""
@@ -325,12 +325,12 @@ class _Search:
         factor.
 
         The loads of the windows are spread around the limit, in random order. After each window,
-        the search estimates the limit anew, which corrects errors of the bisection. If the windows
-        show the service time of each request, and the interval of the limit is narrow, the search
-        stops after one third of the usual number of windows. If the interval of the limit contains
-        the limit of the simulated queue, and the interval is not too wide, the search also stops
-        after one third of the usual number of windows. If the interval stays wide, the search
-        measures up to MAX_NEAR_LIMIT_FACTOR times the usual number of windows.
+        the search estimates the limit anew, which corrects errors of the bisection. The search
+        can stop after one third of the usual number of windows in two cases: (1) The windows show
+        the service time of each request, and the interval of the limit is narrow. (2) The limit of
+        the simulated queue lies in the interval, which is narrow enough for this comparison. If the
+        interval stays wide, the search measures up to MAX_NEAR_LIMIT_FACTOR times the usual number
+        of windows.
         """
         by_model = self.shared_model_scale
         scale, usual = float(np.sqrt(low * high)), self.settings.near_limit_windows

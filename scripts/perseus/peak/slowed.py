@@ -50,8 +50,9 @@ class UsualSpeed:
     def of(cls, looks: Sequence[Sequence[Speed]], warm_up: Observation) -> UsualSpeed:
         """Compute the usual speed with one tenant and with all tenants.
 
-        The speed with one tenant comes from the fastest saturation probe of this tenant. The speed
-        with all tenants comes from the second half of the warm-up, in which all tenants have load.
+        The usual speed with one tenant comes from the fastest saturation probe of this tenant. The
+        usual speed with all tenants comes from the second half of the warm-up, in which all tenants
+        have load.
         """
         fastest = [max(each, key=_rate_rps) for each in zip(*looks, strict=True)]
         alone = cls(
@@ -88,7 +89,7 @@ def slowed(seen: Observation, usual: UsualSpeed) -> float:
 @dataclass(frozen=True)
 class _Answers:
     """The times at which clients sent requests in a window, and the times at which clients received
-    responses. Both arrays are ascending, and contain all tenants together.
+    responses. Both arrays have the times of all tenants together, in ascending order.
 
     `gaps_s` and `variances_s2` contain, for each response, the mean and the variance of the usual
     service time of its tenant. Times are in seconds since the start of the window.

@@ -29,7 +29,7 @@ least ROUND_S and at most ROUND_LONGEST_S seconds."""
 
 SURE = 4.0
 """Two speeds differ significantly if the difference exceeds this number of standard errors. The
-number is large, since the standard errors come from few batches."""
+number is large, because standard errors from few batches are inaccurate."""
 
 MEDIAN = float(np.sqrt(np.pi / 2))
 """Standard error of the median divided by the standard error of the mean, for normally distributed
@@ -54,7 +54,7 @@ class Speed:
 
 
 NO_SPEED = Speed(np.nan, np.nan)
-"""Speed of a tenant without load."""
+"""Unknown speed: of a tenant without load, or from too few responses."""
 
 
 def speed(requests: Requests, from_ns: int) -> Speed:

@@ -199,9 +199,9 @@ def dispersion(windows: Sequence[Exceedances], weights: ArrayLike) -> float:
 
 
 def similarity(scale: float, scales: ArrayLike) -> Floats:
-    """Return weights in (0, 1], shape (k,), with which windows at the load factors `scales` count
-    in an estimate at the load factor `scale`. The closer the load factor of a window is to `scale`,
-    the larger is its weight."""
+    """Return the weights of windows in an estimate at the load factor `scale`. `scales` has the
+    load factors of the windows. The weights are in (0, 1], shape (k,). The closer the load factor
+    of a window is to `scale`, the larger is its weight."""
     return np.exp(-0.5 * (np.log(np.asarray(scales) / scale) / SIMILAR) ** 2)
 
 

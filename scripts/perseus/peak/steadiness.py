@@ -11,8 +11,8 @@ from perseus.peak.stats import Floats
 from perseus.peak.system import Observation
 
 TOLERANCE = 0.1
-"""A latency is steady if its relative change is at most this value. The varying speed of a host
-causes changes of about this size."""
+"""A latency is steady if its relative change is at most this value. The varying speed of a
+host changes the latency by about 10 %."""
 
 ALIKE = 0.25
 BATCHES = 10
@@ -63,9 +63,12 @@ class Steadiness:
         return not (self.trend or self.first.differs(self.last, TOLERANCE))
 
     def goes_on_from(self, before: Steadiness, factor: float) -> bool:
-        """Return whether two conditions hold: the latency changed significantly in this window or
-        after the previous window `before`, and the change from the start of `before` to the end of
-        this window exceeds the factor `factor`."""
+        """Return whether the latency still changes, and has changed by more than the factor
+        `factor` since the start of the previous window `before`.
+
+        The latency still changes if it changed significantly in this window, or between `before`
+        and this window.
+        """
         changes = not self.steady or before.last.differs(self.first, TOLERANCE)
         ratio = self.last.value_ms / before.first.value_ms if before.first.value_ms else 1.0
         return changes and max(ratio, 1 / ratio) > factor
@@ -94,7 +97,8 @@ def of_each_tenant(seen: Observation) -> tuple[Steadiness, ...]:
 
 
 def steadiness(latency_ms: Floats) -> Steadiness:
-    """Compute the steadiness of latencies. The latencies are in the order of their requests.
+    """Return the lower quartiles of the latency in both halves of a window, and whether the latency
+    has a trend. The latencies are in the order of their requests.
 
     The function leaves out the transient, but at most the first half of the latencies, because a
     later change is not a transient.

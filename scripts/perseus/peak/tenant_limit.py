@@ -101,7 +101,8 @@ def tenant_limit(model: LineModel, tenant: int, windows: Sequence[Evidence], dra
     counts = _without_sampling_error(replay, curve)
     spread = replay.trust.slope_spread
     near = Posterior.of(counts, curve, spread)
-    # The wider range affects only the interval. The estimate stays near the offered loads.
+    # Only the interval uses the wider range of possible limits. The estimate stays near the offered
+    # loads.
     drawn = Posterior.of(counts, curve, spread, BEYOND) if draws.count and near.is_open else near
     limits = np.exp([*near.at([0.5]), *drawn.at(draws.levels.tolist())])
     if replay.queue.observed:
@@ -127,7 +128,8 @@ def _without_sampling_error(replay: QueueReplay, curve: ExceedanceCurve) -> Late
         products.append((np.dot(y, y), np.dot(x, y), np.dot(x, x), np.count_nonzero(y)))
         surplus.append(late.sum() - len(late) * curve.share(seen.scale))
         settles.append(curve.share(seen.scale) <= SETTLES)
-    # Windows at similar loads have similar clusters, so sum over these windows; shape (k, 4).
+    # Windows at similar loads have similar clusters of late requests, so the sums include all
+    # windows with the weights `similar`; shape (k, 4).
     yy, xy, xx, episodes = (replay.similar @ np.array(products, float)).T
     if replay.queue.observed:  # the same requests are late in the real and the virtual queue
         slope = np.ones(len(windows))

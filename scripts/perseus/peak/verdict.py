@@ -21,7 +21,7 @@ from perseus.study.sla import Sla
 from perseus.traffic.requests import MS, Requests, Status
 
 CLIENT_CPU = 0.8
-"""Largest share of its core that a client may use. With a larger share, the client may limit the
+"""Largest share of its core that a client may use. A client that uses a larger share may limit the
 throughput."""
 
 HELD_UP_CPU = 0.1
@@ -30,12 +30,13 @@ the client."""
 
 BUSY_CPU = 0.4
 """If a client uses a larger share of its core, its own work may delay sends by a large part of the
-latency limit of an SLA. A window with such a client and late sends is invalid, even if the
-latencies keep the SLA."""
+latency limit of an SLA. If such a client sends late, the window is invalid, even if the latencies
+keep the SLA."""
 
 SENT, ANSWERED = 0.995, 0.99
-"""Least share of requests that the client must send, and of requests that the server must answer. A
-few lost requests hardly change a percentile, so these shares need their own rules."""
+"""Smallest share of requests that the client must send, and smallest share that the server must
+answer. A few requests without a response hardly change a percentile, so the SLA does not show
+them."""
 
 NO_SLA = "a closed loop has no SLA"
 """Reason of the verdict `undecided`, which every valid window in a closed loop gets."""
@@ -70,12 +71,12 @@ class Tolerance:
 
 
 ON_IDLE_HOST = Tolerance(other_load=0.1, send_lag=0.02)
-"""Tolerance for windows on an idle host."""
+"""The disturbances that a valid window may have on an idle host."""
 
 ON_BUSY_HOST = Tolerance(other_load=0.5, send_lag=0.2, late_within=True)
-"""Tolerance for windows on a busy host. Late sends only lengthen latencies. Therefore a window that
-passes on a busy host would also pass on an idle host. The limits that Perseus measures on a busy
-host are slightly too low."""
+"""The disturbances that a valid window may have on a busy host. Late sends only lengthen latencies.
+Therefore a window that passes on a busy host would also pass on an idle host. The limits that
+Perseus measures on a busy host are slightly too low."""
 
 
 class Verdict(StrEnum):
@@ -191,9 +192,10 @@ def judge(
     `confidence`.
 
     `similar` contains earlier windows at similar loads, each with a weight. The function estimates
-    the clustering of late requests from `similar` and from `seen`. `slowed` is the temporary
-    slowdown of the busy server relative to its usual speed (`peak.slowed`). In the result,
-    `exceedance_low` and `exceedance_high` are each a one-sided bound at the level `confidence`.
+    the clustering of late requests from `similar` and from the present window `seen`. `slowed` is
+    the temporary slowdown of the busy server relative to its usual speed (`peak.slowed`). In the
+    result, `exceedance_low` and `exceedance_high` are each a one-sided bound at the level
+    `confidence`.
     """
     part = counted(seen, tenant, settle_s, grace_s)
     # Unsent requests say nothing about the server.
@@ -331,15 +333,17 @@ def _verdict(found: _Findings, sla: Sla) -> tuple[Verdict, str]:
         # Disturbances of the measurement come before statements about the server.
         (client > CLIENT_CPU, invalid, f"the client used {client:.0%} of its core"),
         (others > found.tolerance.other_load, invalid, used),
-        # Late sends alone may cause late responses, unless the server is certainly too slow.
+        # If the client sends late, the client may have caused the late responses. This rule does
+        # not apply to a server that misses the SLA even without the send lag.
         (found.lag_is_too_long, invalid, lag),
-        # Unsent requests made the work of the server easier, so the server fails in any case.
+        # With the requests that the client dropped, even more requests would be late.
         (
             share.low > sla.allowed,
             fails,
             f"{share.value:.1%} of the requests take longer than {sla.latency_ms:g} ms",
         ),
-        # Check unsent requests before unanswered requests, since the client causes unsent requests.
+        # A request that the client dropped has no response either, so this rule comes before the
+        # rule for unanswered requests.
         (sent < SENT, invalid, f"the client sent {sent:.1%} of the requests"),
         (answered < ANSWERED, fails, f"the server answered {answered:.1%} of the requests"),
         (found.growing, fails, "the queue of the server grows"),
@@ -374,11 +378,12 @@ def _overloaded(
     Many requests in flight at an overloaded server may delay the sends of the client. Therefore,
     from every latency, the function subtracts twice the longest send lag of all tenants. The
     function subtracts the send lag twice, because the client may send a request late and also read
-    the response late. The server is overloaded if the latencies, even after this subtraction, miss
-    an SLA with twice the latency limit.
+    the response late. The server is overloaded if the reduced latencies miss an SLA with twice the
+    latency limit.
     """
     lags_ms = (requests.send_lag_ms(seen.now_ns).max(initial=0) for requests in seen.requests)
-    # A time-out has a finite duration here. Refused and failed requests count as infinite.
+    # The latency of a request that timed out ends at the time-out. The latency of a refused or
+    # failed request is infinite.
     ended_ms = (part.done_ns - part.intended_ns) / MS
     latency_ms = np.where(part.status == Status.TIMEOUT, ended_ms, part.latency_ms(seen.now_ns))[
         part.status != Status.UNSENT

@@ -143,7 +143,8 @@ class LongRun:
         return late / len(spent) if len(spent) else 0.0
 
 
-@lru_cache(maxsize=32)  # all estimates of a search need the same values; enough for two tenants
+# All estimates of a search need the same arrivals. 32 entries are enough for two tenants.
+@lru_cache(maxsize=32)
 def _times_s(arrivals: Arrivals, share: float, requests: int, run: int, tenant: int) -> Floats:
     times_s = arrivals.times_s(share, requests, np.random.default_rng([run, tenant]))
     times_s.flags.writeable = False

@@ -59,7 +59,7 @@ class WindowRunner:
         longest_s = counted_s(phase, self.settings, self.model.slas, rates_rps)
         if phase is Phase.CERTIFY:
             needs_s = self._clusters_need_s(scale, rates_rps, much.looks)
-            if needs_s <= CLUSTERED * much.max_s:  # otherwise not even the longest window passes
+            if needs_s <= CLUSTERED * much.max_s:  # else even the longest window is too short
                 longest_s = max(longest_s, needs_s)
         parts_s = longest_s * np.arange(1, much.looks + 1) / much.looks
         looks_s = settle + grace_s(self.model.slas) + parts_s
@@ -104,9 +104,9 @@ class WindowRunner:
         return slowed(seen, self.usual) if looks_for_it and self.usual is not None else 1.0
 
     def _clusters_need_s(self, scale: float, rates_rps: Sequence[float], looks: int) -> float:
-        """Return the seconds after which a window at the load factor `scale` passes if hardly any
-        request is late, and if late requests come in clusters as in the windows at similar
-        loads."""
+        """Return the time in seconds for which a window at the load factor `scale` must count
+        requests to pass with a few late requests. The function assumes clusters of late requests
+        like those in the windows at similar loads."""
         needs_s = [0.0]
         for i, (sla, rate_rps) in enumerate(zip(self.model.slas, rates_rps, strict=True)):
             similar = self._similar(scale, i)

@@ -78,10 +78,10 @@ def _known(peaks: pd.DataFrame) -> pd.DataFrame:
 def _repeats_to_resolve(saving: pd.Series | None) -> int:
     """Return the number of repeats after which the interval of the saving excludes 0.
 
-    For a saving nearer to 0 than RESOLVED, return the number of repeats after which the half-width
-    of the interval is RESOLVED. Return 0 if the interval excludes 0 already, or if more than
-    MAX_REPEATS repeats would be needed. The function assumes that the width of an interval falls
-    with the square root of the number of repeats.
+    If the saving is closer to 0 than RESOLVED, return the number of repeats after which the
+    half-width of the interval is RESOLVED. Return 0 if the saving is unknown, if the interval
+    already excludes 0 or is infinite, or if the number is above MAX_REPEATS. The function assumes
+    that the width of an interval falls with the square root of the number of repeats.
     """
     if saving is None or not saving["ci_simultaneous_low"] <= 0 <= saving["ci_simultaneous_high"]:
         return 0
@@ -110,9 +110,8 @@ def _standard_s(records: Sequence[Record]) -> float:
 
 
 def _times_as_long(record: Record) -> float:
-    """Return a quotient of two times under load of the same search: the time with the preset
-    standard, divided by the time with the preset of the cell. For a cell without an estimate,
-    return 1."""
+    """Return how many times as long the search of a cell would take with the preset standard,
+    counting only the time under load. For a cell without an estimate, return 1."""
     if not isinstance(record, PeakRecord) or math.isnan(record.estimate_scale):
         return 1.0
     line = zip(record.line.base_rps, record.line.direction_rps, strict=True)
@@ -133,8 +132,8 @@ def _time(seconds: float, more: str = "") -> str:
 
 
 def coverage(tables: Tables) -> str:
-    """Return a sentence about the variation that intervals and probabilities cover, and about the
-    risks that they do not cover; empty if no search found a limit."""
+    """Return a text that names the variation that intervals and probabilities cover, and the risks
+    that they do not cover. If no search found a limit, the text is empty."""
     known = _known(tables["peaks"])
     if known.empty:
         return ""
@@ -164,11 +163,11 @@ def caveats(tables: Tables) -> Iterator[str]:
 
 
 def bridge(tables: Tables) -> str:
-    """Return a sentence that compares two savings: the saving at the demand of the headline, and
-    the saving on full servers.
+    """Return a text that compares two savings: the saving at the demand of the headline, and the
+    saving on full servers.
 
-    The sentence is empty if the saving on full servers is unknown, or if sharing is not known to
-    save money at the demand of the headline.
+    The text is empty if the saving on full servers is unknown. The text is also empty if no saving
+    at the demand of the headline is known.
     """
     where, full = _where_sharing_saves(tables), best_saving(tables)
     if not where or full is None:

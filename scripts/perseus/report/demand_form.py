@@ -28,8 +28,8 @@ SLIDER_SERVERS: Final = 4
 """Number of dedicated servers that the largest demand on a slider fills."""
 
 USUAL_REVOCATIONS: Final = 0.05
-"""Revocations of a spot server per hour that the form writes into the configuration if the study
-states no number. Plans do not depend on this number."""
+"""If the study does not state how often spot servers are revoked, the form writes this number of
+revocations per hour into the configuration. Plans do not depend on this number."""
 
 POINT: Final = ["scenario", "load_line", "preset"]
 

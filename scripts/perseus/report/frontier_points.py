@@ -52,10 +52,10 @@ def shared_markers(
 
 def relative_speed(line: pd.Series, tenants: pd.DataFrame) -> float:
     """Return the speed of the host while the shared peak was measured, divided by its speed while
-    the dedicated peaks were measured. If this quotient is unknown, return 1.
+    the dedicated peaks were measured. If the relative speed is unknown, return 1.
 
-    If the rates at the shared peak are divided by the relative speed, the sum of rate / dedicated
-    peak over the tenants equals the sharing ratio.
+    The relative speed is the sum of rate / dedicated peak over all tenants at the shared peak,
+    divided by the sharing ratio.
     """
     rates_rps = tenants["base_rps"] + line["estimate_scale"] * tenants["direction_rps"]
     speed = float((rates_rps / tenants["dedicated_rps"]).sum(skipna=False) / line["sharing_ratio"])

@@ -164,7 +164,7 @@ def cost_bounds(row: pd.Series) -> str:
     """Return the interval of the additional cost of sharing (the negative saving) as text,
     corrected for the choice of the best mix."""
     low, high = float(row["ci_simultaneous_low"]), float(row["ci_simultaneous_high"])
-    return bounds(-np.inf if high >= 1 else -high, -low, percent)  # 1 is no bound
+    return bounds(-np.inf if high >= 1 else -high, -low, percent)  # no saving exceeds 1
 
 
 def saving_bounds(row: pd.Series) -> str:

@@ -35,7 +35,7 @@ LABELS = {
 def hosts(records: Sequence[Record]) -> list[dict[str, Any]]:
     """Return the different hosts of the cells, each with its number of cells.
 
-    Hosts are different if the facts that the report shows differ.
+    Two hosts are different if they differ in a fact that the report shows.
     """
     found: dict[str, dict[str, Any]] = {}
     for record in records:
@@ -55,9 +55,9 @@ def days(records: Sequence[Record]) -> str:
 def differences(records: Sequence[Record]) -> list[str]:
     """Return the facts that should be the same in all cells but differ, each with its values.
 
-    The function compares the software of a remote server only between cells of the same server. If
-    a fact is unknown in a cell, for example because no client ran, the function leaves this cell
-    out of the comparison of the fact.
+    The function compares the software of a remote server only between cells of the same server.
+    When the function compares a fact, it ignores the cells in which the fact is unknown. For
+    example, some facts are unknown if no client ran.
     """
     values = _values(records)
     return [f"{what} {' or '.join(seen)}" for what, seen in values.items() if len(seen) > 1]

@@ -16,7 +16,7 @@ from perseus.results.records import Record
 
 @dataclass(frozen=True)
 class LineEvidence:
-    """Section of the page for one load line on one server; `facts` has short facts by name."""
+    """Section of the page for one load line on one server. `facts` maps names to short texts."""
 
     id: str
     title: str

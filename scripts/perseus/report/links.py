@@ -54,8 +54,8 @@ def to_lines(peaks: pd.DataFrame) -> tuple[Link, ...]:
     """Return a link to each row of `peaks`, which has rows of the table peaks.
 
     If `peaks` has more than MAX_LINES rows, or if the report does not show all rows of `peaks`,
-    return a single link to the table. The index of `peaks` must be the number of each
-    row in the whole table.
+    return a single link to the table. The index of `peaks` must contain the row numbers in the
+    whole table.
     """
     if len(peaks) > MAX_LINES or (peaks.index >= MAX_ROWS).any():
         return (to_section(PEAKS),)

@@ -140,8 +140,8 @@ def _peak(row: Row, evidence: PageEvidence) -> list[Entry]:
 
 
 def _decisive(row: Row, evidence: PageEvidence) -> tuple[str, str]:
-    """Return the anchors of the window that certified the rate and of the window that failed at the
-    lowest rate."""
+    """Return the anchors of two windows of all repeats: the window that certified the lowest rate,
+    and the window that failed at the lowest rate. An anchor is empty if no such window exists."""
     cells = evidence.searches_of(str(row["scenario"]), str(row["load_line"]))
     certified = min(
         (record for record in cells if record.certified_window >= 0),

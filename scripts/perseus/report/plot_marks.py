@@ -93,8 +93,8 @@ def _shown(ends: tuple[float, float, float], limit: float) -> tuple[float, float
 
 
 def no_estimate(axes: Axes, row: pd.Series, certified: float, y: int, bound: str) -> None:
-    """Write the verdict of a load line without an estimate. If there is a certified rate, the text
-    stands beside this rate and contains `bound`, which is "at least" or "at most"."""
+    """Write the verdict of a load line without an estimate. If `certified` (a rate or a cost) is
+    known, the text also says that the true value is at least or at most (`bound`) this value."""
     text = verdict(row) + (f": {bound} this" if is_known(certified) else ": no estimate")
     x = certified if is_known(certified) else 0.0
     axes.annotate(

@@ -1,4 +1,5 @@
-"""Define published results of a pair of models, which figures show beside measurements.
+"""Define published results of a pair of models. Figures show the published results beside
+measurements.
 
 The values come from two figures of the PERSEUS study: LeMay, Li and Guo, "PERSEUS: Characterizing
 Performance and Cost of Multi-Tenant Serving for CNN Models" (IC2E 2020). The figures are in the
@@ -22,11 +23,11 @@ POINTS_RPS: Mapping[str, tuple[Point, ...]] = {
     "two T4": ((495, 0), (445, 25), (313, 187), (238, 243), (121, 314), (37, 355), (0, 393)),
 }
 """Requests/s of ResNet50 and of Inception-V3 on one server, with a p95 of both models <= 750 ms, by
-number of GPUs."""
+number and type of GPUs."""
 
 
 def shares(searched: str, background: str) -> Iterator[tuple[str, list[Point]]]:
-    """Return the published points with load on both models, by number of GPUs.
+    """Return the published points with load on both models, by number and type of GPUs.
 
     A point has two numbers: rate / dedicated peak of the background model, and rate / dedicated
     peak of the searched model.

@@ -17,7 +17,7 @@ def rehearse(style: FigureTask) -> None:
     """Write a small figure as SVG and PNG, and import the modules that check tables and write the
     report.
 
-    If a library is missing, the error appears now and not in the last jobs of the study.
+    If a library is missing, the function raises an error, so the study ends before it measures.
     """
     for module in LAST_MODULES:
         import_module(module)

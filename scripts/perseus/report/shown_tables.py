@@ -36,7 +36,7 @@ class Entry:
     link: str = ""
 
     def to(self, link: str) -> Entry:
-        """Return the entry with a link; an entry without a value gets no link."""
+        """Return the entry with a link. Return an entry without a value unchanged."""
         return self if self.text == significant(None) else Entry(self.text, self.interval, link)
 
 

@@ -115,7 +115,8 @@ def short(row: pd.Series) -> str:
 
 
 def few(tenants: str) -> str:
-    """Return the names of tenants joined by plus signs; "the others" if there are many."""
+    """Return the names of tenants joined by plus signs, or "the others" if the text has too many
+    names or characters."""
     names = tenants.split(" + ")
     is_short = len(names) <= MAX_BACKGROUND_NAMED and len(tenants) <= MAX_BACKGROUND_CHARACTERS
     return tenants if len(names) == 1 or is_short else "the others"
@@ -256,14 +257,14 @@ def drawing(style: FigureTask) -> Iterator[None]:
 def save(figure: Figure, style: FigureTask, svg: Path, png: Path) -> None:
     """Save a figure as SVG and PNG with the same layout; the SVG file is reproducible."""
     fit(figure)
-    # `savefig` would draw each file twice.
+    # `savefig` would draw the figure twice for each file.
     drawn = io.StringIO()
     figure.set_dpi(style.dpi)
     FigureCanvasSVG(figure).print_svg(drawn, metadata={"Date": None})
     figure.set_layout_engine("none")
     with whole(svg) as partial:
         partial.write_text(compact(drawn.getvalue()), encoding="utf-8")
-    figure.set_dpi(style.dpi)  # `print_svg` has changed it
+    figure.set_dpi(style.dpi)  # `print_svg` changes the resolution
     with whole(png) as partial:
         FigureCanvasAgg(figure).print_png(partial)
 

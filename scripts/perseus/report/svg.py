@@ -14,8 +14,7 @@ PER_POINT: Final = 100
 """Coordinates are integers; this number of coordinate units is one typographic point."""
 
 NUMBERED: Final = re.compile(r".*_\d+")
-"""Pattern of the names that matplotlib gives to groups; all other names come from the author of a
-figure."""
+"""Pattern of the ids that matplotlib numbers. All other ids come from the code of a figure."""
 
 REFERENCE: Final = re.compile(r"url\(#([^)]*)\)")
 SEGMENT: Final = re.compile(r"([MLQCz])([^MLQCz]*)")
@@ -23,7 +22,7 @@ PLACED: Final = re.compile(r"translate\((\S+) (\S+)\)")
 
 
 def compact(svg: str) -> str:
-    """Return the same picture with fewer bytes.
+    """Return an SVG file with the same picture and fewer bytes.
 
     The returned text has relative coordinates in hundredths of a point, short ids, and no empty
     groups, comments or white space.

@@ -30,7 +30,7 @@ ADVICE = {
     ),
     Outcome.PREDICTED: "Perseus did not measure this mix. To measure it, remove `predict: true`.",
 }
-"""What users can do about a verdict. For all other verdicts, the lines refer to VERDICTS."""
+"""Advice for some verdicts. For every other verdict, the lines refer to the page VERDICTS."""
 
 PLAIN = str.maketrans(
     {"\N{MINUS SIGN}": "-", "\N{EN DASH}": "-", "\N{INFINITY}": "inf", BELOW: "*"}

@@ -39,8 +39,8 @@ OF_ROWS: Final = (
     SchemaErrorReason.DUPLICATES,
     SchemaErrorReason.DATAFRAME_CHECK,
 )
-"""Error codes with which pandera reports an error of a single row. All other codes are for errors
-of a whole column."""
+"""Error codes with which pandera reports an error of a single row. With every other code,
+pandera reports an error of a whole column."""
 
 
 class ContradictionError(ValueError):

@@ -25,8 +25,8 @@ def ceiling_problems(
 
     The function rejects a ceiling if other processes used the host while Perseus measured the
     ceiling. The function also rejects a ceiling below a certified rate, because the client sent the
-    certified rate in valid windows. A ceiling below an estimated rate is no reason to reject the
-    ceiling, because the client may never have sent the estimated rate.
+    certified rate in valid windows. The function does not reject a ceiling below an estimated rate,
+    because the client may never have sent the estimated rate.
     """
     every, exceeded = _ceilings_rps(ceilings), dict[Requests, str]()
     for peak in peaks:

@@ -58,8 +58,8 @@ class Drift:
 
     @property
     def trend(self) -> Trend:
-        """Trend of the quantity. The trend is `Trend.STEADY` only if the whole 95 % interval of the
-        change per hour lies between the limits that the constant STEADY sets."""
+        """The trend is `Trend.STEADY` only if the whole 95 % interval of the change per hour lies
+        between -STEADY x `scale` and STEADY x `scale`."""
         low, high = self.per_hour.low, self.per_hour.high
         changes = abs(self.per_hour.value) * self.hours >= MIN_CHANGE * self.scale
         if changes and low > 0:
@@ -129,8 +129,8 @@ def sen(times: Floats, values: Floats) -> Interval | None:
 
     For autocorrelated values, the variance of Kendall's statistic S is larger than for independent
     values, by the factor `correlation_time` (Yue and Wang, Water Resources Management 18, 2004).
-    The interval uses Student's t distribution, because the values may be only as much evidence as a
-    few independent values.
+    The interval uses Student's t distribution, because many autocorrelated values may contain as
+    little evidence as a few independent values.
     """
     n = len(values)
     earlier, later = np.triu_indices(n, 1)
@@ -149,8 +149,8 @@ def random_walk(times: Floats, values: Floats) -> Interval:
     """Return the mean slope of a random walk, with an interval from Student's t distribution.
 
     The steps of a random walk are independent, but the differences between its successive blocks
-    are correlated, with a coefficient of 1/4 (Working, Econometrica 28, 1960). The interval is too
-    wide for values that always return to the same level, unlike a random walk.
+    are correlated, with a coefficient of 1/4 (Working, Econometrica 28, 1960). Values that always
+    return to the same level are no random walk: for such values, the interval is too wide.
     """
     found = mean_interval(np.diff(values) / np.diff(times))
     half = np.sqrt(1 + 2 * 0.25) * (found.high - found.value)

@@ -75,8 +75,8 @@ def outputs_to_repeat(records: Iterable[Path], ceilings: Iterable[Path]) -> list
     """Return the folders of cells and the files of client ceilings that must be measured again,
     because a temporary failure occurred.
 
-    Snakemake also measures the blocked cells again, because blocked cells depend on the returned
-    outputs.
+    Without these outputs, Snakemake also measures the blocked cells again, because a blocked cell
+    depends on such an output.
     """
     cells = [path.parent for path, ending in failed_cells(records).items() if ending.is_temporary]
     return cells + list(disturbed_ceilings(ceilings))

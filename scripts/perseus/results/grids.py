@@ -150,11 +150,11 @@ def inferences_per_request(peaks: Sequence[RepeatedPeak], results: StudyResults)
     In a mix, the rates are in proportion to the dedicated peaks, which differ between the settings.
     The costs of all settings must refer to the same work, so all settings use the same weights. The
     weights come from the first setting, in the order of `peaks`, in which the peak of the mix and
-    all dedicated peaks are known. In the setting from which the weights come, the weight of a
-    tenant is proportional to 1 / dedicated peak (the cost of a request on a dedicated server). In
-    the same setting, the weighted sum of the rates is the number of inferences/s at the peak. In
-    two cases, the weight of a tenant is its number of images per request: (1) the tenant is alone,
-    or (2) no setting has a known peak of the mix and known dedicated peaks of all tenants.
+    all dedicated peaks are known. The weight of a tenant is proportional to 1 / dedicated peak in
+    this setting (the cost of a request on a dedicated server). At the peak of the mix in this
+    setting, the weighted sum of the rates equals the number of inferences/s. In two cases, the
+    weight of a tenant is its number of images per request: (1) the tenant is alone, or (2) no
+    setting has a known peak of the mix and known dedicated peaks of all tenants.
     """
     for peak in peaks:
         known = known_peaks(results.alone(peak))

@@ -62,16 +62,16 @@ the simulated limit, minus two standard deviations of this difference; at least 
 error of the queueing model is MISFIT x (the largest misfit of all tenants)."""
 
 WRONG, FAR = 0.05, 0.25
-"""WRONG is the probability that the queueing model does not fit a server at all. In this case, FAR
-is the standard deviation of the logarithmic error of a simulated sharing ratio."""
+"""WRONG is the probability that the queueing model does not fit a server at all. If the queueing
+model does not fit, FAR is the standard deviation of the logarithmic error of a simulated sharing
+ratio."""
 
 ALIKE = 0.5
 """Correlation of the errors of the queueing model between the mixes of one server."""
 
 LEAST = 1e-6
-"""Smallest factor by which the module corrects a load factor. The module uses the factor LEAST if
-the sharing ratio of the background load alone is at least the corrected sharing ratio of the
-peak."""
+"""Smallest factor by which the module corrects a load factor. If the background load alone reaches
+the corrected sharing ratio of the peak, the module uses the factor LEAST."""
 
 
 def paired_peaks(peaks: Mapping[Key, RepeatedPeak], seed: int) -> dict[Key, RepeatedPeak]:

@@ -90,8 +90,8 @@ class PredictedMix:
 
     @property
     def predicted(self) -> Interval:
-        """Sharing ratio that the best prediction model predicts, with its interval; NaN without a
-        best model."""
+        """Sharing ratio that the best prediction model predicts, with its interval; NaN if no
+        prediction model is the best."""
         if self.best is None:
             return UNKNOWN
         return self.best.interval(self.ratio(self.best.step))

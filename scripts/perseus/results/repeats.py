@@ -4,7 +4,7 @@ Each repeat is one cell that searches the peak of a load line. Draws (random sam
 uncertainty of the peak. The uncertainty of the peak has two sources: the posterior distribution of
 each repeat, and the variation between repeats. To compute a ratio of two peaks, divide draw d of
 one peak by draw d of the other peak, for each d. If a repeat found no limit, the remaining repeats
-are a biased selection, so the interval of the peak begins at 0, ends at infinity, or both.
+are a biased selection. The interval of the peak then begins at 0, ends at infinity, or both.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ from perseus.study.experiments.peak import DEDICATED
 from perseus.study.tasks.measure import MeasureTask
 
 SERVER_COULD_NOT = (Outcome.INFEASIBLE, Outcome.FAILED, Outcome.UNSTEADY, Outcome.THROTTLED)
-"""If a repeat with one of the outcomes SERVER_COULD_NOT found no limit, the unknown limit of this
-repeat may be lower than the limits of the other repeats, but not higher."""
+"""If a repeat ended with one of these outcomes and found no limit, its limit may be lower than the
+limits of the other repeats, but not higher."""
 WORST_FIRST = (
     Outcome.FAILED,
     Outcome.THROTTLED,
@@ -100,9 +100,8 @@ class RepeatedPeak:
 
     `scale` and `rates_rps` (T,) are means over the repeats that found a limit of the server. If no
     repeat found a limit, `scale` and `rates_rps` are NaN, and `scale_draws` (draws,) and
-    `rates_draws_rps` (draws, T) are empty. `correction` is the factor by which the module
-    `results.paired` multiplied the load factor from the searches, so that the load factor agrees
-    with interleaved measurements.
+    `rates_draws_rps` (draws, T) are empty. The module `results.paired` has multiplied the load
+    factor from the searches by `correction`, to agree with the interleaved measurements.
     """
 
     records: tuple[PeakRecord, ...]
@@ -222,8 +221,8 @@ class RepeatedPeak:
     def weights(self) -> tuple[int, ...]:
         """Weights of a mix, in the order of the tenants.
 
-        The result is empty if the load line is no mix. If a demand determines the weights, the
-        result is also empty while a dedicated peak is unknown.
+        The result is empty if the load line is no mix. The weights of the mix of the demand follow
+        from the dedicated peaks: if a dedicated peak is unknown, the result is empty, too.
         """
         return self.records[0].weights or self.records[0].run.weights
 
@@ -385,8 +384,8 @@ def sharing_ratio(peak: RepeatedPeak, alone: Alone, weights: Floats | float = 1.
 
 
 def capacities(peak: RepeatedPeak, alone: Alone) -> tuple[Floats, Floats]:
-    """Return the dedicated peak of each tenant with load. The function converts the dedicated peaks
-    to the speed that the host had in the cells of `peak`.
+    """Return the dedicated peak of each tenant with load, converted to the speed of the host in the
+    cells of `peak`.
 
     The function returns two arrays in requests/s: the estimates, shape (loaded tenants,), and
     draws, shape (draws, loaded tenants). The dedicated peaks of all tenants with load must be
@@ -409,11 +408,10 @@ def limit_changes(peak: RepeatedPeak, alone: Sequence[RepeatedPeak]) -> Floats:
     """For each dedicated peak in `alone`, return the factor that converts the dedicated peak to the
     speed of the host in the cells of `peak`.
 
-    The factor is a quotient of two limits of the tenant in a simulated queue without other tenants.
-    The dividend uses the service times in the cells of `peak`, and the divisor uses the service
-    times in the cells of the dedicated peak. If a limit is unknown, the function derives the factor
-    from two other values: the change of the server's speed (`speed_changes`), and the utilisation
-    of the server at the dedicated peak.
+    The factor is the limit of the tenant in the cells of `peak`, divided by its limit in the cells
+    of the dedicated peak. Both limits come from a simulated queue without other tenants, with the
+    service times in these cells. If a limit is unknown, `limit_change` computes the factor from the
+    change of the server's speed (`speed_changes`) and the utilisation at the dedicated peak.
     """
     found = []
     for change, each in zip(speed_changes(peak, alone), alone, strict=True):

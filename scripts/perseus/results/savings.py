@@ -32,8 +32,8 @@ class Saving:
 
 
 def savings(ratios: Sequence[Quantity]) -> list[Saving]:
-    """Return the saving for each shared load line of one scenario, given its sharing ratio; NaN if
-    the sharing ratio is unknown.
+    """For each sharing ratio, return the saving; NaN if the sharing ratio is unknown. `ratios` has
+    the sharing ratios of the shared load lines of one scenario.
 
     The largest of several estimated savings is usually too high by chance, so the interval
     `simultaneous` of a saving is wider than its interval `fractional`.
@@ -44,13 +44,13 @@ def savings(ratios: Sequence[Quantity]) -> list[Saving]:
 
 
 def simultaneous_tail(draws: Floats) -> float:
-    """Return a tail probability for the percentile intervals of the load lines. With this tail
-    probability, all intervals together contain the true values with the probability CONFIDENCE.
+    """Return the tail probability with which the percentile intervals of all load lines together
+    contain the true values with the probability CONFIDENCE.
 
-    `draws` has shape (lines, draws). A joint draw has one value per load line. Let `tail` be the
-    result. In the share CONFIDENCE of the joint draws, each value lies between the quantiles `tail`
-    and 1 - `tail` of the draws of its load line. (Balanced simultaneous confidence sets: Beran, J.
-    Am. Stat. Assoc. 83, 1988.)
+    `draws` has shape (lines, draws). A joint draw has one value per load line. In the share
+    CONFIDENCE of the joint draws, each value lies between the quantiles t and 1 - t of the draws of
+    its load line, where t is the result. (Balanced simultaneous confidence sets: Beran, J. Am.
+    Stat. Assoc. 83, 1988.)
     """
     ranks = (draws.argsort(axis=1).argsort(axis=1) + 0.5) / draws.shape[1]
     tail = np.quantile(np.minimum(ranks, 1 - ranks).min(axis=0), 1 - CONFIDENCE)

@@ -28,9 +28,8 @@ BEYOND = 8.0
 """Largest knee that the fit tries, as a multiple of the highest measured concurrency."""
 
 KNEES, KAPPAS, ZOOMS = 100, 50, 4
-"""Three numbers: how many values of the knee each pass of the fit tries, how many values of kappa
-each pass tries, and how many passes the fit has. Each pass tries a narrower range of values than
-the previous pass."""
+"""Each pass of the fit tries KNEES values of the knee and KAPPAS values of kappa. The fit has ZOOMS
+passes. Each pass tries a narrower range of values than the previous pass."""
 
 
 def queueing(in_flight: Sequence[int], knee: Floats, kappa: Floats) -> Floats:
@@ -202,7 +201,7 @@ class _Region:
 
     def interval(self, values: Floats, off: Floats | float = 0.0) -> Interval:
         """Return the interval of a quantity, given its values at the grid points of the confidence
-        region. The logarithm of each value is uncertain by `off` in both directions."""
+        region. `off` is the uncertainty of the logarithm of each value."""
         low, high = (values * np.exp(-off)).min(), (values * np.exp(off)).max()
         return Interval(float(values[self.best]), float(low), float(high))
 
@@ -241,5 +240,5 @@ def _around(axis: Floats, inside: Floats) -> Floats:
     first, last = np.searchsorted(above, [found.min(), found.max()])
     low, high = above[max(first - 1, 0)], above[min(last + 1, len(above) - 1)]
     finer = np.geomspace(low, high, len(above))
-    finer[-1] = high  # exactly the end of the grid, since `fit` compares values with it
+    finer[-1] = high  # exact, since `fit` compares values with the end of the grid
     return np.append(axis[axis == 0], finer)

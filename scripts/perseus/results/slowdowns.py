@@ -22,8 +22,8 @@ from perseus.results.records import Number
 from perseus.results.repeats import DRAWS, Quantity
 
 Pair = tuple[str, str]
-"""The tenant whose slowdown is measured, and the tenant beside it. In an A/A comparison, both are
-the same tenant."""
+"""The tenant whose slowdown is measured, and the tenant beside it. In an A/A comparison, the two
+names are equal."""
 
 
 class Ends(BaseModel):
@@ -97,7 +97,7 @@ class SlowdownComparison:
         """Ratio of the p95 latencies, shared / alone.
 
         If a window has too few requests for an upper bound of its p95, the interval ends at
-        infinity. The function `closed` replaces this end by a finite end.
+        infinity. The function `closed` replaces the infinite end by a finite end.
         """
         return ratio(closed(self.shared.p95_ms.interval), closed(self.alone.p95_ms.interval))
 

@@ -18,8 +18,8 @@ def certified(records: Sequence[PeakRecord]) -> dict[Path, list[Row]]:
     """For the folder of each cell, return the rows of two kinds of windows: the last certification
     window that passed, and the windows in which one tenant is alone.
 
-    The windows are in the order of windows.parquet. The list of a cell is empty if its search
-    certified no rate.
+    The windows are in the order of windows.parquet. If the search of a cell certified no rate, the
+    list of the cell is empty.
     """
 
     def wanted(windows: pa.Table, record: PeakRecord) -> pa.ChunkedArray:

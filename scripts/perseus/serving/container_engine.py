@@ -153,7 +153,7 @@ def remove_container(engine: str, name: str) -> None:
         removed = call(engine, "rm", "--force", "--volumes", name)
         if removed.returncode == 0 or call(engine, "inspect", name).returncode != 0:
             return
-        if time.monotonic() > deadline:  # before, the engine itself may be removing it (--rm)
+        if time.monotonic() > deadline:  # until then, the engine may remove it itself (--rm)
             raise ServerError(
                 f"{Path(engine).name} cannot remove the container {name}: "
                 f"{_last_line(removed.stderr)}. Remove the container before you measure again."

@@ -19,8 +19,8 @@ ANSWER_S = 10.0
 
 
 class _Answer(BaseModel):
-    """A response with metadata. A response may contain other keys, because servers add their own
-    keys; Perseus does not read these keys."""
+    """A response with metadata. Perseus ignores other keys of a response, because servers add their
+    own keys."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 

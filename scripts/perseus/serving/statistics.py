@@ -71,7 +71,7 @@ def tenant_times(
     If the model is an ensemble, `steps` has the names of the models in the ensemble. Triton's
     statistics of an ensemble contain the compute times of its models, but not the queue times of
     its models. Triton's statistics of an ensemble also contain the output time of each model twice:
-    as output time, and as the wait for the next model. Therefore the function reads two times from
+    as output time, and as the wait for the next model. Therefore the function reads two values from
     the statistics of the models in the ensemble: the queue time of each model, and the output time
     of the last model. Raises the errors of `server_times`.
     """

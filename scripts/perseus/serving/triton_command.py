@@ -70,8 +70,9 @@ def arguments(
     loopback address only.
 
     `name` is a name from `orphans.unique_name`. The server reports `name`, and the names of its
-    shared-memory regions contain `name`. `shm_mib` is as SHM_MIB. `rate_limited_cores` is the
-    number of cores that tenants with a priority share; 0 switches the rate limiter off.
+    shared-memory regions contain `name`. Each model instance has `shm_mib` MiB of shared memory at
+    its start, and gets `shm_mib` MiB more in each growth step. `rate_limited_cores` is the number
+    of cores that tenants with a priority share; 0 switches the rate limiter off.
     """
     shm_bytes = shm_mib * 2**20
     limits = [

@@ -149,7 +149,8 @@ def find_server(root: int, name: str) -> int | None:
     found = None
     with contextlib.suppress(psutil.Error):
         first = psutil.Process(root)
-        # The programs that start the server have the same argument. The server comes last.
+        # The programs that start the server also have the argument `mark`. The server is the last
+        # process in the list.
         for process in (first, *first.children(recursive=True)):
             with contextlib.suppress(psutil.Error):
                 if mark in process.cmdline():
@@ -160,9 +161,9 @@ def find_server(root: int, name: str) -> int | None:
 def stop(process: subprocess.Popen[bytes]) -> None:
     """Stop the server: let the server finish its requests, and then kill its process group.
 
-    After its last request, Triton would spend 1.2 s per model instance, and up to 1 s in addition,
-    on unloading its models. While Triton unloads, no client needs a response, so the function kills
-    the group as soon as no client is connected. The server's log is no evidence for the end of the
+    After its last request, Triton would need 1.2 s per model instance, and up to 1 s more, to
+    unload its models. While Triton unloads, no client needs a response, so the function kills the
+    group as soon as no client is connected. The server's log is no evidence for the end of the
     last request: the log may report no requests in flight although a Python backend still executes
     requests.
     """

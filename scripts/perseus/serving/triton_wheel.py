@@ -109,11 +109,12 @@ def fill_folder(folder: Path, installation: Installation, backends: Path) -> Non
     directory = folder / "backends"
     python = directory / "python"
     python.mkdir(parents=True)
-    # Copy the files: through a link, Triton would change the mode of a stub that it cannot run.
+    # Copy the files, because Triton changes the mode of a stub that it cannot run. Through a link,
+    # Triton would change the mode of the installed stub.
     for name in ("libtriton_python.so", "triton_python_backend_utils.py"):
         shutil.copy2(installation.python_backend / name, python)
     shutil.copy2(installation.stub, python)
-    shutil.copy2(BACKENDS / TENSORS, python)  # the stub of every runtime searches modules here
+    shutil.copy2(BACKENDS / TENSORS, python)  # the stub of each runtime imports from this folder
     for backend in backends.iterdir():
         if (backend / "model.py").is_file():
             ignored = shutil.ignore_patterns("__pycache__")
@@ -126,9 +127,8 @@ def _link_libpython(folder: Path, installation: Installation) -> None:
 
     The stub for Python 3.13 needs the libpython of nvidia-pytriton. The libpython of
     nvidia-pytriton loads the modules `math` and `_datetime` from files. If `math` and `_datetime`
-    are built into this Python, as in Debian, their files do not exist. For a Python with built-in
-    `math` and `_datetime`, the function links the libpython of this Python under the file name of
-    nvidia-pytriton's libpython.
+    are built into this Python, as in Debian, their files do not exist. In this case, the
+    function links the libpython of this Python under the file name of nvidia-pytriton's libpython.
     """
     folder.mkdir(parents=True)
     if "_datetime" not in sys.builtin_module_names:

@@ -103,10 +103,10 @@ class Study:
     `scenarios` has the scenarios by id: first the dedicated scenarios, then the shared scenarios.
     If a configured scenario has a grid, `scenarios` has one scenario for each setting of the grid,
     and `grids` has the configured scenario. `images` has the paths of the image files of each
-    model; empty for random images. `labelled` has the labelled images of each model, with paths.
-    `prices` has the price of each server with the key `price:`.
-    `other_prices` has the prices in the list `other_prices:` of each server. `demand_rps` has the
-    demand for each model in images/s, at the low, typical and peak level.
+    model; empty for random images. `labelled` has, for each model, the paths and labels of its
+    labelled images. `prices` has the price of each server with the key `price:`. `other_prices` has
+    the prices in the list `other_prices:` of each server. `demand_rps` has the demand for each
+    model in images/s, at the low, typical and peak level.
     """
 
     definition: Definition
@@ -163,9 +163,8 @@ class Study:
 
     @property
     def kinds(self) -> set[str]:
-        """Properties of the study from which Perseus chooses the figures that it draws. If the
-        study has experiments of a kind, the name of the kind, such as "soak", is a property of the
-        study.
+        """Properties of the study from which Perseus chooses the figures that it draws. Each kind
+        of experiment in the study, such as "soak", is a property.
 
         A study may also have these properties:
 
@@ -250,8 +249,8 @@ class Study:
         that measure the tenant's dedicated peak. The result is empty if the cell `of` needs no
         dedicated peaks.
 
-        Each dedicated peak has the preset of the cell `of`. Therefore, each dedicated peak has as
-        many repeats as the load line of the cell `of`.
+        Each dedicated peak has the preset of the cell `of`, and therefore as many repeats as the
+        load line of the cell `of`.
         """
         if not of.run.needs_dedicated_peaks:
             return ()

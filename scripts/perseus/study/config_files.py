@@ -37,7 +37,7 @@ def keys_of_profile(config: Mapping[str, Any], arguments: Sequence[str]) -> set[
 
 def naming_profile(problem: str, keys: set[str]) -> str:
     """Return the message `problem`. `keys` has the keys that a Snakemake profile sets. If the
-    message is about one of `keys`, add how to remove the key from the profile."""
+    message is about one of `keys`, the function adds how to remove the key from the profile."""
     if re.split(r"[.:\[]", problem)[0] not in keys:
         return problem
     return (
@@ -59,7 +59,7 @@ def doubled_keys(path: Path) -> Iterator[str]:
     seen, open_nodes = set[int](), [root]
     while open_nodes:
         node = open_nodes.pop()
-        if id(node) in seen:  # an anchor may occur in several places, and even inside itself
+        if id(node) in seen:  # a YAML anchor may occur in several places, and even inside itself
             continue
         seen.add(id(node))
         if isinstance(node, yaml.SequenceNode):

@@ -1,7 +1,8 @@
 """Define the demand of a study: the requests/s to each model, and conditions for the fleet (the
 servers that carry the demand).
 
-The demand affects tables and at most one measurement: one mix of a `frontier`.
+The demand affects tables. In a `frontier` of three or more tenants, the demand also affects the
+measurement of one mix.
 """
 
 from __future__ import annotations
@@ -175,8 +176,8 @@ def rate_shares(
     ]
     if len(typical_rps) < len(tenants) or not all(typical_rps):
         return ()
-    # If all rates double, the shares change only by a floating-point error. Rounding to 9 digits
-    # removes this error, which would repeat a measurement.
+    # If all rates double, the shares change only by a floating-point error. Without rounding, this
+    # error would repeat a measurement.
     return tuple(float(f"{rate_rps / sum(typical_rps):.9g}") for rate_rps in typical_rps)
 
 

@@ -29,10 +29,10 @@ LEFT_OUT: Final = (
     "perseus.serving.remote_failures",
     "perseus.host.machine.PACKAGES",
     "perseus.study.hints",
-    # If these classes change, a cell changes only if its task changes.
+    # A change of these classes affects a cell only if the change also changes the task of the cell.
     "perseus.study.experiments.*Settings",
-    # A job uses one entry of each of these collections. The entry is in the job's task, or it
-    # determines the code and versions on which the job depends.
+    # A job uses only one entry of each collection below. The task of the job contains the entry, or
+    # the entry determines the code and versions on which the job depends.
     "perseus.study.experiments.KINDS",
     "perseus.study.experiments.SEARCHES",
     "perseus.study.experiments.OTHER_KINDS",
@@ -213,7 +213,7 @@ def _code(node: Any, imports: list[ast.Import | ast.ImportFrom]) -> Any:
     code: list[Any] = [type(node).__name__]
     for name in node._fields:
         value = getattr(node, name, None)
-        if value is not None and value != [] and name != "ctx":  # "ctx" follows from the position
+        if value is not None and value != [] and name != "ctx":  # the position determines "ctx"
             code += name, _code(value, imports)
     return code
 

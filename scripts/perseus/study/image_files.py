@@ -13,7 +13,7 @@ MIN_INPUT_PX: Final = 32
 MAX_INPUT_PX: Final = 1024
 """Least and largest height and width of an input in pixels."""
 
-MIN_IMAGES: Final = 4  # the check of an export compares the responses to different images
+MIN_IMAGES: Final = 4  # the check of an export needs different images
 
 
 MAX_IMAGES: Final = 8
@@ -32,7 +32,7 @@ MAX_LABELLED: Final = 1000
 """Largest number of labelled images. Perseus keeps the content of these images for each model."""
 
 MAX_PROBLEMS: Final = 5
-"""A message states at most this number of problems of LABELS."""
+"""Largest number of problems of the file LABELS that a message states."""
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ def labelled_images(folder: Path) -> list[LabelledImage]:
     there is no such file.
 
     LABELS has the columns `file` and `class`. Raises OSError if the file cannot be read, and
-    ValueError with the problems of its rows.
+    ValueError if the file is invalid.
     """
     path = folder / LABELS
     if not path.exists():

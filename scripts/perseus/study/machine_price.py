@@ -89,8 +89,8 @@ def machine_price(wanted: PriceRow, prices: PriceList, costs: Costs) -> list[Mac
 
 
 def _by_pricing(of: MachinePrice, costs: Costs) -> tuple[float, ...]:
-    """Return the prices of `of`, in the order of the study's `pricing`, to sort machines by price.
-    An unknown price is infinite."""
+    """Return a key to sort machines by price: the prices of `of`, in the order of the study's
+    `pricing`. An unknown price is infinite."""
     order = dict.fromkeys((*costs.pricing, "on_demand", "spot"))
     return tuple(of.usd_per_hour[pricing] or math.inf for pricing in order)
 

@@ -128,7 +128,7 @@ def _served_tenant(study: Study, server: Server, tenant: Tenant) -> ServedTenant
         model_file=RUNTIMES[server.runtime].model_file,
         instances=tenant.instances,
         max_batch_size=tenant.max_batch_size,
-        # A model that is no classifier may have a fixed batch size, so its repository depends on
+        # A model that is not a classifier may have a fixed batch size, so its repository depends on
         # the number of images in a request.
         request_batch_size=1 if model.is_classifier else tenant.request_batch_size,
         max_queue_delay_us=batching.max_queue_delay_us if batching else None,

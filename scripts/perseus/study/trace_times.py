@@ -242,9 +242,8 @@ def _local(
     """Return times without a time zone, corrected for the hour that clocks repeat at the end of
     summer time.
 
-    At the beginning of the repeated hour, a time in the file is earlier than the previous time in
-    the file. If any other time is more than DISORDER_S seconds earlier than the previous time, the
-    function corrects no time.
+    At the beginning of the repeated hour, the times in the file step back. If the times step back
+    by more than DISORDER_S seconds at any other place, the function corrects no time.
     """
     back = np.flatnonzero(np.diff(times_s) < -DISORDER_S) + 1
     hours = times_s[back] / HOUR_S % 24

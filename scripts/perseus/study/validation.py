@@ -57,8 +57,8 @@ def validated(raw: Json) -> tuple[Definition | None, list[str], list[Place]]:
         try:
             return Definition.model_validate(value), list(problems), stand_ins
         except ValidationError as error:
-            # The user did not write the stand-ins, so the function reports no errors at stand-ins
-            # of an earlier round.
+            # Report no error at a stand-in of an earlier round, because the user did not write the
+            # stand-in.
             found = [(place_of(e["loc"], value), e) for e in error.errors()]
             for place, each in sorted(found, key=lambda pair: [*map(str, pair[0])]):
                 if not (stands_in(place, stand_ins) or _repeats_one(each, place, raw, stand_ins)):
@@ -81,14 +81,14 @@ def place_of(loc: Sequence[str | int], raw: Json) -> Place:
     """Return the place in the configuration at which pydantic reports an error.
 
     Pydantic's `loc` has two parts that are not in the configuration: the kind of an experiment, and
-    the branch of a union. The function removes both parts.
+    the branch of a union. The function removes the kind and the branch.
     """
     place: list[str | int] = []
     at: Json = raw
     for before, part in zip(("", *loc), loc, strict=False):
         is_experiment = isinstance(before, int) and place[-2:-1] == ["experiments"]
         if is_experiment and isinstance(at, Mapping) and part == at.get("kind"):
-            continue  # leave out the kind, but not a later key of the same name
+            continue  # omit the kind, but not a key with the name of a kind
         if isinstance(part, str) and not isinstance(at, Mapping):
             break  # this part is the branch of a union
         place.append(part)
@@ -135,7 +135,7 @@ class DefinitionSchema:
             part = self._resolved(part, _at(raw, place[:i]))
             if isinstance(step, int):
                 part = part.get("items", {})
-            else:  # for keys that the user names, the schema has one part
+            else:  # all keys that the user may name freely have the same part
                 of_any = part.get("additionalProperties") or {}
                 part = part.get("properties", {}).get(step, of_any)
         return part
@@ -151,9 +151,9 @@ class DefinitionSchema:
             known = isinstance(kind, str) and kind in kinds
             return self._resolved({"$ref": kinds[kind]}, value) if known else {}
         choices = [each for each in part.get("anyOf", []) if each.get("type") != "null"]
-        if isinstance(value, Mapping) and len(choices) > 1:  # the other choice is text
+        if isinstance(value, Mapping) and len(choices) > 1:  # a mapping has a reference
             choices = [each for each in choices if "$ref" in each]
-        if len(choices) == 1:  # the other choice is null
+        if len(choices) == 1:  # `part` has one type, or one type and null
             return self._resolved(choices[0], value)
         return part
 
@@ -190,7 +190,7 @@ def _explain(place: Place, error: Any, raw: Json) -> Iterator[str]:
             wanted = PATTERNS.get(context["pattern"])
             wanted = wanted or f"valid here (use {part.get('description', '')})"
             yield f"{where}: {value!r} is not {wanted}"
-        case _ if len(part.get("anyOf", [])) > 1:  # one line for all branches of the union
+        case _ if len(part.get("anyOf", [])) > 1:  # all branches of a union give the same line
             yield f"{where}: {_short(value)} does not fit ({part['description']})"
         case "literal_error":
             choices = [str(choice) for choice in part.get("enum", [part.get("const")])]
@@ -204,7 +204,7 @@ def _explain(place: Place, error: Any, raw: Json) -> Iterator[str]:
         case "finite_number":
             yield f"{where}: must be a number, not {value}"
         case "too_short" if not _is_short(value, part):
-            return  # the problem is in the items of the value, or in its key
+            return  # another error reports an invalid item or key
         case "too_short" | "too_long":
             bound, least = ("at least", "min") if kind == "too_short" else ("at most", "max")
             count = context[f"{least}_length"]

@@ -127,8 +127,8 @@ class Client:
         )
 
     def silent_s(self) -> float:
-        """Return the largest result of `loops.silent_s` over all processes of this client, in
-        seconds."""
+        """Return the seconds for which the server has sent no response although requests are in
+        flight: the maximum of `loops.silent_s` over the processes of this client."""
         for process in self._processes:
             process.send("silence")
         return max(process.receive() for process in self._processes)
@@ -179,9 +179,9 @@ class _Process:
             pass_fds=[theirs.fileno()],
             env=os.environ | {"PYTHONPATH": os.pathsep.join(_module_folders())},
             stdin=subprocess.DEVNULL,
-            # A closing terminal sends a signal to the whole process group of the parent. If the
-            # sender were in this group, it would end first, and the parent would report a dead
-            # client. A new session for the sender would change its share of CPU time, because the
+            # A closing terminal sends a signal to the whole process group of the parent. A sender
+            # in this group would end before the parent, and the parent would report a dead client.
+            # A new session for the sender would change its share of CPU time, because the
             # kernel divides CPU time between sessions.
             process_group=0,
         )

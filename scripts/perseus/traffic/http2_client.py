@@ -210,7 +210,8 @@ class Http2Client:
         poll.register(self._wake, select.POLLIN)
         with self._lock:
             self._write()
-        # Only this thread reads. TLS needs the lock, since TLS cannot read during a write.
+        # Only this thread reads from the connection. With TLS, each read needs the lock, since TLS
+        # cannot read during a write.
         alone = self._lock if self._tls else nullcontext()
         look_s = 0.0
         while not self._closing and not (self._http2.leaving and not self._http2.is_busy):

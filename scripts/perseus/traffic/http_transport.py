@@ -125,7 +125,7 @@ class HttpTransport:
         del self._tasks[number]
 
     def cancel(self) -> None:
-        # Repeat the loop, since some requests may not have started yet.
+        # Repeat the loop, because a request that has not started yet has no task to cancel.
         while tasks := list(self._tasks.values()):
             for task in filter(None, tasks):
                 self._loop.call_soon_threadsafe(task.cancel)
@@ -141,8 +141,8 @@ class HttpTransport:
         return asyncio.run_coroutine_threadsafe(what, self._loop).result()
 
     async def _exchange(self, number: int, timeout_s: float) -> Reply:
-        """Post one request, and return its response. The function raises an error only after a
-        cancellation."""
+        """Post one request, and return its response. After an error, the function returns the error
+        as a reply. Only a cancellation raises an exception."""
         body, json_bytes = self._requests[number % len(self._requests)]
         headers = {HEADER_LENGTH: str(json_bytes)} if self._has_binary else JSON
         try:
@@ -170,7 +170,7 @@ TRANSPORT: Final = HttpTransport
 def _reply(answer: aiohttp.ClientResponse, body: bytes) -> Reply:
     done_ns = time.monotonic_ns()
     if answer.status == 200:
-        # Other requests wait during these checks, so only `decode` reads the JSON.
+        # Do not parse the JSON here (see `decode`): other requests wait during these checks.
         json_bytes = int(answer.headers.get(HEADER_LENGTH, len(body)))
         if 0 < json_bytes <= len(body) and body.startswith(b"{"):
             return Reply(done_ns, Status.OK, "", body, json_bytes)

@@ -63,8 +63,8 @@ class LoadLoop:
         """Return a copy of the present records of all requests whose intended send time is before
         `until_ns`."""
         part = slice(int(np.searchsorted(self._known(), until_ns)))
-        # Other threads write the status last. Read the status first, so that each response in the
-        # copy has its time.
+        # Other threads write the status of a request after its times. The function copies the
+        # status before the times, so each response in the copy has its times.
         status = self._status[part].copy()
         return Requests(
             self._intended_ns[part].copy(),
@@ -132,21 +132,21 @@ class OpenLoop(LoadLoop):
 class ClosedLoop(LoadLoop):
     """Keeps `concurrency` requests in flight: each response triggers the next request.
 
-    The intended send time of a request is its actual send time. After a refusal, the next request
-    waits, and the waiting time doubles with each consecutive refusal. If the client did not wait
-    after a refusal, a server with a full queue would get thousands of requests per second, because
-    such a server refuses requests at once.
+    In a closed loop, the intended send time of a request is its actual send time. After a refusal,
+    the next request waits. The waiting time doubles with each consecutive refusal, up to one
+    second. If the client did not wait after a refusal, a server with a full queue would get
+    thousands of requests per second, because such a server refuses requests at once.
     """
 
     def __init__(self, start_ns: int, end_ns: int, concurrency: int) -> None:
-        # The system assigns memory only to pages with requests, so a large array costs nothing.
+        # Linux allocates a page only when the client writes to it, so a large array is cheap.
         super().__init__(np.zeros(round((end_ns - start_ns) / 1e9 * MAX_RPS) + concurrency, int))
         self._start_ns, self._end_ns, self._concurrency = start_ns, end_ns, concurrency
         self._count = 0
         self._turn = threading.Lock()
         self._refused = queue.SimpleQueue[tuple[int, int]]()
-        """For each refusal, the send time in ns of the request that replaces the refused request,
-        and the number of consecutive refusals up to this refusal."""
+        """Requests that replace refused requests. Each entry has the send time in ns and the number
+        of consecutive refusals before this request."""
 
     def _known(self) -> NDArray[np.int64]:
         return self._intended_ns[: self._count]

@@ -41,7 +41,8 @@ class Mmpp:
         each = np.where(in_burst, burst_rps, quiet_rps) * np.diff(edges_s)
         expected = np.append(0.0, np.cumsum(each))
         # Map each time to the expected number of arrivals until this time (operational time of a
-        # Poisson process). On this axis, a given number of arrivals is uniformly distributed.
+        # Poisson process). Given their number, the arrivals are uniformly distributed on the axis
+        # of expected arrivals.
         count = rng.poisson(expected[-1])
         return np.interp(np.sort(rng.uniform(0, expected[-1], count)), expected, edges_s)
 

@@ -21,7 +21,7 @@ from perseus.models.tensors import DATATYPES, Tensor
 from perseus.serving.access import PLAIN, Access
 from perseus.serving.running_server import BINARY, RunningServer
 
-if TYPE_CHECKING:  # each sender imports this module, and needs no modules that define a study
+if TYPE_CHECKING:  # senders import this module, but no definition of a study
     from perseus.study.tasks.measure import MeasuredClient
 
 Images = NDArray[np.float32]  # (images, 3, height, width)

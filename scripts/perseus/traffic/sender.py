@@ -22,7 +22,7 @@ from perseus.traffic.route import Route
 from perseus.traffic.transport import RequestFailedError, Transport
 
 GIB = 2**30
-PROBE_S = 0.1  # time between two checks whether the server accepts requests again
+PROBE_S = 0.1  # seconds between two checks whether the server accepts requests again
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,8 @@ def main(pipe: Connection) -> None:
     the transport receive responses. If the transport cannot connect, the child process sends the
     reason to the parent, and ends.
     """
-    # A batch scheduler may signal all processes of a job, but only the parent ends this process.
+    # A batch scheduler may send a signal to all processes of a job. This process ignores the
+    # signal, because only the parent ends this process.
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
     setup: Setup = pipe.recv()
@@ -108,8 +109,8 @@ def _obey(
 ) -> None:
     """Execute the parent's commands until the parent closes the pipe or has ended.
 
-    At the end, the function always puts None into `loops`, because the main thread waits for the
-    next element of `loops`.
+    Before the function ends, it puts None into `loops`, because the main thread waits for the next
+    element of `loops`.
     """
     largest = max(sum(each.size_bytes for each in inputs) for inputs in route.inputs)
     limit = min(transport.most_in_flight, max(64, GIB // max(1, largest)))

@@ -39,7 +39,8 @@ CHOSEN = {("figure", "grid"), PRICED}
 
 @dataclass(frozen=True)
 class Group:
-    """A finished study, given by its keys, and rows: an edit, and the jobs that run after it."""
+    """The keys of a finished study, and its rows. Each row has an edit, and the jobs that run after
+    the edit."""
 
     study: Edits
     rows: tuple[tuple[Edits, set[Job]], ...]
@@ -51,7 +52,8 @@ def rows(*edits: Edits, run: set[Job]) -> tuple[tuple[Edits, set[Job]], ...]:
 
 
 def experiment(kind: str, cell: str, settings: Mapping[str, Value], **edits: Value) -> Group:
-    """Return a group for one kind. Each edit measures its cell again and draws its figure."""
+    """Return a group of edits for one kind of experiment. After each edit, the jobs measure the
+    cell of the experiment again, and draw its figure again."""
     run = {("measure", f"cpu1.shared.{cell}.r1"), ("figure", kind), PRICED}
     place = f"scenarios.experiments[{kind}]"
     return Group(
@@ -99,7 +101,8 @@ UNREAD = {
     "concurrency": {"concurrencies": [1]},
     "replay": BURSTS,
 }
-"""Experiments that do not use the arrivals of the study. `startup` has no clients either."""
+"""Experiments that do not use the arrivals of the study. The experiment `startup` does not even use
+clients."""
 DRAWN = {("figure", kind) for kind in UNREAD}
 STARTED = {("measure", "cpu1.shared.startup.r1")}
 LOADED = {("measure", f"cpu1.shared.{run}.r1") for run in ("aa", "concurrency", "replay-mmpp")}
@@ -206,7 +209,7 @@ GROUPS = {
             "servers.image": "triton:1",
             "servers.cores": 4,
             "servers.price": GPU,
-            "scenarios.grid.vary.intra_op_threads": [4],  # the value that the scenario already has
+            "scenarios.grid.vary.intra_op_threads": [4],  # the scenario already has this value
         },
         (
             ({"servers.gpus": [1]}, ALL_CELLS | COMPARED),

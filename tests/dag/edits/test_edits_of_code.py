@@ -22,7 +22,7 @@ from fake_engine import image_id, install
 
 
 def test_a_new_kind_of_experiment_brings_its_table_and_measures_nothing(edited, downstream):
-    """A new kind adds a phase, so the test also edits the description of the column `phase`."""
+    """A new kind of experiment adds a phase, so the test also edits the description of `phase`."""
     layers = ("study/experiments", "measurement/experiments", "results/tables", "report/figures")
     for layer in layers:
         folder = edited.root / "scripts" / "perseus" / layer
@@ -36,7 +36,7 @@ def test_a_new_kind_of_experiment_brings_its_table_and_measures_nothing(edited, 
 
 
 def test_the_workflow_runs_the_edited_code(edited, tmp_path):
-    """Without this, each test of an edit would run the code from before the edit."""
+    """The other tests of edits of code rely on this test."""
     edited.edit("scripts/perseus/study/validation.py", '"unknown key{', '"new words{')
     (tmp_path / "bad.yaml").write_text("colour: red")
     _, output, errors = edited.plan("--configfile", str(tmp_path / "bad.yaml"))
@@ -97,7 +97,7 @@ def test_code_that_is_found_by_name(edited, downstream, module):
 
 
 def test_code_of_the_repository(edited, downstream):
-    """The server loads the files that this module writes, so all cells are measured again."""
+    """After an edit of the module that writes the repository, all cells are measured again."""
     edited.append("scripts/perseus/models/repository.py", CODE)
     assert edited.stale() == repositories(RESNET, MOBILENET) | ALL_CELLS | downstream
 
@@ -148,7 +148,7 @@ def test_an_upgrade_of_what_serves_or_asks(edited, downstream, package):
 
 @pytest.mark.parametrize("package", ["onnxruntime", "torch"])
 def test_an_upgrade_of_what_exports(edited, package):
-    """onnxruntime also serves the models, so all cells are measured again."""
+    """After an upgrade of a package that exports models, all jobs run again."""
     edited.upgrade(package)
     assert edited.stale() == set(edited.jobs())
 

@@ -1,4 +1,4 @@
-"""The jobs that run again after an edit of a key of a study. The tests cover every key."""
+"""Tests that an edit of a key of a study repeats the right jobs, for every key."""
 
 from __future__ import annotations
 
@@ -53,7 +53,8 @@ def put(workflow, edits: Edits) -> None:
 
 
 def put_one(study: dict[str, Any], key: Key, value: Value) -> None:
-    """Set a key: in a list, in the first entry or in the entry of the kind in square brackets."""
+    """Set a key of a study. In a list, the function changes the first entry or, for a name such as
+    `experiments[peak]`, the first entry of this kind."""
     node: Any = study
     *parents, (last, _) = re.findall(r"(\w+)(?:\[(\w+)\])?", key)
     for name, kind in parents:

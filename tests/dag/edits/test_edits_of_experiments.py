@@ -17,8 +17,8 @@ def test_closed_loops_added(edited, priced_jobs):
 
 
 def test_a_catalogue_of_more_networks_and_another_sla(edited):
-    """A new network leaves the measured networks alone. No cell searches a peak. Labels of images
-    repeat the measurements."""
+    """A new network does not repeat the measurements of other networks. New labels of images repeat
+    all measurements. No cell searches for a peak."""
 
     def catalogue(architectures, **settings):
         def change(study):
@@ -62,7 +62,7 @@ def test_starts_of_a_server_added_and_one_more(edited, priced_jobs):
 
 
 def test_a_frontier_added_and_one_more_point(edited, downstream):
-    """Each point depends only on the points before it, so a new point leaves the others alone."""
+    """A point depends only on earlier points, so a new point does not affect the earlier points."""
     points = [("measure", f"cpu1.shared.frontier-{point}.r1") for point in (1, 2, 3)]
     frontier = {"kind": "frontier", "points": 2}
     reconfigured(edited, lambda s: s["scenarios"][0]["experiments"].append(frontier))
@@ -101,7 +101,8 @@ def test_a_model_beside_a_copy_of_itself_added_where_mixes_are_predicted(edited)
 def test_a_demand_of_three_tenants_then_another_ratio_and_higher_rates(
     edited, downstream, priced_jobs
 ):
-    """A frontier has a separate mix for the demand. Another ratio measures only this mix again."""
+    """A frontier has a separate mix for the demand. Another ratio of rates repeats
+    only the measurement of this mix."""
     drawn = ("figure", "fleets")
     mix = ("measure", "cpu1.three.mix-demand.r1")
     tenants = [{"model": RESNET}, {"model": MOBILENET}, {"model": RESNET, "name": "another"}]
@@ -146,7 +147,7 @@ def test_pairs_asked_for_then_other_rates_then_more_rounds(edited, priced_jobs):
 
 
 def test_a_dedicated_peak_found_again_moves_rates_that_are_shares_of_it(edited, downstream):
-    """Rates that are absolute stay as they are."""
+    """Absolute rates do not depend on the dedicated peak."""
     share, rate = {"kind": "slowdown"}, {"kind": "slowdown", "rate_rps": 5}
     reconfigured(edited, lambda s: s["scenarios"][0]["experiments"].extend([share, rate]))
     edited.run("--cores", "2", "all")
@@ -184,7 +185,7 @@ REPLAYED = {REPLAY, ("figure", "replay")}
 
 
 def with_replay(workflow, **settings):
-    """Add bursts to the shared scenario and finish the study. Nothing is left to run."""
+    """Add bursts to the shared scenario, and run the study until no job is left."""
     replay = {"kind": "replay", "process": "mmpp", "rates_rps": [5], **settings}
     reconfigured(workflow, lambda s: s["scenarios"][0]["experiments"].append(replay))
     workflow.run("--cores", "2", "all")
@@ -206,7 +207,7 @@ def test_rates_of_bursts_that_follow_the_peaks(edited, downstream):
     with_replay(edited)
     edited.append("scripts/perseus/peak/search.py", CODE)
     drawn = {("figure", "replay")}
-    assert edited.stale() == ALL_CELLS | drawn | downstream  # the bursts at stated rates stand
+    assert edited.stale() == ALL_CELLS | drawn | downstream  # not the bursts at fixed rates
     edited.accept()
     share = {"kind": "replay", "process": "mmpp", "percents_of_peak": [30]}
     reconfigured(edited, lambda s: s["scenarios"][0]["experiments"].__setitem__(-1, share))
@@ -274,7 +275,7 @@ EVERY_KIND = [
 
 
 def test_an_experiment_of_each_kind_removed(edited, downstream, priced_jobs):
-    """No cell is measured. The figure of the kind goes. Without searches, predictions change."""
+    """No cell is measured. If the kind has searches, predictions change."""
 
     def ask(*others):
         first = {"kind": "peak", "mixes": [[3, 1]]}

@@ -50,7 +50,7 @@ def test_the_first_pricing_is_that_of_the_figures(edited, priced_jobs):
 
 
 def test_how_results_are_priced(edited, priced_jobs):
-    """An edit of a price measures nothing."""
+    """After an edit of a price, no cell is measured again."""
 
     def priced(**costs):
         reconfigured(edited, lambda study: study.update(costs=costs))
@@ -86,7 +86,7 @@ def test_the_sla_of_a_model(edited, downstream):
     reconfigured(edited, lambda study: study["models"][0]["sla"].update(latency_ms=120))
     assert edited.stale() == {RESNET_PEAK, MIX, *downstream}
     reconfigured(edited, lambda study: study["models"][0]["sla"].update(latency_ms=300))
-    # The send lag that the client may have is a share of the latency limit.
+    # The largest allowed send lag is a share of the latency limit.
     assert edited.stale() == {RESNET_PEAK, MIX, CEILING, *downstream}
 
 
@@ -123,7 +123,8 @@ def test_a_model_added_with_a_scenario(edited, downstream):
 
 
 def test_a_scenario_removed(edited, downstream):
-    """The remaining cells stand, and the tables change. The study has no choice left to draw."""
+    """No cell is measured again. Without a mix, the study has no figures that compare shared and
+    dedicated servers."""
     reconfigured(edited, lambda study: study.update(scenarios=ALONE))
     of_a_choice = {("figure", "break_even"), ("figure", "cost_map")}
     assert edited.stale() == downstream - of_a_choice
@@ -198,7 +199,7 @@ def test_a_tenant_that_is_sent_pictures_and_what_it_is_asked_about(edited, downs
 
 
 def test_nothing_of_before_is_left_in_a_repository_that_is_made_again(edited):
-    """Snakemake empties the folder first: Triton would serve the old files."""
+    """Snakemake empties the folder before the job, because Triton would serve old files."""
     repository = edited.root / "model_repository/edits/cpu1.shared"
     made = {path.name for path in repository.iterdir()}
     for gone in (repository / "gone" / "1", repository / ".gone"):
@@ -226,7 +227,7 @@ def test_the_precision_of_the_study(edited, downstream):
 
 
 def test_the_preset_of_one_scenario(edited, downstream):
-    """The scenario gets its own dedicated peaks. The peaks of the other scenarios stand."""
+    """The scenario gets its own dedicated peaks. The peaks of the other scenarios stay valid."""
     other = {"name": "other", "experiments": [{"kind": "peak", "mixes": [[1, 1]]}]}
     reconfigured(edited, lambda s: s["scenarios"].append({**s["scenarios"][0], **other}))
     edited.run("--cores", "2", "all")
@@ -234,7 +235,7 @@ def test_the_preset_of_one_scenario(edited, downstream):
     own = {(rule, cell.replace(".peak.", ".peak-smoke.")) for rule, cell in ALL_CELLS - {MIX}}
     assert edited.stale() == {*own, ("measure", "cpu1.other.mix-1-1.r1"), *downstream}
     reconfigured(edited, lambda study: study["scenarios"][1].update(preset="quick"))
-    assert edited.stale() == set()  # the preset of the study
+    assert edited.stale() == set()  # `quick` is the preset of the study
 
 
 def test_the_name_of_a_served_model_and_its_shape(edited, downstream):
@@ -266,7 +267,7 @@ def test_the_launcher_and_the_image_of_a_server(edited, downstream):
     )
     assert edited.stale() == ALL_CELLS | downstream
     edited.accept()
-    edited.append("scripts/backends/onnxruntime/model.py", CODE)  # the image has its own backend
+    edited.append("scripts/backends/onnxruntime/model.py", CODE)  # the image has another backend
     assert edited.stale() == set()
     reconfigured(edited, lambda study: study["servers"][0].update(image="triton:2"))
     assert edited.stale() == ALL_CELLS | downstream

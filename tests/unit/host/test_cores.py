@@ -37,7 +37,7 @@ def machine(folder: Path, siblings: list[str], nodes: list[str]) -> Topology:
 
 @pytest.fixture
 def laptop(tmp_path):
-    """Return a machine of four cores with two threads each. As usual, CPUs 0 and 4 are one core."""
+    """Return a machine of four cores. CPUs 0 and 4 are the two threads of the first core."""
     return machine(tmp_path / "laptop", ["0,4", "1,5", "2,6", "3,7"] * 2, ["0-7"])
 
 
@@ -109,7 +109,7 @@ def test_a_server_that_fits_into_a_node_stays_there_and_so_does_its_client(
     usable(*range(16))
     server, client = split_cores(count, two_sockets)
     assert {two_sockets.node_of(cpu) for cpu in server} == {1} and len(server) == count
-    # the client gets the other node, which has more free CPUs
+    # the server is on node 1, so the client gets node 0, which has more free CPUs
     assert client == [0, 1, 2, 3, 8, 9, 10, 11]
 
 
@@ -139,7 +139,10 @@ def test_a_server_leaves_its_client_the_core_that_it_can_do_without(usable):
 
 @pytest.mark.parametrize("seed", range(100))
 def test_no_core_is_shared_where_another_choice_shares_none(usable, seed):
-    """If any choice leaves every core whole, no core is shared. The test tries all choices."""
+    """If a division of the CPUs exists that splits no core, server and client share no core.
+
+    The test tries all divisions of the CPUs.
+    """
     rng = random.Random(seed)
     cpus = rng.sample(range(16), 16)
     cores = [tuple(sorted(cpus.pop() for _ in range(rng.choice([1, 2, 2, 4])))) for _ in range(4)]

@@ -54,7 +54,7 @@ def quota_of(groups: Path, own: str, files: dict[str, str]) -> CpuQuota | None:
             },
             (3.5, "kubepods/pod1"),
         ),
-        # The path is a path of the host and does not exist in the container. The root is the group.
+        # In a container, the listed path may not exist. The root folder is then the own group.
         (f"0::/../..{POD}\n", {"cpu.max": "50000 100000"}, (0.5, "")),
         (f"0::{POD}\n", {"cpu.max": "150000 100000"}, (1.5, "")),
         (

@@ -1,4 +1,4 @@
-"""Tests of Snakemake's records of files, some of which did not reach the disk."""
+"""Tests that Perseus finds the files whose records (of Snakemake) are truncated."""
 
 import os
 
@@ -7,7 +7,7 @@ from snakemake.persistence.file import FilePersistence
 
 from perseus.host.truncated_files import RECORDS, with_truncated_record
 
-# Snakemake puts the record of a long path in folders
+# Snakemake writes the record of a long path into nested folders
 LONG = f"results/study/raw/{'a_cell_of_many_tenants.' * 10}r1/record.json"
 PATHS = ("results/study/report.html", LONG, "results/other/report.html")
 

@@ -162,7 +162,8 @@ def test_a_full_disk_locks_as_any_other(holder, tmp_path, monkeypatch):
 
 
 def test_a_file_that_was_removed_meanwhile_locks_nothing(holder, tmp_path):
-    """Otherwise two processes lock different files of the same name."""
+    """If a removed file counted as a lock, two processes would lock different files of the same
+    name."""
     first = holder("a", "core-0")
     first.stdout.readline()
     second = holder("b", "core-0")

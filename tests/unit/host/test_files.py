@@ -67,7 +67,7 @@ def test_what_a_killed_process_left_of_the_same_file_goes(tmp_path, dead):
 
 
 def test_two_monitors_of_one_cell_do_not_fail_on_a_shared_name(tmp_path):
-    """Both monitors run if the job of a killed Snakemake still runs when the next job starts."""
+    """If the job of a killed Snakemake still runs, the next job starts a second monitor."""
     path = tmp_path / "monitor.parquet"
     with MonitorFile(path):
         child = os.fork()

@@ -22,7 +22,7 @@ def test_each_file_that_a_folder_has_lost_is_named_and_no_folder_that_is_not_the
 
 
 def test_what_snakemake_has_marked_is_left_to_it(tmp_path, monkeypatch):
-    """Snakemake puts the marks of long names in folders. These marks count too."""
+    """Snakemake stores the marks of outputs with long names in subfolders."""
     monkeypatch.chdir(tmp_path)
     assert unfinished(tmp_path) == set()
     paths = ["results/study/raw/a.r1", f"results/study/raw/{'a_cell_of_many_tenants.' * 10}r1"]

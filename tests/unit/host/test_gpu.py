@@ -199,7 +199,7 @@ def test_what_others_did_is_not_known_where_nvml_does_not_tell(nvml):
 def test_ids_of_processes_that_are_never_the_servers_are_no_evidence(nvml):
     """In a container, NVML returns the process ids of the host.
 
-    The server itself would count as another process.
+    With the process ids of the host, the server itself would count as another process.
     """
     theirs = [process_sample(NOBODY, 90)]
     ours = [process_sample(os.getpid(), 90)]

@@ -66,10 +66,8 @@ def test_a_folder_goes_with_its_context(temporary):
 
 
 def run(temporary: Path, code: str) -> str:
-    """Run code that kills its own process, and return its output.
-
-    Its temporary folder is `temporary`.
-    """
+    """Run code that kills its own process, with the temporary folder `temporary`. Return its
+    output."""
     environment = os.environ | {"PYTHONPATH": str(SCRIPTS), "TMPDIR": str(temporary)}
     command = [sys.executable, "-c", code]
     done = subprocess.run(command, env=environment, capture_output=True, text=True)

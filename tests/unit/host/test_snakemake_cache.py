@@ -62,7 +62,8 @@ FUNCTIONS = {
 
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_a_function_has_its_own_parameters_each_time(asked, name):
-    """A method has one parameter less than its function, whichever the test asks for first."""
+    """A bound method has one parameter less than its function, whether Snakemake asks for the
+    method or for the function first."""
     func, plain = FUNCTIONS[name], PLAIN["snakemake.rules"]
     for each in (func, OfAll.method, OfAll().method, func):
         assert asked.params(each) == plain(each)
@@ -144,7 +145,8 @@ def test_an_address_is_taken_apart_once(asked):
 
 
 def test_the_installed_snakemake_has_all_that_is_remembered():
-    """If Snakemake renames a function, the plan takes as long as without the cache."""
+    """If Snakemake renames a function, Perseus does not cache the results of the function, and
+    plans take longer."""
     modules = {of: SimpleNamespace(**{n: PLAIN[of]}) for of, (_, n) in NAMES.items()}
     cache_functions(modules)
     assert not [of for of, (_, n) in NAMES.items() if getattr(modules[of], n) is PLAIN[of]]

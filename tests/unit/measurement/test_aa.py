@@ -20,8 +20,8 @@ class Servers:
     """Fake servers whose windows have throughputs of 10, 11, 12… requests/s for each of two
     tenants.
 
-    The host or the client makes the windows in `invalid` invalid. The server with number `dies`
-    ends under load, and the server with number `refuses` does not start.
+    `invalid` has the windows that the host (if `by_host`) or the client makes invalid. The server
+    with number `dies` ends under load, and the server with number `refuses` does not start.
     """
 
     def __init__(self, monkeypatch, invalid=(), by_host=True, dies=None, refuses=None):

@@ -1,4 +1,4 @@
-"""Tests of the client ceiling. The end-to-end tests measure it on a real server."""
+"""Tests of the client ceiling. The end-to-end tests measure the ceiling on a real server."""
 
 from __future__ import annotations
 

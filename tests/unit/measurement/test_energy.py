@@ -48,8 +48,8 @@ def of(tmp_path: Path, rows: list[Row], window: int = 3) -> float | None:
 
 
 def test_the_counter_gives_the_energy_of_the_part_that_counts(tmp_path):
-    # At each end, the interval between two samples reaches up to 0.6 s out of the window. The mean
-    # contains these parts.
+    # At both ends of the window, the mean includes up to 0.6 s outside the window, because a sample
+    # contains the energy of a whole second.
     assert of(tmp_path, samples(0, "gpu_energy_joules")) == pytest.approx(250, abs=9)
 
 
@@ -99,6 +99,6 @@ def test_nothing_is_told_of_a_host_that_was_not_seen(tmp_path):
     unreadable = [row for row in host if not 14 < (row.time_ns - START_NS) / 1e9 < 18]
     lost = samples(0, "host_energy_joules", times_s=TIMES_S[[*range(14), *range(18, 31)]])
     assert len(lost) == len(unreadable)
-    # The first increase after a gap covers the whole gap.
+    # The first sample after a gap contains the energy of the whole gap.
     gap = [row._replace(gpu=None) for row in lost]
     assert of_host(tmp_path, gap) == pytest.approx(of_host(tmp_path, host), abs=1)

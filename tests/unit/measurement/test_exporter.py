@@ -106,7 +106,7 @@ def test_a_server_elsewhere_keeps_its_scheme_and_path():
 
 
 def test_a_server_elsewhere_keeps_the_parameters_of_its_url():
-    """Prometheus takes one value of each parameter.
+    """If a parameter of a URL has several values, Prometheus takes only one value.
 
     One invalid label makes Prometheus refuse all targets.
     """

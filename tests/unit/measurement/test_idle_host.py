@@ -18,7 +18,8 @@ from perseus.peak.durations import PATIENCE_S
 def host(monkeypatch: pytest.MonkeyPatch) -> Any:
     """Return a fake host.
 
-    Other processes use the shares `busy` of its core one after another; the last share stays.
+    In each interval between readings, other processes use the next share in `busy` of the core.
+    After the end of the list, other processes use the last share.
     """
     host = SimpleNamespace(busy=[0.0], slept_s=0.0, messages=[])
     looks = itertools.count()

@@ -1,4 +1,4 @@
-"""Tests of the live view: only a terminal shows it, and every end clears it."""
+"""Tests of the live view, which appears only in a terminal and disappears when the job ends."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from perseus.measurement.progress.overview import KnownPeaks, Overview
 ROOT = Path(__file__).parents[3]
 LINE = "[cell    0 s] bracket  a 40.0/s p95 62 ms: fail, about 90 s left"
 
-# A job that reports one window and then ends as `end` says.
+# A job that reports one window and then runs the code `then`.
 JOB = """
 import sys, time
 from pathlib import Path
@@ -117,7 +117,7 @@ def test_time_goes_on_between_windows(tmp_path):
         on.until("1:27 left")
         on.end()
     drawn = on.output.count("p99.9 61.5")
-    assert drawn <= 7  # at the start, with each line, once a second, and at the end
+    assert drawn <= 7  # drawn at the start and end, with each line, and once a second
 
 
 @pytest.mark.parametrize(

@@ -138,7 +138,7 @@ def test_a_cpu_quota_that_stopped_the_server_is_its_outcome_and_a_warning(
 ):
     """In each attempt, the quota stops the server in 30 of 100 periods.
 
-    An outcome that the quota does not explain remains.
+    The outcome changes to `throttled` only if the quota can explain the outcome.
     """
     counts = itertools.count()
     monkeypatch.setattr(throttled, "read_quota", lambda: CpuQuota(2.0, tmp_path))
@@ -169,7 +169,7 @@ def test_the_power_is_that_of_the_window_which_the_experiment_names(
 
 
 def test_without_load_the_median_counts(tmp_path, monkeypatch, launched):
-    """Few requests do not estimate a high percentile, and one request may be slow."""
+    """A single slow request changes a high percentile of three requests, but not the median."""
     unloaded_ms = {"a": np.array([5.0, 5.0, 50.0]), "b": np.array([2.0, 1.0, 3.0])}
     for name in ("first_inferences", "verify"):
         monkeypatch.setattr(server_under_test, name, lambda tenants: {})
@@ -203,11 +203,11 @@ def test_a_cell_that_cannot_be_measured_has_no_record(tmp_path, monkeypatch, lau
 
 
 def attempts_at(monkeypatch, folder, *ends, with_limit=()):
-    """Return record, windows and progress of a cell. Its attempts have these ends after one window
-    each.
+    """Return the record, the windows and the messages of a cell.
 
-    An end that is no outcome is the message of a server that fails. `with_limit` contains the
-    numbers of the attempts with an estimate.
+    `ends` has one entry for each attempt: the outcome of an attempt with one window, or the message
+    of a server error before the first window. `with_limit` contains the numbers of the attempts
+    with an estimate.
     """
     messages, turn = [], iter(ends)
 
@@ -284,7 +284,7 @@ def test_what_another_attempt_would_not_change_is_measured_once(
     [
         ("failed", (1,), 1),
         ("client_limited", (1,), 1),
-        ("unsteady", (1,), 1),  # before its first window near the limit
+        ("unsteady", (1,), 1),  # the second attempt has no estimate
         ("unsteady", (1, 2), 2),
         ("infeasible", (1,), 2),  # a conclusive outcome
         ("failed", (), 2),

@@ -27,7 +27,8 @@ SHARES = (0.5, 0.3, 0.2)
 
 
 def of_demand(folder, made):
-    """Return the peak and the mix that a cell for the demand SHARES measures after these cells."""
+    """Return the load line and the mix of a cell for the demand SHARES, given the records `made` of
+    earlier cells."""
     record = synthetic.records(THREE, mixes=[], holds=(), rate_shares=SHARES)[-1]
     task = MeasureTask.model_validate(record["cell"])
     inputs = SimpleNamespace(dedicated_records=written(folder, *made))
@@ -79,7 +80,7 @@ def test_a_point_of_a_frontier_measures_the_mix_that_follows_from_those_before(t
 def test_the_weights_of_a_demand_follow_from_the_dedicated_peaks(tmp_path):
     wanted, messages = of_demand(tmp_path, synthetic.records(THREE, mixes=[], holds=()))
     assert wanted.run.rate_shares == SHARES and wanted.blocked == ""
-    assert wanted.run.weights == (70, 21, 9)  # shares of 0.05, 0.015 and 0.0067 servers
+    assert wanted.run.weights == (70, 21, 9)  # 0.05, 0.015 and 0.0067 servers per request/s
     assert messages == "mix: a 70, b 21, c 9"
 
 

@@ -83,10 +83,8 @@ def test_increase_of_a_counter_also_across_a_reset() -> None:
 
 
 class FakeTriton(ThreadingHTTPServer):
-    """A server whose counters grow by ten requests with each scrape.
-
-    `broken` makes it close connections.
-    """
+    """A server whose counters grow by ten requests with each scrape. If `broken` is true, the
+    server closes each connection without a response."""
 
     daemon_threads = True
     scrapes = 0
@@ -179,7 +177,7 @@ def test_file_has_the_schema_and_every_metric_has_a_meaning(
     unexplained = [name for name in found if not any(fnmatchcase(name, key) for key in METRICS)]
     assert not unexplained
     fixed = {name for name in METRICS if "*" not in name}
-    assert found >= fixed - {"client_cpu_cores"}  # here, this process is the server
+    assert found >= fixed - {"client_cpu_cores"}  # without a separate client process
     for row in table.to_pylist():
         assert row["gpu"] in ((0, 1) if row["metric"].startswith("gpu_") else (None,))
     assert set(table["gpu"].to_pylist()) == {0, 1, None}
@@ -201,7 +199,7 @@ def test_increases_sum_to_what_the_server_counted(tmp_path: Path, triton: FakeTr
         time.sleep(0.32)
     increases = values(path, SUCCESS, "resnet50")
     assert len(increases) >= 5
-    assert sum(increases) == 10 * (triton.scrapes - 1)  # the first scrape is the base
+    assert sum(increases) == 10 * (triton.scrapes - 1)  # increases count from the first scrape
     assert sum(values(path, "scrape_failures")) == 0
 
 
@@ -210,7 +208,7 @@ def test_samples_keep_their_schedule(tmp_path: Path, triton: FakeTriton) -> None
     period_s = 0.1
     with monitored(path, serving(triton), [], [0], period_s):
         time.sleep(1.25)
-    # the last row contains the rest
+    # leave out the last row, which covers a shorter period
     times_ns = sorted(set(pq.read_table(path)["time_ns"].to_pylist()))[:-1]
     phase_s = [(each - times_ns[0]) / 1e9 % period_s for each in times_ns]
     late_s = [min(each, period_s - each) for each in phase_s]
@@ -246,7 +244,7 @@ def test_server_is_not_counted_as_client(triton: FakeTriton) -> None:
     assert 0.2 < rows["server_cpu_cores"] < 1.2  # the server is also a child of this process
     assert rows["client_cpu_cores"] < 0.15
     assert rows["server_rss_bytes"] > 2**20
-    assert rows["server_open_files"] >= 3  # at least the standard streams
+    assert rows["server_open_files"] >= 3  # stdin, stdout, stderr
 
 
 @pytest.mark.parametrize(("server_cores", "joules"), [([0], [12.5]), ([], [])])

@@ -1,4 +1,4 @@
-"""Tests of a tag that now names another image than the measured image."""
+"""Tests of a tag that named one container image at the measurement, and now names another."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tests that settings and groups of models that no server can serve become rows with a reason."""
+"""If no server can serve a setting or a group of models, the tables have a row with the reason."""
 
 from __future__ import annotations
 
@@ -109,8 +109,8 @@ def test_whatever_was_asked_the_study_has_its_tables_and_figures(tmp_path, refus
     headlines = [
         each.headline for each in conclusions({n: table.to_pandas() for n, table in found.items()})
     ]
-    # For mixes without a model, the headline says that no server can serve them. For other cells,
-    # it names the outcome.
+    # If no server can serve a model of a mix, the headline of the mix says so. The headlines of
+    # other cells name the outcome.
     assert sum("not known" in headline for headline in headlines) == 6, headlines
     replayed = "The data do not show whether the tenants on"
     assert sum(replayed in headline for headline in headlines) == 1, headlines
@@ -138,7 +138,7 @@ def test_whatever_was_asked_the_study_has_its_tables_and_figures(tmp_path, refus
     for name, table in found.items():
         paths[name] = tmp_path / f"{name}.parquet"
         parquet.write(table, paths[name], tmp_path / f"{name}.csv")
-    # the verdict does not change these figures
+    # the figures are equal for both values of `converted`
     for name, facts in FIGURES.items() if converted else ():
         cells = [path for path in folders if Record.read(path).task.run.kind == facts.kind]
         svg, png, csv = (tmp_path / f"{name}.{kind}" for kind in ("svg", "png", "csv"))

@@ -30,9 +30,9 @@ def test_every_pair_has_one_step_between_its_two_tenants_alone(tenants):
 
 @pytest.mark.parametrize("tenants", SIZES)
 def test_every_tenant_is_alone_twice_in_a_row(tenants):
-    """Each tenant is alone once in each round.
+    """In each round, each tenant has two successive windows alone.
 
-    A tenant that ends one path and begins the next is alone more often.
+    A tenant that ends one path and begins the next has two successive windows alone once more.
     """
     again = Counter(first for first, second in pairwise(steps_of(tenants)) if first == second)
     assert set(again) == {(tenant,) for tenant in range(tenants)}

@@ -24,7 +24,8 @@ MEASURED = ((1, 1), (1, 3), (3, 1), (1, 7), (7, 1))
 
 
 def records(deviation=0.01, mixes=MEASURED, repeats=1):
-    """Return dedicated records and records of mixes. Their sharing ratios have this deviation."""
+    """Return dedicated records and records of mixes. `deviation` is the standard deviation of
+    log(peak) from batch to batch."""
     truth = synthetic.Truth(synthetic.TRUTH.capacities, repeats=repeats, within=deviation)
     made = synthetic.records(truth, mixes=mixes, holds=())
     alone = [each for each in made if each["cell"]["run"]["line"] == "dedicated"]
@@ -146,7 +147,8 @@ def test_predicted_mixes_predict_no_others(cell_of, searched):
 def test_where_a_mix_carried_nothing_others_are_measured(cell_of, searched, infeasible, measured):
     """No prediction model predicts a mix that missed an SLA.
 
-    One mix of six is more than the one in ten that may be off.
+    One of six mixes is infeasible. Perseus predicts no mix if at least one in ten mixes is
+    infeasible.
     """
     alone, mixes = records(mixes=(*MEASURED, (1, 2)))
     failed = [
@@ -173,7 +175,7 @@ def test_a_prediction_is_never_surer_than_repeats_that_hardly_tell_what_lies_bet
 
 
 def test_repeats_of_a_mix_count_once(cell_of, searched):
-    """Three mixes with two repeats each count as three mixes, and three are too few."""
+    """Three mixes with two repeats each count as three mixes. A prediction needs four mixes."""
     with pytest.raises(searched):
         frontier.measure(cell_of(*records(mixes=MEASURED[:3], repeats=2)))
 
@@ -188,7 +190,8 @@ def test_a_tenant_without_a_dedicated_peak_predicts_nothing(cell_of):
 
 WORK_MS = {"a": 5.0, "b": 8.0, "c": 20.0}
 EXCESS = {"a": 1.0, "b": 0.3, "c": 0.05}
-"""By which a request takes longer after one of another model: caches of a world."""
+"""Relative increase of the service time of a request that follows a request of another model, which
+replaces the contents of the caches."""
 OF_THREE = ((1, 1, 1), (1, 1, 0), (1, 0, 1), (0, 1, 1))
 
 

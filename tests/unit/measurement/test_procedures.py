@@ -84,7 +84,7 @@ def test_an_sla_that_fails_without_load_is_infeasible():
 def test_a_line_without_one_of_its_dedicated_peaks_is_blocked_by_that_cell(
     tmp_path, monkeypatch, outcome
 ):
-    """This also holds if an SLA fails without load: Perseus does not start the shared server."""
+    """Perseus does not start the shared server, even if the latency without load exceeds an SLA."""
 
     started = []
 
@@ -159,7 +159,7 @@ def test_what_the_preset_left_uncertified_names_one_that_would_not():
 
 @pytest.mark.parametrize(("p50_ms", "warns"), [(800.0, True), (2.0, False)])
 def test_a_slow_model_is_told_of_before_it_is_measured(monkeypatch, p50_ms, warns):
-    """A search begins at 0.6 times the rate of sequential requests: at 0.75 or 300 requests/s."""
+    """A search begins at 0.6 / (median latency without load): at 0.75 or 300 requests/s."""
     task = measure_task(tenant("a", sla=Sla(latency_ms=4000.0)), preset="quick")
     dead = Mock(side_effect=ServerError("it has died"))
     findings, output = found_in(monkeypatch, task, dead, p50_ms)

@@ -85,9 +85,9 @@ def test_another_attempt_begins_anew():
 
 
 def test_a_server_that_wants_a_token_is_not_named():
-    """Only Perseus has the token, and no file contains it.
+    """Only Perseus has the token that the server requires.
 
-    So nobody else could read the metrics.
+    No other program can read the metrics, so the progress does not contain their address.
     """
     secret = Access(headers=(Header("authorization", "Bearer ", "s3cret"),))
     progress = told(server=RunningServer("g:1", "h:2", "http://far/metrics", None, secret))

@@ -36,7 +36,8 @@ class Client:
 
 
 def seen_queues_ms(monkeypatch, readings):
-    """Return the mean queue times of a window on a server with these successive counters."""
+    """Return the mean queue times in a window, in ms, if the server reports the counters `readings`
+    one after the other."""
     told = iter(readings)
     monkeypatch.setattr(live_load, "ALIVE_S", 0.01)
     monkeypatch.setattr(live_load, "tenant_times", lambda *_, **__: next(told, readings[-1]))
@@ -56,11 +57,12 @@ def seen_queues_ms(monkeypatch, readings):
     ("readings", "expected_ms"),
     [
         ([times(100, 100), times(110, 130), times(120, 150)], [3, 2]),
-        # The model is loaded again after 110 requests. Its first 4 requests since then are the base
-        # of the next difference.
+        # The model is loaded again after 110 requests. The first 4 requests after the new load are
+        # the base of the next difference.
         ([times(100, 100), times(110, 130), times(4, 40), times(10, 70), times(15, 75)], [3, 5, 1]),
         ([times(100, 100), times(0, 0), times(10, 20)], [2]),
-        # More requests than before, but less queue time: the model was loaded again here too.
+        # The number of requests rises, but the total queue time falls, so the model was loaded
+        # again.
         ([times(100, 1000), times(130, 260), times(140, 300)], [4]),
     ],
     ids=["loaded once", "loaded anew", "loaded anew and idle", "more since than before"],
@@ -75,7 +77,8 @@ def test_what_was_served_is_counted_within_one_load():
 
 
 def test_a_window_with_a_load_in_it_is_not_taken_apart():
-    """Six of the ten responses came before the load. The queue time covers only the other four."""
+    """Six of the ten responses came before the model was loaded again. The counters cover only the
+    other four responses."""
     start_ns = np.arange(10) * 10**9
     status = np.full(10, Status.OK, np.uint8)
     requests = Requests(start_ns, start_ns, start_ns + 20 * MS, status)

@@ -34,9 +34,10 @@ SLA = Sla(percentile=95, latency_ms=200)
 class OneWorker:
     """A server that serves one request after another. A request of tenant i takes WORK_S[i].
 
-    `lags_s` are the send lags of the windows. `other_load` are the shares of the cores that other
-    processes use in the windows, 0 after the last. The server dies in the window with number
-    `dies`. `others_leave` says whether the other processes end when the search waits for them.
+    `lags_s` has the send lag of each window. `other_load` has the share of the cores that other
+    processes use in each window; in windows without an entry, the share is 0. The server dies in
+    the window with number `dies`. `others_leave` says whether the other processes end when the
+    search waits for them.
     """
 
     def __init__(self, lags_s=(), other_load=(), dies=None, others_leave=False):

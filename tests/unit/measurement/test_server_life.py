@@ -62,7 +62,7 @@ def test_a_server_far_behind_is_not_silent_while_it_works_on_what_was_given_up(
 ):
     """All responses of this server time out in the client.
 
-    Perseus checks each tenant separately.
+    A server counts as silent if it executes no request of one of the tenants.
     """
     monkeypatch.setattr(server_life, "SILENT_S", 0.2)
     started_s = time.monotonic()

@@ -21,7 +21,7 @@ from perseus.study.experiments.slowdown import Run
 RATE = Run(name="slowdown-20rps", percent_of_peak=None, rate_rps=20.0, rounds=2)
 SHARE = Run(name="slowdown-30", percent_of_peak=30, rate_rps=None, rounds=2)
 STEPS = 2 * 5
-"""Of two tenants in two rounds."""
+"""Number of windows with two tenants in two rounds."""
 
 
 class System(SimulatedServer):
@@ -40,7 +40,7 @@ class System(SimulatedServer):
     def wait_until_idle(self, other_load):
         """Return whether the host is idle.
 
-        Other processes that use more than four fifths of the core end here.
+        The call ends other processes that use more than four fifths of the server's core.
         """
         if self.other_cpu_share > 0.8:
             self.other_cpu_share = 0.0
@@ -94,7 +94,7 @@ def test_all_tenants_have_the_rate_that_is_asked_for(monkeypatch):
         loaded = dict.fromkeys(step["tenants"], 20.0)
         assert dict(zip("ab", offered, strict=True)) == {"a": 0.0, "b": 0.0} | loaded
         assert set(step["seen"]) == set(loaded)
-    # After the warm-up, each window reports the time that remains after it.
+    # The reported remaining time falls after each window, to 0 after the last window.
     assert left[-1] == 0 and np.all(np.diff(left) < 0)
 
 
@@ -148,7 +148,7 @@ def test_where_there_is_no_quiet_the_last_attempt_stands(monkeypatch):
     assert found["outcome"] == "ok" and all(step["seen"] for step in found["steps"])
     found, _ = measured(monkeypatch, System(other_cpu_share=0.6))
     assert found["outcome"] == "disturbed"
-    system = System(other_cpu_share=0.9)  # until the search waits for the other processes
+    system = System(other_cpu_share=0.9)  # these processes end while Perseus waits
     found, _ = measured(monkeypatch, system)
     assert found["outcome"] == "ok" and len(system.offers) == STEPS + 3
 

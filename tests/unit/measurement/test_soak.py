@@ -19,11 +19,12 @@ WINDOW_S = 10.0
 GIVEN = Run(name="soak", duration_s=50, window_s=WINDOW_S, rates_rps=(5.0, 8.0))
 SHARES = Run(name="soak", duration_s=50, window_s=WINDOW_S, percents_of_peak=(40, 25))
 WINDOWS, ELAPSED_S = 5, 11.1
-"""With what settles and what is waited for."""
+"""Number of windows, and seconds per window, including the settling time and the wait for late
+responses."""
 
 
 class Server:
-    """A server under load that dies in the window `dies`.
+    """A server under load that ends in the window `dies`.
 
     The host disturbs the windows in `invalid`.
     """

@@ -1,4 +1,4 @@
-"""Tests that a CPU quota that stopped the server appears in the outcome, whatever the symptom."""
+"""Tests of the outcome and the message after a CPU quota stopped the server."""
 
 from __future__ import annotations
 

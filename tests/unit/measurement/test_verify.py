@@ -40,7 +40,7 @@ def test_a_wrong_answer_to_any_image_of_the_load_is_noticed(
         verify.verify(tenants)
 
 
-# A model that the server already has: two responses to the same request
+# A model that the server already has: Perseus compares two responses to the same request
 
 
 def served(outputs=("scores", "class"), max_batch_size=2):
@@ -105,7 +105,7 @@ def test_a_served_model_that_answers_otherwise_the_second_time_is_refused(
 
 
 def test_what_all_examples_have_in_common_hides_no_difference(monkeypatch):
-    """This holds for any size of the constant part and of the requests."""
+    """A constant value of 1000 in all responses hides no difference between the other values."""
 
     def beside_a_constant(values):
         return {"scores": np.stack([np.full(len(values), 1000.0), values], axis=1)}
@@ -145,7 +145,7 @@ def test_answers_that_change_from_call_to_call_are_taken_if_the_study_says_so(mo
 
 
 def test_an_own_model_of_several_tensors_is_compared_with_all_of_them(monkeypatch, tmp_path):
-    """Each example is a whole request without a batch, and its output has a shape of its own."""
+    """The model supports no batches, and each example has an output of another shape."""
     answers = [{"boxes": np.ones((i, 4), np.float32), "n": np.array(i)} for i in range(4)]
     inputs = {"image:0": np.arange(8, dtype=np.float32).reshape(4, 1, 2), "limit": np.ones(4)}
     Reference(inputs, answers, has_batches=False).write(tmp_path / "reference.npz")

@@ -36,7 +36,7 @@ def test_square_images_are_images():
     assert wide.shape == (4, 3, 32, 48)
 
 
-# Two responses to the same request
+# The responses to two requests
 
 ANSWERS = [np.array([100.0, 1.0]), np.array([100.0, 3.0])]
 
@@ -45,7 +45,7 @@ ANSWERS = [np.array([100.0, 1.0]), np.array([100.0, 3.0])]
     ("again", "error"),
     [
         (ANSWERS, 0.0),
-        # relative to the part that is not constant
+        # relative to the part that differs between the two responses
         ([ANSWERS[0], np.array([100.0, 3.5])], 0.5 / np.sqrt(0.5)),
         ([ANSWERS[0], np.array([100.0, np.nan])], np.inf),
         ([ANSWERS[0], np.array([100.0])], np.inf),

@@ -1,4 +1,5 @@
-"""Tests that a file with the reason replaces a model that Perseus cannot make, in all rules."""
+"""Tests that each rule writes a file with the reason in place of a model that Perseus cannot
+make."""
 
 from __future__ import annotations
 

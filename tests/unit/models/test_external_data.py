@@ -51,7 +51,7 @@ def test_what_pytorch_writes_today_is_taken_with_its_weights(torch, tmp_path):
     assert external_files(source) == [f"{source}.data"]
     taken(source, tmp_path)
     reference = Reference.read(tmp_path / "reference.npz")
-    served = OnnxNetwork(str(tmp_path / "model.onnx"), "")  # this model has no file beside it
+    served = OnnxNetwork(str(tmp_path / "model.onnx"), "")  # one file with all weights
     for i, answer in enumerate(reference.answers):
         with torch.no_grad():
             (expected,) = net(torch.from_numpy(reference.given([i])["input"])).numpy()

@@ -19,7 +19,8 @@ def of_images(pixels):
 def small(path, batch="batch"):
     """Write a small network with a 3 x 8 x 8 input and 10 classes.
 
-    It has a convolution (4 channels, 3 x 3, stride 2) and the mean per channel.
+    The network has a convolution (4 channels, 3 x 3, stride 2), ReLU, the mean per channel, and a
+    product with a matrix.
     """
     weights = {
         "filters": np.ones((4, 3, 3, 3), np.float32),
@@ -83,7 +84,7 @@ PRODUCT = 2 * 768 * 10
 def branch(name, matrix, **weights):
     """Return a graph that multiplies an outer tensor with a matrix.
 
-    `weights` can contain the matrix.
+    `weights` are the arrays inside the graph, by name: the matrix, or nothing.
     """
     product = helper.make_node("MatMul", ["flat", matrix], [name])
     made = helper.make_tensor_value_info(name, TensorProto.FLOAT, ["batch", 10])
@@ -105,7 +106,7 @@ def branch(name, matrix, **weights):
 def test_what_comes_after_an_unknown_operator_has_no_operations(nodes):
     weights = {"matrix": MATRIX, "filters": np.ones((10, 3, 16, 16), np.float32)}
     cost = counted([FLAT, *nodes], weights)
-    assert cost.flops == 768  # of the flatten operation
+    assert cost.flops == 768  # only Flatten has operations
     assert cost.weight_bytes == 4 * (7680 + 7680) < cost.working_set_bytes
 
 
@@ -127,7 +128,7 @@ def test_a_loop_whose_answer_has_no_shape_has_no_operations_either():
     loop = helper.make_node("Loop", ["turns", "", "flat"], ["looped"], body=body)
     product = helper.make_node("MatMul", ["looped", "matrix"], ["output"])
     cost = counted([FLAT, loop, product], {"matrix": MATRIX, "turns": np.array(2)})
-    assert cost.flops == 768 + 1  # and of the condition of the loop
+    assert cost.flops == 768 + 1  # Flatten, and the condition of the loop
     assert cost.weight_bytes == 4 * 7680 + 8
 
 
@@ -188,7 +189,8 @@ def test_sparse_weights_count_as_dense_ones(tmp_path):
 def test_a_torchvision_network_has_the_parameters_and_operations_of_its_paper(exported):
     """MobileNetV3-Small has 2.5 million parameters and 56 million multiplications at 224 pixels.
 
-    Howard et al., ICCV 2019. 1.6 million of the multiplications follow the mean over all pixels.
+    The numbers are from Howard et al., ICCV 2019. 1.6 million of the multiplications come after the
+    mean over all pixels, so they do not depend on the size of the image.
     """
     folder, _ = exported
     cost = network_cost(folder / "model.onnx", of_images(64))

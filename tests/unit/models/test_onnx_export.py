@@ -57,7 +57,7 @@ def test_the_reference_carries_signal(exported):
     images, output = reference(exported[0])
     assert images.shape == (4, 3, 64, 64) and images.dtype == np.float32
     assert output.shape == (4, 1000) and output.dtype == np.float32
-    # The same network with fresh weights gives 1e-9.
+    # Without adapted batch normalisation, the signal of this network is 1e-9.
     assert answers.signal(output) > 0.01 * np.abs(output).max() > 1e-4
 
 
@@ -369,9 +369,9 @@ def as_before_counts(state):
 
 
 def with_versions(state):
-    """Remove the counts, but keep the metadata of a torch with counts.
+    """Remove the numbers of batches, but keep the metadata of a torch that counts batches.
 
-    A strict load of torch refuses such weights.
+    With `strict=True`, torch does not load such weights.
     """
     for key in [key for key in state if "num_batches_tracked" in key]:
         del state[key]

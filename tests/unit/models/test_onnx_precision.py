@@ -44,7 +44,8 @@ def with_the_interface_of(before, converted):
 
 
 def test_int8_is_quantised_as_tensorrt_wants_it(network, tmp_path):
-    """TensorRT requires symmetric scales per channel, and each convolution between Q and DQ."""
+    """TensorRT requires zero points of 0, one weight scale per channel, and quantised inputs of
+    each convolution."""
     made = tmp_path / "model.int8.onnx"
     check = convert("int8", network / "model.onnx", network / "reference.npz", made)
     assert 0.05 < check["relative_error"] < 3

@@ -1,4 +1,4 @@
-"""Tests that Perseus checks a user's files before any job and reports each wrong file only."""
+"""Tests that Perseus checks the user's files before any job, and reports only the wrong files."""
 
 from __future__ import annotations
 

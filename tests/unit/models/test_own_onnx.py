@@ -45,9 +45,10 @@ def taken(model, folder, **task):
 
 
 def branching():
-    """Return a network with its product in nested branches and with tensor names that Perseus uses.
+    """Return a network whose matrix product is in nested branches.
 
-    The branches read one weight from outside and one weight of their own.
+    One branch reads a weight from outside, and one branch has its own weight. Some tensors have
+    names that Perseus itself uses.
     """
     model = network()
     (place,) = (at for at, node in enumerate(model.graph.node) if node.op_type == "MatMul")
@@ -485,7 +486,7 @@ def test_inputs_that_leave_sizes_open_are_named_with_one_line_to_write(tmp_path)
         "its inputs 'x' FP32 (? x ?) and 'state' FP32 (2 x ?) have variable sizes: write shape:"
         " {x: [n, width], state: [units]} with numbers for these sizes"
     )
-    (problem,) = told(x=(4,), state=(3,))  # the first dimensions, ? and 2, are no batch
+    (problem,) = told(x=(4,), state=(3,))  # neither first dimension (? or 2) is a batch
     assert problem.endswith(
         "its input 'x' FP32 (? x ?) has variable sizes: write shape: {x: [n, width]} with numbers"
         " for these sizes"

@@ -74,8 +74,8 @@ def photo(folder: Path, size: tuple[int, int], mode: str = "RGB", kind: str = "j
     [
         ("resnet50", "DEFAULT", 224),
         ("resnet50", "IMAGENET1K_V1", 64),
-        ("efficientnet_b0", "random", 224),  # bicubic
-        ("vit_b_16", "IMAGENET1K_SWAG_E2E_V1", 384),  # resizes and crops to the same size
+        ("efficientnet_b0", "random", 224),  # bicubic interpolation
+        ("vit_b_16", "IMAGENET1K_SWAG_E2E_V1", 384),  # resize_size = crop_size
     ],
 )
 @pytest.mark.parametrize("shape", [(512, 384), (333, 500), (97, 401), (224, 224)])

@@ -29,7 +29,8 @@ def networks(exported, tmp_path_factory) -> Path:
 
 @pytest.fixture
 def polygraphy(capsys) -> Callable[..., tuple[bool, str]]:
-    """Return a function that runs polygraphy in this process. It returns success and output."""
+    """Return a function that runs polygraphy in this process. The function returns whether the run
+    succeeded, and its output."""
 
     from polygraphy.tools import main  # a slow import
 

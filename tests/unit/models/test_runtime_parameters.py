@@ -1,6 +1,6 @@
 """Tests of the runtimes' own parameters in a repository.
 
-A new runtime needs no change elsewhere.
+Some tests add an invented runtime, which needs no change of other modules.
 """
 
 from __future__ import annotations

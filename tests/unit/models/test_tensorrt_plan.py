@@ -199,7 +199,7 @@ while :; do sleep 0.1; done
 def test_what_builds_a_plan_ends_with_its_job_however_that_ends(tmp_path, ending):
     """trtexec gets a SIGTERM, so that its container ends.
 
-    Otherwise trtexec would use the GPU of the next measurement.
+    Without the SIGTERM, trtexec would still use the GPU during the next measurement.
     """
     program, lives, told = (tmp_path / name for name in ("trtexec", "lives", "told"))
     program.write_text(TRTEXEC_IN_A_CONTAINER.format(lives=lives, told=told))

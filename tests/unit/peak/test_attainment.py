@@ -58,10 +58,11 @@ def by_second(of, seconds, elapsed_s=None):
     return Attainment.of(seen, 0, SLA, seconds)
 
 
-# One burst, by hand: one of the hundred requests of second 10 is answered every 100 ms, until
-# second 20. The first five take at most 500 ms, since each takes 90 ms more than the one before,
-# from 100 ms. After the burst, the backlog falls by 0.8 s per second: the two requests of second 11
-# take 9.1 and 8.7 s, those of second 21 1.1 and 0.7 s, and those of second 22 0.3 and 0.1 s.
+# The expected values for one burst: 100 requests arrive in second 10, and the server completes one
+# request every 100 ms, until second 20. The first request takes 100 ms, and each later request of
+# the burst takes 90 ms longer. Therefore only the first five requests keep the SLA of 500 ms. After
+# the burst, the backlog falls by 0.8 s per second. The requests of second 11 take 9.1 and 8.7 s,
+# the requests of second 21 take 1.1 and 0.7 s, and the requests of second 22 take 0.3 and 0.1 s.
 
 
 def test_attainment_is_counted_by_the_second_in_which_requests_were_intended():
@@ -102,8 +103,9 @@ def test_a_burst_before_recovery_makes_one_of_both():
     of = with_burst(80, 10, 15)
     (burst,) = recoveries(of, START_NS, by_second(of, 80).back(SLA))
     assert (burst.start_s, burst.end_s) == (10, 16)
-    # The 100 + 8 + 100 requests before second 16 take until 30.8 s. The backlog of 14.8 s falls by
-    # 0.8 s per second, as above: (14.8 - 0.4) / 0.8 = 18 seconds.
+    # Before second 16, 100 + 8 + 100 requests arrive. The server completes the last of these
+    # requests at 30.8 s, so the backlog at 16 s is 14.8 s. The backlog falls by 0.8 s per second. A
+    # request keeps the SLA if the backlog is at most 0.4 s: (14.8 - 0.4) / 0.8 = 18 seconds.
     assert burst.requests == 208 and burst.recovery_s == pytest.approx(18.0)
 
 
@@ -129,7 +131,8 @@ def test_after_a_burst_at_the_very_end_the_backlog_alone_tells():
 
 
 def test_a_burst_is_more_than_chance_and_well_above_the_mean():
-    """At 21/s, 0.1 % of Poisson seconds have more than 36 arrivals; 1.5 times the mean is 32."""
+    """The mean is 21 arrivals per second. At this mean, 0.1 % of Poisson seconds have more than 36
+    arrivals, and 1.5 times the mean is 32 arrivals."""
     counts = np.full(100, 20)
     counts[[10, 11, 12, 50, 99]] = [45, 60, 45, 34, 40]
     assert bursts(counts) == [(10, 13), (99, 100)]
@@ -154,7 +157,7 @@ def test_most_in_flight_counts_what_is_intended_and_not_ended():
 
 def test_the_worst_minute_may_begin_at_any_second():
     found = by_second(with_burst(100, 10), 100)
-    assert found.worst_minute() == Minute(0, 218, 101)  # the first minute with the whole burst
+    assert found.worst_minute() == Minute(0, 218, 101)  # the first minute that contains the burst
     late = by_second(with_burst(100, 85), 100)
     assert late.worst_minute() == Minute(37, 218, 101)
     assert by_second(with_burst(40, 10), 40).worst_minute() == Minute(0, 178, 61)
@@ -212,7 +215,7 @@ def seen(lag_s=0.0, late=0.0, client_cpu=0.05, other_cpu_share=0.0, other_gpu_sh
 
 
 def test_a_verdict_is_on_what_happened():
-    """The verdict uses the observed share without an interval, so any excess is a miss."""
+    """A replay misses the SLA if the observed share of late requests exceeds the allowed share."""
     assert seen() == (ReplayVerdict.OK, "")
     assert seen(late=0.05) == (ReplayVerdict.OK, "")
     assert seen(late=0.06) == (

@@ -13,7 +13,8 @@ from perseus.peak.between_repeats import (
 
 STUDIES = 300
 BINOMIAL = 2.6 * np.sqrt(0.95 * 0.05 / STUDIES)
-"""Of a true coverage of 95 %, one in two hundred such simulations falls short by more."""
+"""If the true coverage is 95 %, only one simulation in 200 finds a coverage lower by more than
+BINOMIAL."""
 
 
 @pytest.mark.parametrize("within", [0.02, 0.08])
@@ -33,7 +34,7 @@ def test_the_interval_of_a_ratio_holds_the_truth_where_hosts_wander(repeats, bet
 
 
 def test_two_repeats_that_agree_do_not_give_an_absurd_interval():
-    """The t interval of two repeats is as wide, and ten times as wide if hosts differ by 10 %."""
+    """If two repeats agree, the interval extends 10 to 30 % to either side, like the t interval."""
     low, high = intervals(peak_draws, 2, 0.0, 0.02, 1)[0]
     assert 0.1 < np.log(high / low) / 2 < 0.3
 
@@ -70,7 +71,7 @@ def test_repeats_without_any_scatter_are_no_division_by_zero():
 def repeated(rng, deviation, lines, repeats=3):
     """Return load lines of a host whose repeats differ by `deviation`.
 
-    Each line has the means and the variances of precise searches.
+    A load line is a pair: the mean of each repeat, and the variance of each mean, which is small.
     """
     sure = np.full(repeats, 1e-6)
     return [(rng.normal(0, deviation, repeats), sure) for _ in range(lines)]

@@ -20,7 +20,8 @@ SMOKE, QUICK, STANDARD, PUBLICATION = (PRESETS[name].settings for name in PRESET
 
 @pytest.mark.parametrize("sla", [P95, P99])
 def test_at_the_lowest_rate_the_longest_window_mostly_has_the_fewest_requests(sla):
-    """Arrivals are random, so this must hold with 95 % probability, not only on average."""
+    """At the lowest rate, a certification window has enough random arrivals with a probability of
+    over 95 %."""
     for settings in (QUICK, STANDARD, PUBLICATION):
         lowest, fewest = lowest_rps(settings, sla), fewest_requests(sla.allowed)
         lasts_s = counted_s(Phase.CERTIFY, settings, [sla], [lowest])
@@ -46,7 +47,7 @@ def test_a_window_that_certifies_waits_for_three_times_as_many_within_two_minute
 def test_a_window_waits_for_the_tenant_that_needs_most():
     """At 100 requests/s, p99 needs 20 s for three times 662 requests.
 
-    At 10/s, it needs the maximum.
+    At 10 requests/s, p99 needs the longest window: 120 s.
     """
     p90 = Sla(latency_ms=100, percentile=90)
     assert counted_s(Phase.CERTIFY, QUICK, [P99, p90], [100.0, 10.0]) == pytest.approx(19.86)
@@ -70,7 +71,7 @@ def test_what_cannot_be_certified_is_not_waited_for(settings, sla, rate_rps, las
 
 
 def test_a_search_takes_at_most_as_long_as_one_that_begins_below_what_it_certifies():
-    """Above this rate a search may end earlier, since certification windows are long."""
+    """The longest time of a search never rises with the start rate."""
     lenient = [Sla(latency_ms=4000)]
     at_most = [longest_s(QUICK, lenient, [rate]) for rate in (0.9, 1.1, 1.3, 1.5, 5.0, 50.0)]
     assert at_most == sorted(at_most, reverse=True)
@@ -97,9 +98,10 @@ def test_rates_that_a_preset_can_certify_are_not_worth_a_word():
 
 
 def test_the_rate_that_counts_is_the_highest_that_is_tried():
-    """A certified rate is below the limit.
+    """The highest rate that the search tries to certify is 85 % of the limit.
 
-    At the limit itself, there would be just enough requests.
+    In the test, a window at the limit has enough requests, but a window at 85 % of the limit has
+    too few requests.
     """
     limit = lowest_rps(QUICK, P99)
     assert too_slow("quick", [P99], [1.1 * limit], ["a"])

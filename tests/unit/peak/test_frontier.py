@@ -16,7 +16,8 @@ NOTHING = Interval(math.nan, math.nan, math.nan)
 def measured(ratio, half, count):
     """Return `count` mixes, each chosen from the earlier mixes.
 
-    `ratio` and `half` are functions of the share of the first tenant.
+    `ratio` and `half` return the sharing ratio and half the width of its interval for the share of
+    the first tenant.
     """
     mixes = []
     for _ in range(count):
@@ -41,7 +42,7 @@ def test_it_begins_in_the_middle_and_goes_on_to_the_quarters():
 def test_it_goes_where_the_frontier_bends():
     """The sharing ratio has its maximum at a share of 0.8.
 
-    The mixes find the maximum within 0.05.
+    At least one of nine mixes lies within 0.05 of the maximum.
     """
     mixes = measured(lambda share: 1 + min(share, 4 * (1 - share)), lambda share: 0.01, 9)
     near = [share for share in shares(mixes) if 0.7 <= share <= 0.9]
@@ -98,7 +99,7 @@ def test_one_of_the_points_of_three_tenants_is_the_demand_s():
     assert (first.name, first.rate_shares) == ("mix-demand", (0.5, 0.3, 0.2))
     assert first.kind == "peak" and first.needs_runs == ()
     assert others == list(asked.runs())[:2]
-    # without a demand, and with points that are already well placed
+    # without a demand, and for two tenants
     for of_all in ((), (0.4, 0.6)):
         assert list(asked.runs_for(of_all)) == list(asked.runs())
 

@@ -101,7 +101,8 @@ def test_few_requests_that_waited_are_not_enough(rng):
 
 
 def test_the_luck_of_work_is_as_large_as_theory_says(rng):
-    """In M/M/1, the limit at a fixed decay rate is proportional to the service rate."""
+    """In an M/M/1 queue, the limit at a fixed decay rate is the service rate minus the decay
+    rate."""
     n, rate_rps = 5000, 140.0
     luck = work_error(rng.exponential(0.005, n), rate_rps, 4000, rng)
     # The decay rate is 60/s. The error follows from the delta method for rate = theta / (E

@@ -15,7 +15,7 @@ NAN = float("nan")
 
 
 def rounds(ratio, n=12, noise=0.0, seed=0, host=0.0):
-    """Return two tenants with 110 and 250 requests/s alone.
+    """Return rounds of two tenants, whose throughputs alone are 110 and 250 requests/s.
 
     The speed of the host changes between rounds.
     """
@@ -37,8 +37,8 @@ def test_the_error_of_the_ratio_is_what_it_scatters_by():
     found = [ratio_at_saturation(rounds(0.95, noise=0.05, seed=seed)) for seed in range(300)]
     scatter = np.std([each.log for each in found])
     assert np.mean([each.log for each in found]) == pytest.approx(np.log(0.95), abs=0.003)
-    # The error is larger by the ratio of Student's to the normal quantile, since it is estimated
-    # from twelve rounds.
+    # The error comes from only twelve rounds, and therefore includes the factor 1.12: the quantile
+    # of Student's t distribution, divided by the normal quantile.
     assert np.median([each.error for each in found]) == pytest.approx(1.12 * scatter, rel=0.15)
 
 
@@ -80,9 +80,10 @@ def limits(together, interference=1.0, weights=(1.0, 1.0)):
 
 
 def test_alone_a_tenant_has_the_limit_of_a_first_come_first_served_queue():
-    """The limits of M/D/1 with p95 within 13.2 and 15 service times are 0.889 and 0.902.
+    """The SLAs of the tenants are p95 within 13.2 and 15 service times.
 
-    Another simulation (60,000 requests) gives these shares of the saturation throughput.
+    In another simulation of 60,000 requests, the limits of M/D/1 with these SLAs are 0.889
+    and 0.902 of the saturation throughput.
     """
     alone = limits((55, 125)).alone_rps
     assert alone[0] / 110 == pytest.approx(0.889, abs=0.01)

@@ -1,4 +1,5 @@
-"""Tests of the posterior of a limit: all windows together, and one window against the others."""
+"""Tests of the posterior of a limit from windows that agree, and from windows of which one
+contradicts the others."""
 
 from __future__ import annotations
 
@@ -33,7 +34,8 @@ def test_windows_that_agree_give_a_narrow_interval():
 
 
 def test_one_window_that_met_a_burst_widens_it_and_does_not_decide():
-    """The window fails at 122/s. Before and after it, no request is late up to 124/s."""
+    """One window fails at 122 requests/s. In the other windows, at up to 124 requests/s, no request
+    is late."""
     low, high = ends([122, 103, 110, 117, 124], [117, 0, 0, 0, 0])
     assert high > 124 and high > 1.3 * low
     without_low, _ = ends([103, 110, 117, 124], [0, 0, 0, 0])

@@ -42,7 +42,7 @@ def shared(*solos, weights=None):
 
 
 def alone(of):
-    """Return the tenant with the peak of a queue of its own."""
+    """Return the tenant with its dedicated peak in a simulated queue without other tenants."""
     limit = Shared.of([of], [1], POISSON).of_queue
     return solo(of.model, 1000 * of.work_s[0], of.sla.latency_ms, limit * of.peak_rps)
 
@@ -58,7 +58,7 @@ def test_equal_tenants_share_a_queue_as_one_of_them_has_it():
 def test_a_limit_changes_with_the_speed_as_that_of_a_queue(sla_ms, change):
     """In M/M/1, the limit is ln 20 / SLA below the saturation throughput; M/D/1 is simulated.
 
-    A proportional change is wrong by up to 17 % and 7 %.
+    A limit in proportion to the speed would be wrong by up to 17 % in M/M/1 and 7 % in M/D/1.
     """
     busy_rps, spare_rps = 200.0, np.log(20) * 1000 / sla_ms
     limit_rps = busy_rps - spare_rps
@@ -87,7 +87,7 @@ def test_the_tighter_sla_of_two_ends_the_shared_queue_sooner():
     relaxed, tight = alone(solo(sla_ms=200)), alone(solo("b", sla_ms=25))
     both = shared(relaxed, tight)
     assert tight.peak_rps < relaxed.peak_rps
-    # The whole queue carries no more than the tenant with the tight SLA alone.
+    # The shared queue carries as many requests/s as the tenant with the tight SLA carries alone.
     total_rps = both.of_queue * (relaxed.peak_rps + tight.peak_rps) / 2
     assert total_rps == pytest.approx(tight.peak_rps, rel=0.02)
 
@@ -116,8 +116,8 @@ def test_requests_take_longer_after_those_of_another_as_they_did_after_a_copy():
     found = predicted(LadderStep.MEMORY, shared(a, b), copies)
     slowed = shared(a, b).of_slowed_queue(np.array([1.1, 1.1]))
     rates = np.array([a.peak_rps, b.peak_rps])
-    # The service time doubles after each request of the other tenant. The rate of the other tenant
-    # gives the number of these requests.
+    # The service time is 20 % longer after a request of the other tenant. The other tenant's share
+    # of the total rate is the probability that its request was the previous request.
     exact = shared(a, b).of_slowed_queue(1 + 0.2 * rates[::-1] / rates.sum())
     assert found == pytest.approx(exact, rel=0.02)
     assert slowed < shared(a, b).of_queue / 1.08
@@ -174,8 +174,7 @@ def test_each_mix_is_predicted_without_itself_its_model_or_its_server():
     known = pairs(lambda each: 0.5 if "a" in each.models else 1.0)
     of_mix = list(errors(LadderStep.SHARES, Out.MIX, "here", {"here": known}))
     assert len(of_mix) == 15
-    # Ten of fifteen pairs do not contain a, so these pairs determine the median whichever pair is
-    # left out.
+    # Ten of the fifteen pairs do not contain a. Without any one pair, the median ratio is still 1.
     with_a = [each.error for each in of_mix if "a" in each.shared.models]
     assert with_a == [1.0] * 5
     assert len(list(errors(LadderStep.SHARES, Out.MODEL, "here", {"here": known}))) == 30
@@ -214,7 +213,7 @@ def test_nine_of_ten_predictions_lie_within_their_interval(n):
         new = utilisations[n % 15]
         end = accuracy(LadderStep.UTILISATION, known).interval(new.ratio)
         inside += end.low <= new.ratio * noisy() <= end.high
-    # The coverage is 90 %, with two standard errors of 400 runs, and not 100 %.
+    # The expected coverage is 90 %. The bounds allow two standard errors of 400 runs.
     assert 0.87 <= inside / runs <= 0.93
 
 
@@ -231,7 +230,7 @@ def unlike():
 
 
 def test_a_step_that_is_chosen_for_its_errors_is_not_said_to_be_closer_than_it_is(unlike):
-    """Of several equally good prediction models, the best one in a few mixes is lucky."""
+    """If prediction models are equally good, the best one for a few mixes is best by chance."""
     rng, inside = np.random.default_rng(4), []
     for n in (4, 6, 8) * 400:
         measured = [
@@ -242,15 +241,15 @@ def test_a_step_that_is_chosen_for_its_errors_is_not_said_to_be_closer_than_it_i
         found = best(errors_by_step(known), noise_of(known))
         end = found.interval(predicted(found.step, new.shared, known))
         inside.append(end.low <= new.ratio <= end.high)
-    # The coverage is 90 %, minus the error of 1,200 runs. It is 0.85 if the interval ignores the
-    # choice.
+    # The bound is four standard errors of 1,200 runs below the expected coverage of 90 %. If the
+    # interval ignores the choice of the prediction model, the coverage is 85 %.
     assert np.mean(inside) >= 0.865
 
 
 def test_a_step_that_knows_few_mixes_has_no_part_in_how_far_the_chosen_one_is_off(unlike):
-    """The prediction model with few mixes cannot be chosen.
+    """Perseus does not choose a prediction model that predicts only three of eight mixes.
 
-    Its missing predictions must not count.
+    This prediction model also does not change the interval of the chosen prediction model.
     """
     known = [
         Known(shared, 0.85 * factor)
@@ -277,14 +276,19 @@ def test_mixes_that_carried_nothing_are_outside_of_every_interval():
     known = [Known(each.shared, each.ratio * rng.lognormal(0, 0.05)) for each in known]
     off, noise = errors_by_step(known), noise_of(known)
     none, one = best(off, noise), best(off, noise, missed=1)
-    # Only 12 of 13 mixes have an interval, so the interval must contain 97.5 % of them.
+    # Only 12 of the 13 mixes have an interval. To contain 90 % of the 13 mixes, the interval must
+    # contain 97.5 % of the 12 mixes.
     wider = special.stdtrit(11, (1 + 0.9 * 13 / 12) / 2) / special.stdtrit(11, 0.95)
     assert np.log1p(one.half_width) == pytest.approx(wider * np.log1p(none.half_width))
     assert best(off, noise, missed=2) is None
 
 
 def measured_in_one_hour(mixes, rng, noise=0.1, scatter=0.02):
-    """Return these mixes with a common error of the host's speed, larger than their scatter."""
+    """Return the mixes with measurement errors.
+
+    The common error of all mixes has the standard deviation `noise`. The independent error of each
+    mix has the standard deviation `scatter`.
+    """
     hour = rng.lognormal(0, noise)
     return [
         Known(each.shared, each.ratio * hour * rng.lognormal(0, scatter), noise) for each in mixes
@@ -319,7 +323,7 @@ def test_predictions_are_as_good_as_measuring_while_they_scatter_by_no_more_than
     of = Accuracy(LadderStep.PROCESSOR, 1000, 0.0, deviation=0.14, noise=0.1)
     assert of.is_as_good_as_measuring
     assert not replace(of, deviation=0.15).is_as_good_as_measuring
-    # The scatter contains the noise.
+    # The deviation of the predictions already includes the noise of the measurements.
     assert of.half_width == pytest.approx(np.expm1(1.645 * 0.14), rel=0.01)
     assert replace(of, deviation=0.05).half_width == pytest.approx(np.expm1(0.1645), rel=0.01)
 

@@ -10,7 +10,7 @@ from perseus.peak.processor_sharing import _of_any, served
 def test_two_at_once_take_twice_as_long_until_one_is_done():
     arrivals_s, work_s = [np.zeros(1), np.zeros(1)], [np.array([1.0]), np.array([2.0])]
     first, second = served(arrivals_s, work_s)
-    # Each tenant has half the speed for 2 s. Then the second tenant has 1 s of work left.
+    # Each tenant has half the speed for 2 s. At 2 s, the second tenant has 1 s of work left.
     assert (first, second) == (pytest.approx([2.0]), pytest.approx([3.0]))
 
 
@@ -43,15 +43,14 @@ def test_no_work_is_lost_and_none_is_done_twice():
     queue_ends_s = departures_s(times_s[order], works_s[order])
     idle = queue_ends_s[:-1] < times_s[order][1:]
     assert idle.sum() > 100
-    # At the end of a busy period, both have completed the same requests, in another order.
+    # At the end of a busy period, the shared processor and the queue have completed the same
+    # requests, in different orders.
     assert np.isin(queue_ends_s[:-1][idle].round(9), ends_s.round(9)).all()
 
 
 def test_equal_tenants_of_exponential_work_wait_as_in_theory():
-    """Two M/M/1 queues that share a processor are symmetric.
-
-    Together they contain as many requests as one queue: rho / (1 - rho). So a request takes 1 / (mu
-    (1 - rho)) on average.
+    """Two equal M/M/1 queues that share a processor contain rho / (1 - rho) requests on average, as
+    a single M/M/1 queue does. Therefore the mean latency is 1 / (mu (1 - rho)).
     """
     rng = np.random.default_rng(3)
     arrivals_s = [np.cumsum(rng.exponential(2 / 0.7, 40_000)) for _ in range(2)]

@@ -72,7 +72,7 @@ def search(
 
 
 def searches(count: int, service=None, **kwargs) -> list[Peak]:
-    """Return searches with `count` seeds."""
+    """Return one search for each seed from 0 to `count` - 1."""
     return [search(seed, service, **kwargs) for seed in range(count)]
 
 
@@ -137,8 +137,8 @@ def test_the_certified_rate_seldom_exceeds_the_truth(peaks):
 def test_nearly_every_search_certifies_a_rate_not_far_below_the_truth(peaks):
     name, limit, found = peaks
     assert np.mean([peak.outcome is Outcome.OK for peak in found]) >= 0.95
-    # With four workers, the limit is nearer to saturation, where episodes of late requests are
-    # longest.
+    # With four workers, the limit is nearer to saturation, where clusters of late requests are
+    # largest.
     share = 0.7 if name == "M/D/4" else 0.78
     assert np.nanmean([peak.certified for peak in found]) >= share * limit
 
@@ -147,7 +147,7 @@ def test_the_interval_of_the_estimate_covers_the_truth_as_often_as_it_says(peaks
     _, limit, found = peaks
     stated = [peak for peak in found if len(peak.posterior)]
     intervals = [np.percentile(peak.posterior, [2.5, 97.5]) for peak in stated]
-    # The nominal coverage is 95 %, minus two standard errors.
+    # The bound is the nominal coverage of 95 %, minus two standard errors.
     assert np.mean([low <= limit <= high for low, high in intervals]) >= 0.95 - 2 * np.sqrt(
         0.95 * 0.05 / SEEDS
     )
@@ -204,7 +204,8 @@ def test_an_sla_that_only_a_small_share_of_the_first_load_keeps_is_not_infeasibl
 
 
 def test_what_few_requests_leave_undecided_is_not_infeasible():
-    """4 % of the requests are slow. 57 requests with a p95 of 500 ms prove nothing."""
+    """Only 4 % of the requests are late, and the SLA allows 5 %. A window of 57 requests is too
+    short to show the difference."""
     peak = search(3, partial(slow_for_some, share=0.04), Sla(latency_ms=60), start=300)
     assert peak.outcome is Outcome.UNCERTIFIED
     assert np.isnan(peak.estimate) and not len(peak.posterior)
@@ -239,9 +240,9 @@ def test_a_client_that_is_always_a_little_late_is_put_up_with():
 
 
 def test_a_leak_of_two_percent_is_found_out():
-    """98 % of the responses are within the SLA.
+    """The server answers 98 % of the requests within the SLA, and does not answer the others.
 
-    Only the number of missing responses shows the leak.
+    An SLA on the p95 allows 5 % late requests, so only the missing responses show the leak.
     """
     standard = PRESETS["standard"].settings
     found = searches(2, settings=standard, leak=0.02)
@@ -343,7 +344,8 @@ def test_a_client_that_is_late_only_where_more_is_offered_than_fails_anyway_limi
 
 
 def test_a_stall_of_300_ms_in_every_window_lowers_the_peak():
-    """The stall delays 0.3 s x rate requests: more than 5 % of a window of 2.5 s, not of 16 s."""
+    """At most 5 % of the requests may be late. During a stall of 0.3 s, 12 % of the requests of a
+    window of 2.5 s arrive, but only 2 % of the requests of a window of 16 s."""
     stalled = [peak.estimate for peak in searches(5, stall=(3.0, 0.3))]
     assert np.nanmean(stalled) < 0.97 * np.mean([peak.estimate for peak in found_on("M/M/1")])
 
@@ -372,7 +374,7 @@ def test_a_background_tenant_keeps_its_rate_while_the_other_rises():
 
 
 def test_a_tenant_that_cannot_hold_its_rate_is_named_with_its_numbers():
-    line = LoadLine((230.0, 0.0), (0.0, 169.0))  # the server can do 200/s at most
+    line = LoadLine((230.0, 0.0), (0.0, 169.0))  # the server carries at most 200 requests/s
     peak = search_two(5, [deterministic(0.005)] * 2, line, [MM1_SLA] * 2)
     assert peak.outcome is Outcome.INFEASIBLE and np.isnan(peak.certified)
     assert "for first with the background load of 230.0 requests/s, the server" in peak.reason
@@ -450,13 +452,13 @@ def test_a_search_of_invalid_windows_has_no_interval():
 
 
 def test_two_models_on_one_core_are_estimated_as_surely_as_said():
-    """As in a mix, each model has an instance and a queue, and all busy models share the core."""
+    """Each model has its own instance and its own queue, and the busy models share the core."""
     limit = 125.6  # from a long simulation
     found = [on_one_core(seed) for seed in range(8)]
     estimates, certified, lows, highs = np.array(found).T
     assert np.mean(certified > limit) <= 1 - QUICK.confidence
     assert np.mean((lows <= limit) & (limit <= highs)) >= 0.95 - 2 * np.sqrt(0.95 * 0.05 / 8)
-    # Eight intervals may cover the limit by chance. The size of the errors is stronger evidence.
+    # Eight intervals may cover the limit by chance, so the test also bounds the errors.
     standardised = (estimates - limit) / ((highs - lows) / 3.92)
     assert np.mean(standardised**2) <= 1 + 2 * np.sqrt(2 / 8)
     assert np.mean(estimates) == pytest.approx(limit, rel=0.03)
@@ -507,7 +509,7 @@ def test_invalid_windows_do_not_use_up_a_search():
 
 
 def overwhelmed_above(rate_rps: float):
-    """Return a server whose service time is a hundredfold in windows above this rate."""
+    """Return a server whose service times are 100 times as long in windows above `rate_rps`."""
     return partial(_overwhelmed_above, rate_rps)
 
 
@@ -597,7 +599,8 @@ class Burst(SimulatedServer):
 
 
 def test_a_window_that_met_a_burst_does_not_decide():
-    """The window fails at 140/s, far below the limit. Later windows show this."""
+    """Another process slows the first window at 140 requests/s, far below the limit. Later windows
+    correct the estimate."""
     found = searches(8, deterministic(0.005), kind=Burst, start=140)
     for peak in found:
         assert not next(w for w in peak.windows if w.on_the_line).passes_roughly
@@ -605,7 +608,8 @@ def test_a_window_that_met_a_burst_does_not_decide():
 
 
 HALVED = np.repeat(np.tile([1.0, 2.0, 1.0, 1.0, 2.0], 60), np.tile([37, 9, 61, 48, 16], 60))
-"""Of a host that something takes half of for 0.9 and for 1.6 s."""
+"""Factor on the service times in each 0.1 s. Other processes repeatedly use half of the host: for
+0.9 s, then for 1.6 s."""
 
 
 def test_windows_in_which_something_took_half_of_the_server_are_tried_again():
@@ -624,7 +628,7 @@ def test_windows_in_which_something_took_half_of_the_server_are_tried_again():
 def thrashing(arrival, work):
     """Serve requests first come, first served.
 
-    A request that waits for 0.1 s has twice the service time.
+    If a request waits for more than 0.1 s, its service time doubles.
     """
     done, free_s = np.empty(len(arrival)), 0.0
     for i, arrived_s in enumerate(arrival):
@@ -635,7 +639,7 @@ def thrashing(arrival, work):
 
 @dataclass
 class Thrashing(SimulatedServer):
-    """A server that thrashes only in an open loop, where requests wait that long."""
+    """A server with the discipline `thrashing` in an open loop, but not in a closed loop."""
 
     def offer(self, rates_rps, duration_s):
         self.discipline = thrashing
@@ -680,8 +684,8 @@ def test_a_slow_model_is_searched_in_windows_that_have_requests():
 
 
 def test_a_window_waits_for_more_requests_if_late_requests_come_in_clusters():
-    """Near the limit of M/D/4, dozens of requests in a row are late. A window of 16 s would have
-    too few of these clusters for a certified rate."""
+    """Near the limit of M/D/4, dozens of requests in a row are late. In 16 s, too few clusters
+    of late requests would occur for a certified rate."""
     most_s, settle_and_grace_s = QUICK.certify.max_s, 1.0 + 0.2
     counted_s = [
         window.elapsed_s - settle_and_grace_s
@@ -694,9 +698,9 @@ def test_a_window_waits_for_more_requests_if_late_requests_come_in_clusters():
 
 
 def test_a_slow_model_is_certified_in_windows_that_wait_for_its_requests():
-    """M/M/1 with 100 ms and an SLA of 1 s carries 7/s.
+    """An M/M/1 server with a service time of 100 ms keeps an SLA of 1 s (p95) up to 7 requests/s.
 
-    In 16 s, there are fewer than the 130 requests that p95 needs.
+    A pass on the p95 needs 130 requests, and at 7 requests/s about 112 requests arrive in 16 s.
     """
     found = searches(6, exponential(0.1), sla=Sla(latency_ms=1000), start=6)
     certified = [peak.certified for peak in found if peak.outcome is Outcome.OK]
@@ -704,7 +708,7 @@ def test_a_slow_model_is_certified_in_windows_that_wait_for_its_requests():
 
 
 def test_a_slow_model_whose_work_scatters_is_not_taken_for_a_server_that_changed_its_speed():
-    """With a service time of 2 s, a probe of 20 s has about ten responses, too few to judge."""
+    """A saturation probe of 20 s has about ten responses, too few to detect a change of speed."""
     found = searches(6, exponential(2.0), sla=Sla(latency_ms=20000), start=0.3)
     assert {peak.outcome for peak in found} == {Outcome.UNCERTIFIED}
 
@@ -713,8 +717,9 @@ def test_a_slow_model_whose_work_scatters_is_not_taken_for_a_server_that_changed
 class Others(SimulatedServer):
     """A server beside other processes.
 
-    They use a share of its cores all the time, or from one open window until the search waits for
-    them.
+    From open-loop window `come_at` + 1, the other processes use the share `other_cpu_share` of the
+    server's cores. If `leave` is true, the other processes end when the search waits for an idle
+    host.
     """
 
     other_cpu_share: float = 0.0
@@ -818,7 +823,7 @@ def test_a_steady_server_is_seldom_taken_for_an_unsteady_one(peaks):
 
 
 def test_the_worst_tenant_decides_a_window():
-    """If one tenant fails, the window fails, even if the part of another tenant is invalid."""
+    """If one tenant fails, the window fails, even if the verdict on another tenant is `invalid`."""
     window = search(1).windows[0]
     (tenant,) = window.tenants
     verdicts = [Verdict.PASS, Verdict.UNDECIDED, Verdict.INVALID, Verdict.FAIL]

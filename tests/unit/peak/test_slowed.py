@@ -36,7 +36,8 @@ def window(*tenants: Requests) -> Observation:
 def served(rate_rps, factor=lambda seconds: 1.0, work_s=lambda rng, n: np.full(n, 0.005), seed=0):
     """Return the requests of a first-come first-served tenant.
 
-    `factor` of the send time multiplies the service time.
+    The function `factor` returns the factor by which a request takes longer, given its send time in
+    seconds.
     """
     rng = np.random.default_rng(seed)
     sent_s = np.cumsum(rng.exponential(1 / rate_rps, round(rate_rps * SECONDS)))
@@ -105,7 +106,7 @@ def closed_loop(gap_s) -> Requests:
 def test_tenants_who_always_slow_each_other_down_are_as_fast_as_usual():
     """Alone, each tenant has a response every 5 ms.
 
-    Together, each has a response every 20 ms, which is half the total speed.
+    Together, each tenant has a response every 20 ms, so the total throughput is half as high.
     """
     looks = [(Speed(200, 0.01, np.full(300, 0.005)),) * 2]
     together = window(closed_loop(0.02), closed_loop(0.02))
@@ -125,7 +126,7 @@ def test_tenants_with_cores_of_their_own_are_not_expected_to_be_faster_than_alon
 
 
 def test_the_usual_speed_is_that_of_the_fastest_look():
-    """The first probe met a burst of other load. A tenant without load has no speed."""
+    """Other load slows the first and the third probe. The speed of a tenant without load is NaN."""
     slow, fast, idle = Speed(100, 0.01), Speed(200, 0.01), Speed(np.nan, np.nan)
     alone = window(closed_loop(0.005), requests(np.empty(0), np.empty(0)))
     usual = UsualSpeed.of([(slow, idle), (fast, idle), (slow, idle)], alone)

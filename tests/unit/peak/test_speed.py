@@ -20,7 +20,7 @@ def answered(gaps_s: np.ndarray) -> Requests:
 
 
 def test_the_speed_is_the_rate_of_answers_and_leaves_out_the_beginning():
-    gaps_s = np.append(np.full(20, 0.05), np.full(200, 0.005))  # the server is cold for one second
+    gaps_s = np.append(np.full(20, 0.05), np.full(200, 0.005))  # the server is slow for one second
     assert speed(answered(gaps_s), SECOND).rate_rps == pytest.approx(200)
     assert speed(answered(gaps_s), 0).log_error > speed(answered(gaps_s), SECOND).log_error
 

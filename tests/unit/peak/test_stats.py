@@ -79,7 +79,8 @@ def test_the_dispersion_is_the_size_of_clusters(run):
 
 def test_an_unseen_cluster_is_expected_as_long_as_latencies_are_correlated():
     rng = np.random.default_rng(7)
-    calm = np.repeat(rng.uniform(5, 40, 200), 20)  # never late, in steps of 20
+    # No request is late. In each group of 20 requests, all latencies are equal.
+    calm = np.repeat(rng.uniform(5, 40, 200), 20)
     seen = stats.exceedances(calm, LIMIT_MS)
     assert seen.late == 0 and 12 < seen.correlation < 30
     assert stats.dispersion([seen], [1.0]) > 10
@@ -96,7 +97,7 @@ def test_a_host_that_wanders_far_below_the_limit_says_nothing_of_episodes():
 
 @pytest.mark.parametrize("limit_ms", [33.3, 200.0, 200.1, 1580.92])
 def test_latencies_far_below_any_limit_pass(limit_ms):
-    """This also holds for limits that are no sum of powers of two."""
+    """The limits include numbers without an exact binary representation."""
     quiet = np.random.default_rng(1).uniform(0.01, 0.2, 151) * limit_ms
     seen = stats.exceedances(quiet, limit_ms)
     assert seen.correlation == 1

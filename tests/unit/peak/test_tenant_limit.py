@@ -68,7 +68,7 @@ def test_few_requests_tell_a_limit_where_their_work_is_seen():
 
 
 def test_the_lowest_of_two_limits_that_rest_on_the_same_is_either_of_them():
-    """With independent draws, the minimum would be lower."""
+    """If the draws of the two limits were independent, the lower limit would be too low."""
     windows = [evidence(rate, 40 + i, shape=lost) for i, rate in enumerate(RATES_RPS)]
     draws = Draws.of(400, np.random.default_rng(5))
     first, second = (tenant_limit(MODEL, 0, windows, draws).scales for _ in range(2))
@@ -86,5 +86,5 @@ def test_windows_that_certify_count_only_where_the_work_of_requests_is_seen():
     unseen = [evidence(rate, 20 + i, shape=lost) for i, rate in enumerate(RATES_RPS)]
     certification = evidence(115.0, 30, certifies=True, seconds=30, shape=lost)
     assert np.array_equal(interval([*unseen, certification])[1], interval(unseen)[1])
-    # Without other windows, certification windows are the only evidence.
+    # If no window is near the limit, certification windows are the only evidence.
     assert np.isfinite(interval([certification])[1]).all()

@@ -171,10 +171,8 @@ def test_requests_that_were_never_sent_make_the_window_invalid_unless_it_fails()
 
 
 def test_a_window_of_which_nothing_was_sent_is_invalid_and_does_not_pass():
-    """The client dropped all counted requests, since too many were in flight.
-
-    So no request was late.
-    """
+    """Because too many requests were in flight, the client dropped all counted requests, so no
+    counted request was late."""
     part = requests()
     nothing = np.zeros_like(part.sent_ns)
     unsent = np.full(len(part), Status.UNSENT, np.uint8)
@@ -186,7 +184,8 @@ def test_a_window_of_which_nothing_was_sent_is_invalid_and_does_not_pass():
 def few_unsent():
     """Return requests of which the client dropped one in 250.
 
-    A valid window may lack as many: four times the exceedance that p99.9 allows.
+    A window with this share of dropped requests is valid, although the share is four times the
+    exceedance that an SLA at p99.9 allows.
     """
     part = requests(n=5000)
     status, sent, done = part.status.copy(), part.sent_ns.copy(), part.done_ns.copy()
@@ -309,7 +308,7 @@ def test_a_late_client_does_not_excuse_a_server_that_is_later_by_far():
 
 @pytest.mark.parametrize(("latency_ms", "found"), [(255, "invalid"), (265, "fail")])
 def test_what_a_late_client_may_explain_does_not_fail_the_server(latency_ms, found):
-    """The client sends 30 ms late, so the response may come 30 ms later, plus the margin."""
+    """A latency below 2 x SLA + 2 x send lag (2 x 100 ms + 2 x 30 ms) does not fail a window."""
     part = sent_late(requests(latency_ms=latency_ms), lag_ms=30)
     assert verdict(part).verdict == found
     assert verdict(requests(latency_ms=155)).verdict == "fail"

@@ -1,4 +1,4 @@
-"""Tests of the virtual queue: its long run, its queue times, and its draws of service times."""
+"""Tests of the virtual queue: long runs, queue times, and draws of service times."""
 
 import numpy as np
 import pytest
@@ -13,7 +13,7 @@ WORK_S = 0.005
 @pytest.mark.parametrize("process", ["poisson", "gamma", "constant", "trace"])
 @pytest.mark.parametrize("rates_rps", [(130.0,), (90.0, 30.0), (0.0, 120.0)])
 def test_a_long_run_stands_for_every_rate(process, rates_rps):
-    """A run drawn at one request per second equals a run drawn at the rate itself."""
+    """A run at one request/s, scaled to another rate, equals a run drawn at this other rate."""
     arrivals = Arrivals(process, cv=1.5, gaps_s=(1.0, 0.2, 2.5, 0.7))
     work_s = np.random.default_rng(4).exponential(WORK_S, 500)
     queue = VirtualQueue((work_s, 1.2 * work_s)[: len(rates_rps)], (0.02, 0.03)[: len(rates_rps)])

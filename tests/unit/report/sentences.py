@@ -18,7 +18,7 @@ def tables_of(rows):
 
 
 MADE = {}
-"""By their rows, since most studies of a test differ in one table."""
+"""Tables by name and rows. Most studies of a test differ in one table, and share all others."""
 
 
 def table_of(name, rows):
@@ -31,7 +31,7 @@ def table_of(name, rows):
 
 
 SAID = {}
-"""The text for tables, by their identity, and the tables: many cases are of the same ones."""
+"""The tables of a study and their text, by the id of the tables. Many cases use the same tables."""
 
 
 def sentences_of(tables):
@@ -51,7 +51,7 @@ def said_of(tables):
 def fragments(module):
     """Return the texts of a module's functions and constants, split at inserted values.
 
-    A text has more than one word, so that names are left out.
+    The result omits texts of one word, because most of them are names.
     """
     tree = ast.parse(Path(module.__file__).read_text())
     documented = (ast.Module, ast.ClassDef, ast.FunctionDef)
@@ -81,7 +81,7 @@ def stands_only_where_true(sentence, true, false):
 def without_case(module, cases):
     """Return the texts of a module that no sentence of `cases` contains.
 
-    A module without texts fails.
+    The function fails if the module has no texts.
     """
     found = fragments(module)
     assert found

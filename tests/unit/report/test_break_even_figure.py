@@ -11,7 +11,7 @@ from perseus.report.figures import break_even
 
 
 def results_of(gains, factors, dollars, folder=None, between=0.01):
-    """Return the results of a study with one type of server for each gain, factor and price."""
+    """Return the results of a study. Server type i has gain i, factor i and price i."""
     made, prices = [], {}
     for i, (gain, factor, usd) in enumerate(zip(gains, factors, dollars, strict=True)):
         name = f"cpu{i + 1}"

@@ -214,6 +214,6 @@ def test_each_picture_is_drawn_when_it_is_seen_and_offers_its_points_as_csv(tmp_
     assert costs["names"][1:] == ["cpu1, dedicated", "cpu1, sharing allowed"]
     points = costs["csv"].splitlines()[1:]
     assert len(points) == len(frames["break_even"])
-    assert all(float(value) > 0 for value in costs["texts"])  # both strategies at once
+    assert all(float(value) > 0 for value in costs["texts"])  # for both strategies
     frontier = by_id["chart-frontier-cpu1.shared"]
     assert '"estimate","resnet18 1 : 1 mobilenet_v3_large",' in frontier["csv"]

@@ -32,7 +32,7 @@ SLOWER = replace(TRUTH, capacities={name: rps / 1.3 for name, rps in TRUTH.capac
 
 @pytest.fixture(scope="module")
 def sources(tmp_path_factory):
-    """Return a base study, a slower one, one with failures, and the base with other prices."""
+    """Return four studies: base, slower server, failed cells, and base with a higher price."""
     root = tmp_path_factory.mktemp("studies")
     dear = synthetic.TASK.prices["cpu1"].model_copy(update={"on_demand_usd_per_hour": 0.095})
     dearer = synthetic.TASK.model_copy(update={"prices": {"cpu1": dear}})

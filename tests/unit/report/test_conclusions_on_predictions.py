@@ -65,7 +65,8 @@ def test_each_server_has_its_own():
 
 
 def test_pairs_that_measuring_would_tell_better_are_not_said_to_need_none():
-    """An error of 275 % saves no measurement, however many pairs have it."""
+    """A prediction with an error of 275 % replaces no measurement, even if several pairs have such
+    a prediction."""
     far = [row(f"a 1 : {name} 1", np.nan, 0.7, within=2.75, enough=False) for name in "cd"]
     near, told = concluded(row("a 1 : e 1", np.nan, 0.7), *far)
     assert near.headline.startswith("On cpu1, one pair needs no measurement")

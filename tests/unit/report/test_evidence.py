@@ -222,7 +222,7 @@ def test_prices_whose_day_is_not_known_say_so_and_what_to_do(tmp_path):
     shown = table(frames, found, "Prices")
     assert shown.rows[0][shown.columns.index("valid on")].text == "2026-09-01"
     assert main_tables.NO_DAY not in shown.note
-    assert synthetic.PRICE.source in shown.note  # the version of the catalogue
+    assert synthetic.PRICE.source in shown.note  # with the version of the price list
 
 
 def test_what_answers_stands_before_the_peaks_and_experiments_after_them(tmp_path):
@@ -286,7 +286,7 @@ def test_the_configuration_tells_studies_apart():
     tellings = [told(TASK), *(told(TASK.model_copy(update=other)) for other in OTHERS.values())]
     assert all(a != b for i, a in enumerate(tellings) for b in tellings[:i])
     columns = {title: columns for title, columns, _ in tellings[0]}
-    assert {"instances", "max_batch_size"} <= set(columns["Tenants"])  # with the default values
+    assert {"instances", "max_batch_size"} <= set(columns["Tenants"])  # also keys with defaults
 
 
 def test_the_configuration_shows_no_keys_that_apply_to_other_models():

@@ -1,4 +1,4 @@
-"""Tests for all figures: data beside them, marks where an interval is cut, no empty panels."""
+"""Tests of all figures: data files, marks at the ends of cut intervals, and no empty panels."""
 
 import io
 import re
@@ -157,7 +157,7 @@ def test_a_wide_interval_neither_squeezes_nor_leaves_the_figure():
 
 
 def test_shared_rates_lie_as_far_beyond_the_line_of_dedicated_servers_as_their_ratio_says():
-    """The speed of this host differs between cells, so the rates alone would give another point."""
+    """The speed of this host differs between cells, so uncorrected rates would lie elsewhere."""
     truth = synthetic.Truth(synthetic.TRUTH.capacities, repeats=1, host=0.2)
     results = results_of(synthetic.records(truth, mixes=[(1, 1)], holds=()))
     (plane,) = figure_of("frontier", results).axes
@@ -193,7 +193,7 @@ def test_names_of_three_tenants_leave_room_for_the_words_below():
 
 
 def test_who_shares_stands_beside_the_ratios_of_three_tenants_the_best_on_top():
-    """Each tenant with load has a mark, whose area is its share.
+    """Each tenant with load has a mark, whose area is proportional to the share of the tenant.
 
     A constant tenant has a hollow mark.
     """
@@ -220,7 +220,7 @@ def test_who_shares_stands_beside_the_ratios_of_three_tenants_the_best_on_top():
         "b held at 50 %": ["●", "○", "●"],
     }
     large, small, _ = sizes["mix 4 : 1 : 1"]
-    assert large == pytest.approx(2 * small)  # four times the area
+    assert large == pytest.approx(2 * small)  # twice as wide, so four times the area
 
 
 def test_the_mix_of_the_demand_is_called_so():
@@ -313,7 +313,7 @@ def two_servers(name):
 
 
 def test_names_of_two_servers_do_not_write_over_each_other_beside_their_ceilings(pairs_of_many):
-    """This holds for any number of tenants in the legend."""
+    """The names of the servers do not overlap, even with many tenants in the legend."""
     frames = dict(pairs_of_many.tables)
     frames["ceilings"] = pd.concat([frames["ceilings"]] * 2, ignore_index=True)
     with drawing.drawing(STYLE):
@@ -360,7 +360,7 @@ def test_a_compact_picture_has_the_same_coordinates_and_what_it_refers_to():
     )
     assert 'd="m0 0h3" clip-path="url(#a1)"' in small and '<clipPath id="a1" />' in small
     assert 'id="mine"' in small and "figure_1" not in small
-    # host.file_formats recognises these ends
+    # host.file_formats checks this beginning and this end of a file
     assert small.startswith("<?xml") and small.endswith("</svg>")
     assert "metadata" not in small and "10 --" not in small and "\n" not in small
 

@@ -127,8 +127,8 @@ def test_each_figure_is_a_module():
     assert all(callable(module_of(name).draw) and module_of(name).CAPTION for name in FIGURES)
 
 
-# "crowded" and "two_presets" only have cells for peaks. "survivors" tests the other figures without
-# cells.
+# "crowded", "two_presets" and "survivors" have only cells that search peaks. With "survivors", the
+# test also draws the other figures, which then have no cells.
 DRAWN = [(name, kind) for kind in ("study", "barren", "survivors") for name in FIGURES] + [
     (name, kind) for kind in ("crowded", "two_presets") for name in figures_of({"peak"})
 ]
@@ -141,7 +141,7 @@ def test_a_figure_shows_something(name, kind, request, tmp_path):
 
 
 def test_a_pair_of_models_has_one_map_whatever_the_order_of_its_tenants():
-    """Two copies of a carry less than a alone."""
+    """A server with two copies of model a carries less than a server with one copy."""
     lines = {"a": {"a": 10.0}, "copies": {"a": 6.0}, "b": {"b": 40.0}}
     lines |= {"ab": {"a": 7.0, "b": 28.0}, "ba": {"b": 30.0, "a": 5.0}}
     rows = [
@@ -184,7 +184,8 @@ def test_a_figure_is_the_same_each_time(name, study, tmp_path):
 
 
 def test_a_plane_without_a_dedicated_peak_is_not_drawn_empty(barren, study):
-    """A figure without any other plane is empty. Otherwise it names the missing plane."""
+    """If a scenario has no dedicated peak, the figure names the scenario instead of drawing it. If
+    no scenario has dedicated peaks, the figure is empty."""
     frames = frames_with(barren, [])
     assert figure_of("frontier", FigureData(frames)).get_gid() == NOTHING
     other = frames_with(study, [])
@@ -257,7 +258,7 @@ def test_replays_are_drawn_for_each_tenant_with_both_phases_and_the_worst_minute
 
 
 def test_shares_of_worst_minutes_are_drawn_over_by_nothing(tmp_path):
-    """Two shares near 1 do not overlap each other, the bars or the line of the SLA."""
+    """The labels of two shares near 1 overlap neither each other nor a line of the panel."""
     record = synthetic.replay_record()
     for each in record["offered"]:
         each["within_each_s"] = each["requests_each_s"]
@@ -547,7 +548,7 @@ def table_of(name, folders):
 
 
 def frames_with(study, folders, *names):
-    """Return the tables of a study. The tables in `names` come from other cells."""
+    """Return the tables of a study. The tables `names` come from the cells in `folders` instead."""
     frames = {name: pd.read_parquet(path) for name, path in study[0].items()}
     return frames | {name: table_of(name, folders) for name in names}
 
@@ -571,7 +572,7 @@ def test_the_drift_of_a_soak_is_drawn_and_that_there_is_none_of_a_blocked_one(st
         results = FigureData(frames_with(study, [cell], "soak"), (cell,))
         drawn = figure_of("soak", results)
         assert words in drawn.axes[1].get_title(loc="left")
-        # one line of marks and one fitted line for each of two latencies of two tenants
+        # Two tenants have two latencies each. Each latency has a line of marks and a fitted line.
         assert len(drawn.axes[0].lines) == (8 if cell == soaked else 0)
 
 

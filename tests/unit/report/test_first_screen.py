@@ -325,7 +325,7 @@ def test_the_first_screen_says_what_the_certainty_covers(text):
 
 @dataclass
 class OfSeconds:
-    """The record of a cell that took `lasted_s`."""
+    """The record of a cell whose measurement took `lasted_s` seconds."""
 
     lasted_s: float
 
@@ -350,9 +350,9 @@ ADVICE = {
         "repeats: 3",
         "10 more minutes",
     ),
-    # (0.05 / 0.03)^2 times 3 repeats are 9: three times 5 minutes, minus the first 5.
+    # (0.05 / 0.03)^2 x 3 repeats, rounded up to 9, take 15 minutes; 5 are already measured.
     "an unclear saving": (study(savings(UNCLEAR | NARROW)), "repeats: 9", "10 more minutes"),
-    # (0.06 / 0.03)^2 times 3 repeats are 12, but with few requests.
+    # (0.06 / 0.03)^2 x 3 = 12 repeats take 20 minutes; 5 are already measured.
     "an unclear saving by the preset quick": (
         study(QUICK, savings(UNCLEAR | {"ci_low": -0.06, "ci_high": 0.06})),
         "repeats: 12",
@@ -370,8 +370,8 @@ def test_there_is_one_advice_that_names_what_limits_the_certainty_and_how_long_i
 
 
 def test_there_is_no_advice_where_more_repeats_would_not_help():
-    """There is also no advice if too many repeats are necessary, or if there is no measurement."""
-    too_many = study(savings(UNCLEAR))  # (0.1 / 0.03)^2 times 3 are 34
+    """If too many repeats are necessary, or if no search found a limit, there is no advice."""
+    too_many = study(savings(UNCLEAR))  # 34 repeats: (0.1 / 0.03)^2 x 3
     nothing = study(peaks(NOTHING))
     for tables in (SURE, too_many, nothing, study(*SMOKE)):
         assert surer(tables, FIVE_MINUTES) is None

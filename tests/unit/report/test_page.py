@@ -364,7 +364,7 @@ def test_what_recorded_requests_were_read_as_is_told_by_study_and_cell():
 
 
 def test_two_repeats_that_agree_do_not_settle_a_fifth():
-    """Repeats on hosts whose speed varies by 20 % sometimes agree this well by chance."""
+    """Two repeats on a host whose speed varies by 20 % sometimes agree well by chance."""
     assert conclusion_of(1.25, repeats=2).kind == "unclear"
 
 
@@ -439,7 +439,8 @@ def test_cells_of_different_hosts_are_marked():
 
 
 def test_what_a_cell_does_not_know_or_has_for_itself_makes_no_difference():
-    """The first cell had no client, another server has its own version, and jobs use free cores."""
+    """The page does not warn about these differences: a cell without a client, a server with
+    another Triton version, and a cell on other cores."""
     made = synthetic.records()
     made = [other_host(made[0], client_realtime=None, server_cores=[3]),
             *(other_host(record, client_realtime=True) for record in made[1:])]  # fmt: skip

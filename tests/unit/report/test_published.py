@@ -1,4 +1,4 @@
-"""Tests that published results are drawn only beside the models that they are about."""
+"""Tests that a figure shows published results only for the models in the publication."""
 
 import pytest
 
@@ -15,9 +15,9 @@ def test_points_are_shares_of_the_dedicated_peaks_of_the_same_server():
 
 
 def test_they_gain_about_what_the_study_claims():
-    """The abstract claims savings of up to 12 %.
+    """The abstract of the PERSEUS paper claims savings of up to 12 %.
 
-    The best point of each server saves 1 - 1 / sum(r / C).
+    A point with the shares r / C of the dedicated peaks saves 1 - 1 / sum(r / C).
     """
     best = [max(1 - 1 / sum(point) for point in points) for _, points in shares(*PAIR)]
     assert all(0.09 < saving < 0.17 for saving in best)

@@ -83,7 +83,8 @@ def marks(axes):
 
 
 def labels(axes):
-    """Return the numbered settings, and check that each number is beside a mark."""
+    """Return the settings in the numbered list, and check that each number in the list is also
+    beside a mark."""
     *numbers, names = (text.get_text() for text in axes.texts)
     named = dict(line.split("  ") for line in names.splitlines())
     assert sorted(numbers) == sorted(named)

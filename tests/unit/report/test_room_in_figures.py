@@ -45,7 +45,7 @@ def laid_out(name, results, dpi=100):
 
 
 def cut(figure, edge=EDGE_PX):
-    """Return the texts and names of panels that the edges of the figure cut."""
+    """Return the texts in a figure that its edges cut, including the names of panels."""
     panels = figure.axes
     texts = [text for panel in panels for text in panel.texts]
     texts += [each for p in panels for each in (p._left_title, p.xaxis.label, p.yaxis.label)]
@@ -84,7 +84,7 @@ def test_panels_keep_their_room_beside_many_tenants_that_stay(name, beside_many)
     ("alone", "shared", "rows"),
     [
         ((40,), (0,), [(30, 0)]),
-        ((9,), (31,), [(9, 21)]),  # a third interval would need a tenth place
+        ((9,), (31,), [(9, 21)]),  # dedicated load lines need 9 of their 10 rows
         ((20,), (40,), [(10, 20)]),
         ((40, 2), (0, 0), [(30, 0), (2, 0)]),
         ((40, 10), (10, 3), [(13, 10), (10, 3)]),
@@ -210,7 +210,7 @@ def test_the_legend_of_frontiers_names_what_is_drawn(beside_many):
 
 
 def grid_of(keys, broken):
-    """Return the figure of a grid of six settings with `keys` keys, which are long if `broken`."""
+    """Return the figure of a grid. Each of six settings has `keys` keys, long ones if `broken`."""
     factors = {f"r{i}": 0.6 + 0.2 * i for i in range(6)}
     task = synthetic.grid_task(factors)
     for question in task.grids:

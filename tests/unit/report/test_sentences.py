@@ -58,16 +58,16 @@ ROWS = {
     "savings": [COMMON | REPEATED | SAVED | SHARED],
     "costs": [COMMON | REPEATED | COST | line for line in OF_LINES],
 }
-"""A study of two models alone and together, which gain from it, with nothing to doubt."""
+"""Rows of a study of two models, alone and together. Sharing certainly saves money."""
 
 Edits = dict[str, object]
 
 
 def study(*edits, **more):
-    """Return the tables of ROWS with edits.
+    """Return the tables of ROWS with edits and additional rows.
 
-    An edit is the name of a table, the mix of the rows (None for all) and new values. `more` adds
-    rows by table.
+    An edit is the name of a table, the mix of the edited rows (None for all rows) and new values.
+    `more` maps the name of a table to additional rows.
     """
     rows = {
         name: [dict(row) for row in [*ROWS.get(name, []), *more.get(name, [])]] for name in TABLES
@@ -122,7 +122,7 @@ DIED = NOTHING_FOUND | {"verdict": "failed"}
 
 
 def all_end(verdict):
-    """Return edits after which the mix has this verdict and no results."""
+    """Return edits that give the mix the verdict `verdict` and remove the results of the mix."""
     ended = {"verdict": verdict, "reason": "it ended so"}
     return savings(UNKNOWN | ended, MIX), peaks(NOTHING_FOUND | ended, MIX)
 
@@ -264,7 +264,7 @@ OF_SHARING = {
         study(*all_end("blocked"), peaks(NOTHING_FOUND | {"verdict": "unsteady"}, "b")),
         study(*all_end("blocked"), peaks(NOTHING_FOUND | {"verdict": "infeasible"}, "b")),
     ),
-    # No verdict is temporary, so the reason of the mix follows directly.
+    # No verdict is temporary, so the reason of the mix follows the headline without advice.
     "on one cpu1 server, no rate was certified: a 1 : 1 b (blocked) a 1 : 1 b: it ended so": (
         study(*all_end("blocked"), peaks(NOTHING_FOUND | {"verdict": "infeasible"}, "b")),
         study(*all_end("blocked"), peaks(NOTHING_FOUND | {"verdict": "unsteady"}, "b")),
@@ -275,10 +275,10 @@ OF_SHARING = {
             peaks({**NOT_LIMITED, "certified_rps": None}, MIX),
             ("tenants", MIX, INFEASIBLE),
         ),
-        # The other cells have no result.
+        # One of the two mixes failed, so it has no result.
         study(savings(INFEASIBLE, MIX), ("tenants", MIX, INFEASIBLE), savings=[FAILED]),
     ),
-    "on one cpu1 server, no rate was certified: a 1 : 1 b (infeasible)": (  # in one of two repeats
+    "on one cpu1 server, no rate was certified: a 1 : 1 b (infeasible)": (  # not in all repeats
         study(
             *all_end("infeasible"),
             ("tenants", MIX, INFEASIBLE),
@@ -484,7 +484,7 @@ OF_FLEETS = {
     "But in a simulated queue with Poisson arrivals, only 50 % of the requests of b take at most"
     " 40 ms; the SLA asks for 95 %. Before you buy, measure a server of this fleet at its planned"
     " load.": (
-        # The attainment of a is unknown.
+        # For model a, the share of requests within the SLA is unknown.
         fleet(models=[MODEL | {"attained": None}, MODEL | {"model": "b", "attained": 0.5}]),
         ASKED,
     ),
@@ -533,8 +533,7 @@ OF_FLEETS = {
         fleet(peaks({"ci_low_rps": 0.0}, MIX), together={"usd_per_hour": 0.4, "saving": 0.0}),
         AS_DEAR,
     ),
-    # For example, other servers may carry the demand than the servers on which sharing was
-    # measured.
+    # The fleet has servers of type cpu2, and sharing was measured on cpu1.
     "The saving of sharing is not known: no server that these models share": (
         fleet(together={"usd_per_hour": 0.4, "saving": 0.0, "of_servers": "cpu2"}),
         AS_DEAR,
@@ -607,7 +606,7 @@ OF_FLEETS = {
 STRETCH = {"study": "s", "models": "a + b", "proportion": "a 50%, b 50%", "server": "cpu1"}
 STRETCH |= {"cheapest": "", "from_rps": 1.0, "to_rps": 100.0, "shared": True, "reliable": True}
 STRETCH |= {"least_saving": 0.1, "most_saving": 0.5, "from_servers": 1, "to_servers": 2}
-STRETCH |= {"probability_of_saving": None}  # too many ways to divide the servers
+STRETCH |= {"probability_of_saving": None}  # unknown for too many possible fleets
 STRETCH |= {"from_usd_per_month": 34.5, "to_usd_per_month": 69.0}
 LATER = {"from_rps": 101.0, "to_rps": 1000.0}
 AGAIN = {"shared": False, "least_saving": 0.0, "most_saving": 0.0}

@@ -108,7 +108,7 @@ OF_SLOWDOWNS = {
         study("slowdown", *both("a", "b", 0.97, 0.96, beyond_noise=False)),
         study("slowdown", *TWO),
     ),
-    "up to 1.20 times as long": (  # equal to the tenant beside itself
+    "up to 1.20 times as long": (  # within the noise of the host
         study("slowdown", *both("a", "b", 1.2, 1.2, beyond_noise=False)),
         study("slowdown", *both("a", "b", 1.2, 1.2)),
     ),
@@ -134,7 +134,7 @@ OF_SLOWDOWNS = {
         study("slowdown", *NOTHING, *both("a", "c", 1.1, 1.2)),
     ),
     "The slowdown of a and b on cpu1 is not known 81 % were answered.": (
-        # each tenant alone also has no result: there is no model to serve
+        # no tenant alone has a result either, so the server had no model to serve
         study("slowdown", *OVERLOADED),
         study("slowdown", TWO[0], *OVERLOADED),
     ),
@@ -439,7 +439,7 @@ OF_LOOPS = {
     ),
     "in flight throughput falls.": (
         loops(KNEE | FALLS),
-        loops(KNEE | FALLS | {"highest": 40.0}),  # above the highest level
+        loops(KNEE | FALLS | {"highest": 40.0}),  # the highest level is 32
     ),
     "Beyond 8.00 requests in flight throughput": (
         loops(KNEE | FALLS),

@@ -1,4 +1,4 @@
-"""Tests that each sentence on the servers to buy is there if, and only if, the tables imply it."""
+"""Tests that a sentence on the servers to buy appears if, and only if, the tables imply it."""
 
 import pytest
 import synthetic
@@ -49,7 +49,7 @@ def test_no_gain_is_no_saving():
 
 
 def test_a_fleet_that_the_simulation_doubts_is_not_called_sure():
-    """At gain 2, the peaks of this truth are far above the limits that its service times allow."""
+    """With a gain of 2, the peaks are far above the limits that the service times allow."""
     (doubted,) = concluded(gain=2.0, rps={"a": 390.0, "b": 1560.0})
     assert doubted.kind == "perhaps"
     assert "measure a server of this fleet at its planned load" in " ".join(doubted.sentences)
@@ -59,11 +59,14 @@ def test_a_fleet_that_the_simulation_doubts_is_not_called_sure():
 
 
 def test_a_fleet_that_is_less_sure_than_each_of_its_limits_is_not_called_sure():
-    """Twelve lower limits of 95 % hold together with less than 95 %. One model needs one limit."""
+    """The probability that twelve lower limits of 95 % all hold is below 95 %.
+
+    With one model, only one lower limit must hold.
+    """
     for count, kind in ((1, "yes"), (12, "perhaps")):
         truth = synthetic.Truth({f"m{i}": 100.0 for i in range(count)}, repeats=1)
         made = synthetic.records(truth, mixes=(), holds=())
-        for record in made:  # so fast that the simulation confirms the fleet
+        for record in made:  # fast servers, so that the simulation confirms the fleet
             record["speeds_rps"] = {name: [1000.0] * 4 for name in record["speeds_rps"]}
         points = synthetic_files.tables_of(made)["operating_points"].to_pandas()
         lower = dict(zip(points["model"], points["lower_rps"], strict=True))
@@ -120,7 +123,7 @@ def test_spot_servers_and_what_is_not_known_of_them():
 
 
 def test_a_fleet_says_what_revocations_leave_of_it():
-    """Of the two servers with each model, one has the spot price. Both count as servers."""
+    """One of the two servers has the spot price. Perseus counts both servers for `min_servers`."""
     spot = Spot(largest_share=0.5, revocations_per_hour=0.1)
     asked = {"rps": {"a": 50.0, "b": 200.0}, "min_servers": 2}
     (conclusion,) = concluded(gain=2.0, spot=spot, **asked)

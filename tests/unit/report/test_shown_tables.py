@@ -34,7 +34,7 @@ def test_a_share_of_nothing_is_a_bound():
 def test_of_a_drift_nothing_is_a_number():
     """A count that never changes has a drift of 0.
 
-    In other tables, an interval with the bound 0 is open.
+    A low end of 0 is omitted only if the high end is positive.
     """
     row = {"slope": 0.0, "low": 0.0, "high": 0.0}
     assert span(row, ["slope", "low", "high"]) == Entry("0", "(0 to 0)")

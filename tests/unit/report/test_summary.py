@@ -90,7 +90,7 @@ def own_of_all(count):
 
 @pytest.mark.parametrize("name", MANY)
 def test_there_are_words_for_every_kind_of_conclusion_that_the_code_gives(name):
-    of = "sharing" if name == "copies" else name  # of_scenarios contains both conclusions
+    of = "sharing" if name == "copies" else name  # `sharing` makes both conclusions
     tree = ast.parse(Path(module_of(of).__file__).read_text())
     given = {node.value for node in ast.walk(tree) if isinstance(node, ast.Constant)} & KINDS
     assert given and given <= set(MANY[name].labels)
@@ -103,7 +103,7 @@ def test_what_has_no_words_has_one_conclusion_at_most():
 
 @pytest.fixture(scope="module")
 def made():
-    """Return a study in which eight models are alone on a server, and each beside the next."""
+    """Return a study of eight models: each alone on a server, and each beside the next model."""
     found = {}
     for first, second in pairwise(MODELS):
         truth = synthetic.Truth({name: MODELS[name] for name in (first, second)}, 1.2, repeats=1)

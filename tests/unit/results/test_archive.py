@@ -1,4 +1,5 @@
-"""Tests of archives of results: complete, reproducible, and read without trust."""
+"""Tests that archives of results are complete and reproducible, and that unsafe or damaged
+archives are refused."""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
-"""Tests that the servers over a range of demands are the servers that the planner buys.
+"""Tests that the comparison of costs over a range of demands finds as many servers as the planner.
 
-Both use the same headroom and the same number of servers with each model.
+The comparison and the planner use the same headroom, and the same least number of servers with each
+model.
 """
 
 from itertools import combinations, pairwise
@@ -55,9 +56,9 @@ def test_draws_have_the_servers_of_each_model_that_are_asked_for():
 
 
 def test_rounding_does_not_say_which_servers_are_taken_again_and_again():
-    """Several numbers of servers have the same capacity per server.
+    """With 8, 16, 40 or 48 servers, the capacity per server is highest.
 
-    The fewest servers fill up best, and 42 servers carry the demand.
+    For a demand of 1710.4 requests/s, 42 servers are the fewest servers that suffice.
     """
     rates, shares = np.array([[31.2, 0.0, 23.4], [0.0, 54.6, 15.6]]), np.array([0.5, 0.5])
     assert servers_needed._of_all_ways(rates[None], shares, 42, 1) > 1710.4
@@ -93,11 +94,13 @@ def on(server, record):
 
 
 HUNDRED = np.hstack([np.eye(100), np.repeat(np.eye(100)[:, :1] + np.eye(100)[:, 1:2], 2, axis=1)])
-"""Which servers have which of a hundred models: each alone, and two of them together."""
+"""Models on each server, shape (100 models, 102 servers): each model alone, and twice the first two
+models together."""
 
 
 def test_a_hundred_models_of_which_two_share_need_99_servers():
-    """Half as many servers would carry the lower demand, but without all models."""
+    """Each of the 100 models needs a server, also for the lower demand. One server can have two
+    models."""
     shares = np.full(100, 0.01)
     assert servers_needed.needed(10 * HUNDRED, shares, [1.0, 1000.0]).tolist() == [99, 99]
     assert servers_needed.fewest(HUNDRED > 0, 2) == 198
@@ -117,7 +120,8 @@ def test_servers_of_many_load_lines_are_the_fewest_at_each_demand():
 
 @pytest.mark.parametrize("with_each", [1, 2, 20, 41])
 def test_few_load_lines_with_several_servers_of_each_model_are_counted_to_the_last(with_each):
-    """The result equals integer programmes, also for more servers than the full search tries."""
+    """The result equals the solutions of integer programmes, also if more servers are needed than
+    the full search tries."""
     rates, shares = np.array([[30.0, 0.0, 20.0], [0.0, 10.0, 8.0]]), np.array([0.5, 0.5])
     demands = [16.0, 600.0, 725.0, 735.0, 745.0, 770.0, 900.0]
     found = servers_needed.needed(rates, shares, demands, with_each)
@@ -127,7 +131,8 @@ def test_few_load_lines_with_several_servers_of_each_model_are_counted_to_the_la
 
 
 def test_sharing_never_takes_more_servers_than_one_model_each():
-    """Otherwise each of forty servers would have a model that has a hundredth of the demand."""
+    """Two of the three models have 1 % of the demand each. A shared server carries only 20
+    requests/s of each model."""
     shares = np.array([0.01, 0.01, 0.98])
     rates = np.hstack([np.diag([100.0] * 3), np.full((3, 1), 20.0)])
     demands = [3000.0, 4100.0, 6000.0, 8000.0, 10000.0]
@@ -165,7 +170,8 @@ def test_demands_that_have_taken_their_time_are_hurried(all_s, monkeypatch):
 
 
 def test_draws_of_more_models_than_can_be_told_of_are_not_made(monkeypatch):
-    """Each of two servers has all three models. Two of four columns can be chosen in ten ways."""
+    """At least two servers must have each of the three models. Two servers can be divided among
+    four load lines in ten ways."""
     truth = synthetic.Truth({A: 10.0, B: 40.0, "c": 20.0}, repeats=1)
     records = synthetic.loaded(synthetic.records(truth, mixes=((1, 1, 1),), holds=()))
     found = list(group(records, seed=0, draws=100).values())
@@ -191,7 +197,8 @@ def costs_known(of, asked):
 
 @pytest.mark.parametrize("mixes", [((1, 0), (1, 1)), ((1, 0), (0, 1))])
 def test_each_question_is_asked_once(mixes):
-    """A model alone on a shared server gives the same question as a model with several servers."""
+    """Model `a` has a load line alone on a shared server, and dedicated peaks on two servers. Both
+    ask the same question."""
     made = synthetic.records(TRUTH, mixes=mixes, holds=())
     alone = [on("cpu2", record) for record in made if len(record["cell"]["tenants"]) == 1]
     found = group(synthetic.loaded([*made, *alone]), seed=0, draws=100)
@@ -201,7 +208,8 @@ def test_each_question_is_asked_once(mixes):
 
 
 def test_the_cheapest_servers_of_a_range_are_those_of_the_plan_also_without_a_reliable_saving():
-    """If the limits of one model are uncertain, sharing may save only at the lower limits."""
+    """The limits are uncertain, so in some ranges of demand sharing is cheapest, but the saving is
+    not reliable."""
     truth = synthetic.Truth({A: 10.0, B: 40.0}, gain=0.9, between=0.1, within=0.1, repeats=2)
     found = group(
         synthetic.loaded(synthetic.records(truth, mixes=((1, 1), (2, 1)), holds=())),
@@ -246,7 +254,7 @@ def test_models_stand_in_the_order_of_the_configuration():
 
 @pytest.mark.parametrize(("capacity", "first", "last"), [(0.1, 0.001, 1.0), (500.0, 1.0, 5000.0)])
 def test_demands_go_from_a_hardly_used_server_to_ten_full_ones(capacity, first, last):
-    """If the servers are fast, the range begins at one request per second."""
+    """The range begins at 1 % of the capacity of a server, but at most at 1 request/s."""
     truth = synthetic.Truth({A: capacity, B: capacity}, gain=0.2, within=1e-9, repeats=1, between=0)
     records = synthetic.loaded(synthetic.records(truth, mixes=((1, 1),), holds=()))
     found = list(group(records, seed=0, draws=100).values())

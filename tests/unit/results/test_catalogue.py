@@ -1,4 +1,4 @@
-"""Tests of the costs of networks, beside torchvision's accuracies."""
+"""Tests of the table `catalogue`: costs and accuracies of networks."""
 
 from pathlib import Path
 
@@ -20,7 +20,7 @@ NAMES += ["squeezenet1_1", "shufflenet_v2_x1_0", "efficientnet_b0", "googlenet"]
 
 
 def export_of(name):
-    """Return the export record of a network. Its bytes and operators follow from its operations."""
+    """Return the export record of a network. The bytes are computed from the operations."""
     of = default_weights()[name]
     cost = {"flops": 2e9 * of.gflops, "traffic_bytes": 4e7 * of.gflops**0.5, "operators": 100}
     cost["weight_bytes"] = 4.0 * of.parameters

@@ -56,7 +56,7 @@ def grid():
 
 def test_what_is_made_of_measurements_holds(made, grid):
     empty = {name for name in TABLES if not made[name].num_rows}
-    # Only grids and catalogues fill these tables. Other tests check their rows.
+    # Only studies with a grid or a catalogue have rows in these tables.
     of_others = {"grid", "recommendations", "runtimes", "catalogue_predictions"}
     assert empty <= of_others, "tests/synthetic_files.py writes none of them"
     assert grid["grid"].num_rows and grid["recommendations"].num_rows

@@ -166,9 +166,9 @@ def edited(folder, tables):
 
 
 def test_mixes_are_compared_in_the_proportion_of_the_base(tmp_path):
-    """If a dedicated peak is estimated 20 % too high, the mix contains more of this tenant.
+    """If the estimate of a dedicated peak is 20 % too high, the tenant has a larger part of a mix.
 
-    The total rate of the mix changes, although the server carries the same.
+    Then the total rate at the limit changes, although the speed of the server is the same.
     """
     exact = replace(TRUTH, between=0.0, within=1e-4)
     made = synthetic.records(exact, 1, mixes=[(1, 1)], holds=())
@@ -176,7 +176,7 @@ def test_mixes_are_compared_in_the_proportion_of_the_base(tmp_path):
     for record in leaning:
         if len(record["cell"]["tenants"]) > 1:
             base, direction = record["line"].values()
-            stretch = (2 * 1.25) / (1.2 + 1)  # gain / the load of one step on each tenant
+            stretch = (2 * 1.25) / (1.2 + 1)  # sharing ratio / sum of the shares at load factor 1
             scale = stretch * record["estimate_scale"] / 1.25
             scatter = np.array(record["posterior_scales"]) / record["estimate_scale"]
             record["line"] = {"base_rps": base, "direction_rps": [1.2 * direction[0], direction[1]]}
@@ -219,7 +219,7 @@ def with_aa(source, deviation, floor=0.05, server="cpu1"):
 
 @pytest.mark.parametrize("where", [["base"], ["new"], ["base", "new"]])
 def test_predictions_are_compared_with_nothing(tmp_path, where):
-    """A prediction follows from other load lines, which are compared themselves."""
+    """A predicted peak follows from measured load lines, which the comparison already contains."""
 
     def made(name, seed):
         records = synthetic.records(synthetic.TRUTH, seed, mixes=((1, 1), (3, 1)), holds=())
@@ -245,7 +245,7 @@ def test_repeats_of_a_prediction_tell_nothing_of_the_host(studies):
 
 
 def test_each_server_is_compared_with_its_own_noise(tmp_path):
-    """A server with 10 % noise does not change the verdict on a steady server, and vice versa."""
+    """The noise of one server (10 %) hardly changes the estimated noise of another (0.5 %)."""
     prices = dict.fromkeys(("cpu1", "noisy"), synthetic.PRICE)
     task = synthetic.TASK.model_copy(update={"prices": prices})
     quiet, noisy = (replace(TRUTH, between=each, within=0.005) for each in (0.005, 0.1))
@@ -279,7 +279,8 @@ def test_a_difference_within_the_noise_floor_is_none(studies):
 
 
 def test_studies_have_random_streams_of_their_own(studies):
-    """With the same stream, the errors of two searches would cancel."""
+    """If both studies had the same random stream, the ratio of equal results would have draws
+    without a spread."""
     source = read_source(studies["base"])
     for each in compare(source, source, draws=2000).judged:
         if each.pair.metric == PEAK:
@@ -649,7 +650,8 @@ def test_an_archive_with_two_studies_or_with_a_link_is_refused(studies, tmp_path
 def test_the_gate_names_what_got_worse_and_lets_the_rest_pass(compared):
     with pytest.raises(WorseError, match=r"cpu1 peak resnet18: 0\.\d+ times the base") as caught:
         gate(compared("base", "slower"), Path("summary.md"))
-    assert "cost" not in str(caught.value)  # costs follow from the peaks
+    # a lower peak also raises the cost, but the gate names only the peak
+    assert "cost" not in str(caught.value)
     with pytest.raises(WorseError, match="cost"):
         gate(compared("base", "dear"), Path("summary.md"))
     for name in ("same", "faster"):
@@ -678,9 +680,9 @@ def test_the_gate_fails_where_a_server_has_lost_its_limit(studies, tmp_path, out
 
 @pytest.mark.parametrize("line", ["peak", "mix-1-1"])
 def test_a_server_that_no_longer_starts_has_lost_its_limit_whatever_its_input(tmp_path, line):
-    """A server that does not start reports no size of requests.
+    """If a server does not start, the record contains no request size.
 
-    A missing size is not another input.
+    A missing request size does not count as a different input.
     """
     base = synthetic.records(TRUTH, 1, mixes=[(1, 1)], holds=())
     new = [

@@ -55,7 +55,7 @@ def test_costs_have_the_energy_of_an_inference_at_the_certified_rate():
     for record in made:
         record["gpu_watts"] = 300.0
         record["cell"]["tenants"][0]["request_batch_size"] = 4
-    made[0]["gpu_watts"] = None  # for example, if nothing was certified
+    made[0]["gpu_watts"] = None  # as in a record without a certified rate
     rates = [4 * record["certified_scale"] for record in made[1:]]
     expected = np.mean([300.0 / rate for rate in rates])
     found = combine(synthetic.loaded(made), seed=1)

@@ -22,9 +22,9 @@ def hours(n: int) -> Floats:
 def noise(
     seed: int, n: int, coefficient: float = 0.0, heavy: bool = False, deviation: float = 1.0
 ) -> Floats:
-    """Return autoregressive values around 0 with this deviation.
+    """Return autoregressive values with the mean 0 and the standard deviation `deviation`.
 
-    With `heavy`, their variance is infinite.
+    If `heavy` is true, the variance of the values is infinite.
     """
     rng = np.random.default_rng(seed)
     shocks = rng.standard_t(2, n + 200) if heavy else rng.standard_normal(n + 200)
@@ -33,7 +33,7 @@ def noise(
 
 
 def alarms(n: int, **kind: float) -> float:
-    """Return the share of series without a drift that are reported as drifting."""
+    """Return the share of series without a drift in which `drift` finds a drift."""
     found = [drift(hours(n), LEVEL + noise(seed, n, **kind)).trend for seed in range(RUNS)]
     return float(np.mean([trend in (Trend.GROWS, Trend.FALLS) for trend in found]))
 
@@ -43,12 +43,13 @@ def alarms(n: int, **kind: float) -> float:
     "kind", [{}, {"coefficient": 0.5}, {"coefficient": 0.8}, {"heavy": True}], ids=str
 )
 def test_of_series_without_a_drift_few_have_one(n, kind):
-    """5 % of 200 are 10. In 99 % of such tests, the number is at most 18."""
+    """If 5 % of all series give a false alarm, 99 % of such tests have at most 18 false alarms in
+    200 series (9 %)."""
     assert alarms(n, **kind) <= 0.09
 
 
 def test_nor_of_those_that_wander_as_slowly_as_the_soak_is_long():
-    """A random walk is the worst case: 11 % of 300."""
+    """Random walks give the most false alarms: 11 % of 300 random walks."""
     assert alarms(60, coefficient=0.95) <= 0.09
     walks = [LEVEL + np.cumsum(noise(seed, 60)) for seed in range(RUNS)]
     found = [drift(hours(60), walk).trend for walk in walks]
@@ -91,7 +92,7 @@ def test_what_only_ever_grows_is_said_to_grow(values):
 
 
 def test_a_single_step_is_no_drift():
-    """For example, memory that is allocated once, an hour after the start."""
+    """For example, the server allocates memory once, half an hour after the start."""
     step = LEVEL + 5.0 * (hours(60) > 0.5) + noise(2, 60, deviation=0.01)
     assert drift(hours(60), step).trend not in (Trend.GROWS, Trend.FALLS)
 
@@ -103,7 +104,8 @@ def test_what_never_changes_is_steady():
 
 
 def test_a_change_that_is_sure_but_small_is_no_drift_yet():
-    """Half a percent in an hour is little, and a minute is too short for a verdict."""
+    """A rise by 0.5 % in an hour counts as steady. A rise by 0.5 % in a minute gives no verdict,
+    because a minute is too short."""
     for shorter, trend in ((1, Trend.STEADY), (60, Trend.UNKNOWN)):
         values = LEVEL + 0.5 * hours(60) + noise(5, 60, deviation=0.01)
         found = drift(hours(60) / shorter, values)
@@ -123,7 +125,7 @@ def test_what_could_hide_a_drift_is_not_called_steady():
 def test_what_was_infinite_at_times_is_neither_steady_nor_falls(slope, trend):
     """Infinite values are the highest values.
 
-    A trend that grows without them also grows with them.
+    If the finite values of a quantity grow, the quantity grows.
     """
     values = LEVEL + slope * hours(60) + noise(6, 60)
     values[40:44] = np.inf
@@ -145,9 +147,9 @@ def test_of_what_was_always_infinite_nothing_else_is_said():
 
 
 def test_a_change_may_be_a_share_of_another_scale_than_its_level():
-    """The level may be 0 at the start.
+    """The level of a quantity may be 0 at the start.
 
-    Relative to 0, no change would be small, and no series steady.
+    Relative to a level of 0, every change is infinitely large, so the series would never be steady.
     """
     rare = np.where(hours(60) % 0.25 < 0.1, 0.1, 0.0) + np.abs(noise(8, 60, deviation=0.02))
     assert drift(hours(60), rare).trend == Trend.UNKNOWN

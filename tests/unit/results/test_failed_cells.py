@@ -30,7 +30,7 @@ def test_an_estimate_is_not_said_to_be_no_answer(tmp_path):
         "1 of 3 cells have a doubtful estimate:",
         "  wandered: unsteady: why wandered",
     ]
-    # Another measurement may improve both cells.
+    # Both cells had a temporary failure, so another measurement may succeed.
     assert outputs_to_repeat(records, []) == [record.parent for record in records[1:]]
     assert f" {records[1].parent} {records[2].parent}" in messages[-1]
 

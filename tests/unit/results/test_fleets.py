@@ -89,7 +89,10 @@ def test_no_fleet_is_cheaper(seed):
 
 @pytest.mark.parametrize("best", [0, 1, 2])
 def test_of_equally_cheap_fleets_the_one_with_most_to_spare(best):
-    """Every server is sufficient. One server carries twice as much for the same price."""
+    """Each of the three servers carries the demand alone.
+
+    For the same price, one server carries twice as much as each other server.
+    """
     rates = np.full((1, 3), 10.0)
     rates[0, best] = 20.0
     offers = Offers(rates, np.ones(3), np.zeros(3, bool))
@@ -158,7 +161,7 @@ def test_a_known_gain_of_two_halves_the_fleet():
 
 
 def test_at_equal_cost_no_server_is_shared():
-    """This holds although a shared fleet of the same cost has more headroom."""
+    """Perseus chooses the dedicated fleet, although the shared fleet has more headroom."""
     rich = synthetic.Truth(EXACT.capacities, gain=1.3, between=0, within=1e-9, repeats=1)
     made = by_strategy(plans(points(rich), demand({A: 9.5, B: 38.0})))
     assert made[DEDICATED].servers == made[SHARING].servers == 2
@@ -253,7 +256,7 @@ def test_of_two_types_the_cheaper_is_bought():
 
 
 def test_of_one_type_no_fleet_of_one_type_is_looked_for(monkeypatch):
-    """The fleet with sharing already has only one type."""
+    """All servers have the same type, so Perseus plans no separate fleet of one type."""
     solved = []
 
     def planned(strategy, offers, level, _):
@@ -272,9 +275,9 @@ def _moved(record, server):
 
 
 def test_plans_carry_the_demand_although_capacities_are_not_known():
-    """Noise hides the true capacities. Plans at the estimates would fall short half of the time."""
+    """Because of the noise of the measurements, the true capacities are unknown."""
     truth = synthetic.Truth({A: 10.0, B: 40.0}, between=0, within=0.08, repeats=1)
-    asked = {A: 49.9, B: 199.9}  # five servers each, without uncertainty
+    asked = {A: 49.9, B: 199.9}  # with known capacities, five servers of each model
     enough = 0
     for seed in range(60):
         offers, wanted = offered(points(truth, seed, mixes=()), spot=False), demand(asked)
@@ -293,9 +296,9 @@ def test_costs_if_capacities_were_known_are_drawn_together():
 
 
 def test_servers_share_a_model_in_proportion_to_what_they_carry():
-    """One mix carries 15 requests/s of a, the other 5.
+    """A server carries 15 requests/s of a with the mix 3 : 1, and 5 requests/s with the mix 1 : 3.
 
-    The fleet contains both, since b needs both.
+    The demand for b needs one server with each mix.
     """
     truth = synthetic.Truth(EXACT.capacities, gain=2.0, between=0, within=1e-9, repeats=1)
     made = by_strategy(plans(points(truth, mixes=((3, 1), (1, 3))), demand({A: 19.9, B: 79.9})))
@@ -377,9 +380,9 @@ def test_tables_of_a_fleet_with_such_a_server_are_whole():
 
 
 def test_a_single_queue_is_late_as_the_formula_says():
-    """With no time to wait, every request that finds the server busy is late.
+    """If a request has no time to wait, it is late whenever the server is busy at its arrival.
 
-    In M/D/1, their share is rho.
+    In M/D/1, the share of late requests is then the utilisation.
     """
     (point, *_) = points(mixes=())
     sla_ms = point.peak.task.tenants[0].sla.latency_ms
@@ -398,9 +401,9 @@ def test_a_single_queue_is_late_as_the_formula_says():
 
 
 def test_the_speed_that_the_host_had_with_a_mix_does_not_matter():
-    """The server has just enough capacity at the speed of the dedicated cells.
+    """The loads of a plan and the service times refer to the host speed during the dedicated cells.
 
-    The loads of a plan and the service times are at this speed.
+    At this host speed, the server has just enough capacity.
     """
     shares = [attained(of_one_server(faster))[A] for faster in (0.8, 1.0, 1.25)]
     assert shares == pytest.approx([shares[1]] * 3, abs=1e-3)
@@ -444,10 +447,10 @@ def test_a_gain_of_two_pays_at_every_demand_but_one_of_half_only_at_small_ones()
     # load.
     assert [each.option.shared for each in found[:4]] == [True, False, True, False]
     assert found[2].most_saving == pytest.approx(1 / 4)
-    # Half of the capacity of one server of each: 10 x .25 and 40 x .25 requests/s.
+    # With a gain of 0.5, a shared server carries a quarter of each dedicated peak: 10 / 4 + 40 / 4
+    # requests/s.
     assert found[0].last.total_rps == pytest.approx(12.5, rel=0.06)
-    # The range begins at a hundredth of a dedicated server, which carries 2 / (1 / 25 + 1 / 25) of
-    # this demand.
+    # The lowest demand is one hundredth of the load of one dedicated server: 25 / 100 requests/s.
     assert found[0].first.total_rps == pytest.approx(0.25, rel=1e-6)
     assert (found[0].first.servers, found[0].last.servers) == (1, 1)
     assert found[-1].last.total_rps == pytest.approx(10 * 2 / (1 / 25 + 1 / 25), rel=1e-6)
@@ -458,7 +461,7 @@ def test_the_demand_of_the_study_is_the_question_if_there_is_one():
     (asked,) = questions(points(), demand({A: 30.0, B: 10.0}))
     assert asked == Question((A, B), (0.75, 0.25))
     (default,) = questions(points(), None)
-    assert default.shares == pytest.approx((0.2, 0.8))  # each model has as many dedicated servers
+    assert default.shares == pytest.approx((0.2, 0.8))  # equally many dedicated servers per model
 
 
 @pytest.mark.parametrize(
@@ -507,9 +510,9 @@ def test_a_saving_is_not_reliable_where_one_draw_in_ten_saves_nothing(probabilit
 
 @pytest.mark.parametrize(("gain", "within"), [(1.1, 0.05), (1.0, 0.05), (0.9, 0.05), (1.1, 1e-9)])
 def test_how_sure_a_saving_of_whole_servers_is(gain, within):
-    """At small demands, one server replaces a server per model, so sharing certainly saves.
+    """At small demands, one shared server replaces two dedicated servers, so sharing surely saves.
 
-    At large demands, the probability depends on the uncertainty of the gain.
+    At large demands, the probability of a saving depends on the uncertainty of the gain.
     """
     truth = synthetic.Truth(EXACT.capacities, gain=gain, between=0, within=within, repeats=1)
     found = list(costs(points(truth), None))
@@ -517,7 +520,7 @@ def test_how_sure_a_saving_of_whole_servers_is(gain, within):
     assert all(np.isnan(cost.probability_of_saving) for cost in found if not cost.option.shared)
     assert shared[0] == 1.0 and min(shared) >= 0
     unsure = np.mean([0.02 < chance < 0.98 for chance in shared])
-    if within < 0.01:  # exact capacities, except for demands at which a server is exactly full
+    if within < 0.01:  # only demands that fill a server exactly are unsure
         assert unsure < 0.02 and {0.0, 1.0} < set(shared)
     else:
         assert unsure > 0.1
@@ -526,7 +529,10 @@ def test_how_sure_a_saving_of_whole_servers_is(gain, within):
 
 
 def test_how_sure_is_not_told_where_ways_to_divide_servers_are_too_many(monkeypatch):
-    """The load of ten dedicated servers needs five shared servers. The search tries up to four."""
+    """The load of ten dedicated servers needs five shared servers.
+
+    With MAX_WAYS = 15, Perseus computes the probability of a saving for at most four servers.
+    """
     monkeypatch.setattr(servers_needed, "MAX_WAYS", 15)
     shared = [cost for cost in costs(points(), None) if cost.option.shared]
     assert [np.isnan(cost.probability_of_saving) for cost in shared] == [
@@ -547,7 +553,7 @@ def test_changes_of_the_demand_and_of_prices():
 
 
 def test_scenarios_of_the_same_models_on_one_server_are_told_apart():
-    """One scenario carries more of a, the other more of b, for example because of batching."""
+    """One scenario carries more requests/s of a, and the other scenario more requests/s of b."""
     alone = synthetic.records(EXACT, mixes=(), holds=())
     (shared,) = (each for each in synthetic.records(EXACT, mixes=((1, 1),), holds=())
                  if len(each["cell"]["tenants"]) == 2)  # fmt: skip
@@ -563,7 +569,7 @@ def test_scenarios_of_the_same_models_on_one_server_are_told_apart():
 
 
 def carrying(record, scenario, rates_rps):
-    """Return the record of a shared line for a scenario whose limit is at these rates."""
+    """Return the record of a shared load line for `scenario`, with its peak at `rates_rps`."""
     cell = record["cell"]
     names = {
         key: cell[key].replace("cpu1.shared", f"cpu1.{scenario}") for key in ("cell", "scenario")
@@ -594,7 +600,10 @@ def test_a_change_is_solved_once_and_keeps_the_fleet_where_none_is_cheaper(monke
 
 
 def test_what_a_plan_says_of_its_models_looks_at_the_servers_with_them_alone():
-    """Otherwise, a plan of a thousand models visits a thousand servers for each model."""
+    """For each model, a plan examines only the servers that serve this model alone.
+
+    If a plan examined all servers for each model, a plan of many models would be slow.
+    """
     looked = []
 
     class Point(SimpleNamespace):

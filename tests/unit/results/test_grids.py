@@ -1,4 +1,4 @@
-"""Tests that settings are ranked as their truth, bounds kept, and small differences unclear."""
+"""Tests of the ranking of settings: true order, bounds, and differences too small to tell."""
 
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -42,7 +42,7 @@ def quantity(draws, value=1.0, below=False, above=False):
     return Quantity(value, np.asarray(draws, dtype=float), open_below=below, open_above=above)
 
 
-# Known draws and points
+# Rankings and Pareto fronts of known draws and points
 
 
 def test_the_probability_to_be_the_cheapest_is_that_of_known_draws():
@@ -73,7 +73,7 @@ def test_without_a_bound_to_a_cost_there_is_no_probability():
 
 @pytest.mark.parametrize("seed", range(20))
 def test_the_front_is_what_no_other_point_dominates(seed):
-    """The test compares with brute force, with many ties."""
+    """The test compares the Pareto front with a brute-force search. Many values are equal."""
     rng = np.random.default_rng(seed)
     points = rng.integers(0, 4, (rng.integers(1, 25), 3)).astype(float)
 
@@ -178,7 +178,7 @@ def test_equal_settings_are_too_close_to_tell():
             zip(recommendations["verdict"], recommendations["recommendation"], strict=True)
         )
     clear = [words for verdict, words in judged if verdict == "clear"]
-    assert len(judged) == 12 and len(clear) <= 3  # at about 1 in 10
+    assert len(judged) == 12 and len(clear) <= 3  # by chance, about 1 verdict in 10 is clear
     assert sum("Too close to tell: " in words for _, words in judged) == len(judged) - len(clear)
 
 
@@ -199,7 +199,10 @@ def test_a_difference_below_the_noise_of_the_host_is_not_clear(tmp_path):
 
 
 def test_a_mix_counts_work_not_requests():
-    """A setting doubles the rate of one tenant, so the mix contains more of the cheap requests."""
+    """The fast setting doubles the dedicated peak of one tenant.
+
+    Therefore the mix contains more of the cheap requests of this tenant than with the slow setting.
+    """
     slow = dict(zip(synthetic.TRUTH.capacities, (30.0, 90.0), strict=True))
     fast = dict(zip(synthetic.TRUTH.capacities, (30.0, 180.0), strict=True))
     made = []
@@ -210,8 +213,8 @@ def test_a_mix_counts_work_not_requests():
         made += [synthetic.on_server(record, name, runtime) for record in only]
     rows, _ = found(made, factors={"onnxruntime": 1.0, "openvino": 1.0})
     mix = rows[(rows["mix"] == MIX) & rows["rank"].notna()].set_index("runtime")
-    # The slower tenant has half of the work, and the faster tenant all of it: 0.625 + 1.25 instead
-    # of 1.25.
+    # In units of the dedicated peaks of the slow setting, the fast setting does 0.625 + 1.25 of
+    # work, and the slow setting 0.625 + 0.625.
     assert mix.loc["onnxruntime", "cost_ratio"] == pytest.approx(1.5, rel=0.02)
     plain = mix.loc["openvino", "estimate_rps"] / mix.loc["onnxruntime", "estimate_rps"]
     assert plain == pytest.approx(1.75, rel=0.02)

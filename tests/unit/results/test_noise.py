@@ -37,6 +37,6 @@ def test_deviations_are_told_apart_and_their_intervals_cover_them():
 
 
 def test_the_interval_of_a_deviation_is_that_of_tables():
-    """For ten values, the interval is 0.688 to 1.826 times the deviation."""
+    """For ten values, the interval is 0.688 to 1.826 times the standard deviation."""
     ends = deviation(1.0, 9)
     assert (round(ends.low, 3), round(ends.high, 3)) == (0.688, 1.826)

@@ -10,7 +10,7 @@ from perseus.results.savings import simultaneous_tail
 
 CAPACITIES = {"a": 110.0, "b": 250.0}
 SPARE = 1.1
-"""What the busy server answers, over the limit."""
+"""Saturation throughput of a tenant alone, divided by its dedicated peak."""
 
 MIXES = ((2, 1), (1, 1), (1, 2))
 
@@ -72,9 +72,9 @@ def test_their_intervals_cover_the_truth():
 
 
 def test_searches_of_all_mixes_of_a_server_tell_together_whether_the_model_fits():
-    """A model that is wrong for one mix is wrong for its server.
+    """If the queueing model is wrong for one mix, the model is wrong for all mixes of the server.
 
-    So the intervals of all mixes share one judgement of the model.
+    Therefore the searches of all mixes together decide whether the model fits.
     """
 
     def half_width(ratio, tail):
@@ -90,7 +90,8 @@ def test_searches_of_all_mixes_of_a_server_tell_together_whether_the_model_fits(
 
 
 def test_where_the_model_is_wrong_the_searches_decide_and_the_interval_is_wide():
-    """The model says 1.5, but the truth is 0.92, far outside the errors of the searches."""
+    """The simulated sharing ratio is 1.5, and the true ratio is 0.92. The difference is much larger
+    than the errors of the searches."""
     (ratio,) = ratios(study(1, model_gain=1.5, searched=0.03, mixes=((1, 1),)))
     interval = ratio.interval()
     assert interval.low < 0.92 < interval.high < 1.15
@@ -119,7 +120,8 @@ def mean_width(studies):
 
 
 def test_the_peak_of_the_mix_follows_from_its_ratio():
-    """This holds for each draw, so fleets, costs and comparisons use the ratio of the report."""
+    """The rates at the peak of the mix, each divided by its dedicated peak, add up to the sharing
+    ratio. Therefore the costs agree with the sharing ratio in the report."""
     records = study(5)
     peaks = paired_peaks(group(synthetic.loaded(records), seed=1), seed=1)
     mix = next(peak for peak in peaks.values() if not peak.is_dedicated)

@@ -1,4 +1,5 @@
-"""Tests of predicted sharing ratios beside measured ratios, in tables of a known truth."""
+"""Tests that the tables compare predicted with measured sharing ratios, for synthetic studies with
+known ratios."""
 
 from dataclasses import replace
 
@@ -55,7 +56,7 @@ def test_the_error_of_each_step_is_that_of_mixes_left_out(tables):
     errors = tables["prediction_errors"].set_index(["step", "left_out"])
     assert errors.loc[("B1", "mix"), "median_error"] < 0.05
     assert errors.loc[("B1", "mix"), "predictions"] == 5
-    # Each model of a mix gives one prediction: four pairs, and the mix of all six.
+    # Each mix is predicted once for each of its models: four pairs, and the mix of six models.
     assert errors.loc[("B1", "model"), "predictions"] == 4 * 2 + 6
     assert not any(out == "server" for step, out in errors.index if step == "B1")
 
@@ -83,7 +84,7 @@ def test_copies_of_a_model_are_not_counted_among_the_mixes_that_are_needed():
 
 
 def test_of_mixes_of_the_same_models_the_most_even_one_counts(tmp_path):
-    """This includes tenants of the same models with other names and settings."""
+    """Tenants of the same models give the same mix, also if the tenants have other names."""
     made = synthetic.records(SIX, mixes=((3, 1, 0, 0, 0, 0), *MIXES), holds=())
     for record in made:
         for tenant in record["cell"]["tenants"]:
@@ -91,7 +92,8 @@ def test_of_mixes_of_the_same_models_the_most_even_one_counts(tmp_path):
     results = results_of(tmp_path, made)
     peaks = list(results.peaks.values())
     (server,) = shared_servers(peaks, dedicated_peaks(peaks), {})
-    assert len(server.measured) == 6  # a and b: 3 to 1, equal, and again as e and f
+    # the models a and b have four mixes: 3 to 1, and three equal ones
+    assert len(server.measured) == 6
     assert [set(each.shared.shares) for each in server.one_of_each] == [{1 / 6}, {1 / 2}, {1 / 2}]
 
 
@@ -169,7 +171,7 @@ def test_a_mix_that_carried_nothing_was_measured_and_no_step_is_said_to_foretell
     assert not problems(made, {})
     mixes = made["predictions"].to_pandas().set_index("mix")
     assert "a 1 : e 1" not in mixes.index and len(mixes) == 14
-    # One mix of six is more than one in ten.
+    # One of the six measured mixes is infeasible, which is more than one in ten.
     assert mixes["predicted_ratio"].isna().all()
     told = "missed an SLA at every load, and no prediction model can predict such a result"
     assert set(mixes["reason"][mixes["mixes_known"] >= 4]) == {
@@ -211,7 +213,8 @@ def test_a_pair_that_another_preset_measured_is_not_said_to_lack_a_measurement(t
 
 
 def test_a_measured_pair_is_one_however_many_were(monkeypatch):
-    """Predictions use only some of many mixes, but no measured mix counts as missing."""
+    """Predictions use at most MAX_MIXES measured mixes. The table does not list the other measured
+    mixes as unmeasured."""
     monkeypatch.setattr(predictions, "MAX_MIXES", 4)
     made = tables_of(synthetic.records(SIX, mixes=MIXES, holds=()))["predictions"].to_pandas()
     assert made["measured_ratio"].notna().sum() == 4
@@ -235,7 +238,8 @@ def test_intervals_without_an_end_state_no_error_and_it_is_said_why():
 
 
 def test_a_prediction_says_whether_measuring_tells_more():
-    """The measured mixes differ by less or by much more than their uncertainty."""
+    """The sharing ratios of the measured mixes are equal, or differ by much more than their
+    uncertainty."""
     alike = (0.9, 0.9, 0.9, 0.9, 0.9)
     for gains, is_enough in ((alike, True), ((0.6, 0.8, 1.0, 1.2, 1.4), False)):
         made = synthetic.records(SIX, mixes=MIXES, holds=())

@@ -61,7 +61,10 @@ def test_a_real_saving_is_seen(gaining):
 
 
 def test_without_a_saving_most_studies_say_so(equal):
-    """By chance, about 2.5 % of 95 % intervals are above 0, and P(S > 0) is uniform."""
+    """Without a true saving, about 2.5 % of the 95 % intervals are above 0 by chance.
+
+    The probability of a saving is then uniformly distributed between 0 and 1.
+    """
     above = [s.fractional.low > 0 for made in equal for s in made]
     assert np.mean(above) <= 0.06
     sure = [s.probability > 0.975 for made in equal for s in made]
@@ -142,7 +145,10 @@ def test_how_the_speed_changed_is_told_of_each_tenant():
 
 
 def test_dedicated_peaks_are_brought_to_the_speed_as_the_limits_of_queues_are():
-    """The exponent is the saturation throughput alone divided by the limit."""
+    """The factor of a dedicated peak is the change of the speed, raised to a power.
+
+    The exponent is the saturation throughput of the tenant alone, divided by its dedicated peak.
+    """
     found = group(synthetic.loaded(synthetic.records(ONE_REPEAT, mixes=((1, 1),), holds=())), 1)
     shared = next(peak for peak in found.values() if not peak.is_dedicated)
     alone = each_alone(shared, dedicated_peaks(list(found.values())))

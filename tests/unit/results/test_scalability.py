@@ -15,7 +15,7 @@ from perseus.results.scalability import (
     universal,
 )
 
-DEMAND_S, DELAY_S = 0.010, 0.050  # at most 100 requests/s; one request in flight gives a sixth
+DEMAND_S, DELAY_S = 0.010, 0.050  # at most 100 requests/s; with one request in flight, 16.7/s
 KNEE = (DEMAND_S + DELAY_S) / DEMAND_S
 LEVELS = (1, 2, 4, 8, 16, 32, 64)
 
@@ -98,10 +98,7 @@ def test_a_server_that_gets_slower_with_more_in_flight_has_the_universal_law():
 
 
 def test_of_two_laws_that_suit_alike_the_simpler_is_named():
-    """One request in flight keeps the server busy.
-
-    Both laws say that more concurrency changes nothing.
-    """
+    """One request in flight keeps the server busy, so both laws predict a constant throughput."""
     laws = [fit(LEVELS, noisy([100.0] * len(LEVELS), seed, 0.03)).law for seed in range(50)]
     assert laws.count(QUEUEING) >= 45
 

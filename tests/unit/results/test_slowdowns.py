@@ -22,7 +22,8 @@ from perseus.study.sla import Sla
 
 WORK_S, SHARE, STUDIES = 0.005, 0.3, 60
 TRUTH = (1 - SHARE) / (1 - 2 * SHARE)
-"""Of M/M/1, whose latency is exponential with mean 1 / (mu - lambda): of mean and p95 alike."""
+"""Slowdown of a tenant in theory. The latency in M/M/1 is exponential with mean 1 / (mu - lambda),
+so the slowdowns of the mean and of the p95 are equal."""
 
 
 def study(seed, **server):
@@ -75,7 +76,7 @@ def test_of_a_tenant_alone_both_times_the_slowdown_is_1():
 
 
 def test_intervals_are_of_use():
-    """The intervals are narrow enough to distinguish this slowdown from none."""
+    """The intervals are narrow enough to distinguish the slowdown TRUTH from 1."""
     rows = [row for found in studies() for row in map(found.get, PAIRS)]
     assert np.mean([row["beyond_noise"] for row in rows]) > 0.9
     for name, most in (("slowdown", 0.3), ("p95_slowdown", 0.4)):
@@ -84,7 +85,7 @@ def test_intervals_are_of_use():
 
 
 def test_noise_is_seldom_taken_for_a_slowdown():
-    """Here, rounds differ only by the known errors of their windows."""
+    """No pair has a slowdown. The ratios of the rounds differ only by the stated errors."""
     rng, beyond = np.random.default_rng(0), []
     for _ in range(300):
         pair, noise = (
@@ -100,7 +101,7 @@ def test_noise_is_seldom_taken_for_a_slowdown():
 def test_a_host_that_slows_down_all_the_time_hardly_changes_a_ratio():
     """The host slows down by 0.3 % per second, one third in total.
 
-    Compared windows are one window apart.
+    The windows of a comparison follow each other directly.
     """
     slowed, quiet = (
         [row for found in of for row in map(found.get, PAIRS)]
@@ -108,11 +109,11 @@ def test_a_host_that_slows_down_all_the_time_hardly_changes_a_ratio():
     )
     alone = [np.mean([row["alone_mean_ms"] for row in rows]) for rows in (slowed, quiet)]
     assert alone[0] > 1.1 * alone[1]
-    # A longer service time is also a higher utilisation, so the queue time grows: 0.345 instead of
-    # 0.3 in the middle.
+    # Longer service times also raise the utilisation, and with it the slowdown in theory. In the
+    # middle of the study, SHARE is 0.345 instead of 0.3, and the slowdown 2.1 instead of 1.75.
     assert np.median([row["slowdown"] for row in slowed]) == pytest.approx(2.1, rel=0.1)
     rows = [row for found in studies(slowness=SLOWER) for row in map(found.get, ALONE)]
-    assert 1 < np.median([row["slowdown"] for row in rows]) < 1.07  # the drift of one window
+    assert 1 < np.median([row["slowdown"] for row in rows]) < 1.07  # the host slows down
 
 
 def test_errors_of_a_ratio_add_up_as_squares_of_logarithms():

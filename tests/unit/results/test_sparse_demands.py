@@ -25,19 +25,22 @@ def burst(start_s: float, length_s: float, rate_rps: float) -> np.ndarray:
 
 
 TIMER = [burst(day * DAY_S, 5 * MINUTE_S, 30) for day in range(3)]
-"""Five minutes a day, 0.35 % of all intervals. All requests come at 30/s: three servers of 10/s."""
+"""All requests come at 30/s, in five minutes of each day (0.35 % of the day). One server carries
+10/s of the model, so the plan needs three servers."""
 
 TWO_JOBS = [burst(0, 20 * MINUTE_S, 8), burst(DAY_S, MINUTE_S, 40), [2 * DAY_S]]
-"""9600 requests come at 8/s, and 2400, the highest fifth, at 40/s: one server, at the peak four."""
+"""9600 requests come at 8/s, which one server carries. Another 2400 requests, a fifth of all, come
+at 40/s, which needs four servers."""
 
 LAST_SECONDS = [[0], burst(DAY_S + 10, 5, 240)]
-"""1200 of 1201 requests come in the last five seconds of the trace: at 20/s over a minute."""
+"""1200 of 1201 requests come in the last five seconds of the trace. The mean rate in this minute is
+20/s."""
 
 
 def planned(folder: Path, times_s: list, **settings) -> dict[str, dict[str, int]]:
     """Return the number of dedicated servers with each model, by level.
 
-    The steady model needs one server at 20/s.
+    The model STEADY has a constant rate of 20/s, and needs one server.
     """
     (folder / "trace.txt").write_text("\n".join(f"{time:.4f}" for time in np.concatenate(times_s)))
     models = [{"name": SPARSE, "trace": "trace.txt"}, {"name": STEADY, "rps": 20}]

@@ -57,7 +57,8 @@ def two_presets():
 
 
 def test_a_line_is_compared_with_dedicated_peaks_of_its_own_preset(two_presets):
-    """The dedicated peaks of the other preset are from a slower server and double the ratio."""
+    """With the preset quick, the server was half as fast. If Perseus used the dedicated peaks of
+    the preset quick, the sharing ratio of the preset standard would be twice as high."""
     savings = two_presets["savings"]
     assert set(zip(savings["scenario"], savings["preset"], strict=True)) == {
         ("cpu1.shared", "quick"),
@@ -169,7 +170,7 @@ def ceilings_of(folder, **changes):
 
 def test_a_ceiling_that_a_peak_exceeds_is_refused(tmp_path):
     """For example, another process used the host during the measurement of the ceiling."""
-    # above one of the two peaks
+    # a ceiling of 50 requests/s is between the two dedicated peaks
     tried = synthetic.ceiling()["shapes"][0]["open"][-1] | {"rate_rps": 50.0}
     peaks, (ceiling,) = ceilings_of(tmp_path, open=[tried])
     assert "% of this client ceiling in valid windows of " in ceiling["problem"]
@@ -191,7 +192,7 @@ def test_what_no_window_offered_speaks_against_no_ceiling(capacities):
 
 
 def test_a_repeat_that_certified_more_than_a_ceiling_refuses_it(tmp_path):
-    """This holds although another repeat certified nothing."""
+    """The certified rate of a single repeat is enough: another repeat certified no rate."""
     truth = synthetic.Truth({SLOW: 1100.0, QUICK: 90.0})
     made = synthetic.records(truth, mixes=(), holds=())
     first = next(record for record in made if record["cell"]["repeat"] == 1)
@@ -230,7 +231,7 @@ def test_what_a_request_costs_stands_side_by_side(tmp_path):
 
 
 def test_the_ceiling_of_tensors_says_nothing_of_pictures(tmp_path):
-    """The rates of pictures are also no evidence against the ceiling."""
+    """If a tenant with pictures exceeds the ceiling of tensors, the ceiling is still valid."""
     truth = synthetic.Truth({"resnet18": 2000.0, "mobilenet_v3_large": 90.0}, repeats=1)
     fast, slow = synthetic.records(truth, mixes=(), holds=())
     made = synthetic_files.tables_of([synthetic.by_server(fast), slow])
@@ -304,7 +305,8 @@ def test_of_several_cells_the_highest_noise_floor_is_that_of_the_server(tmp_path
         write_json(folder / "record.json", synthetic.aa_record() | {"capacities_rps": rates})
     read = StudyResults.read(synthetic.TASK, folders, [])
     (floor,) = tables.module_of("aa").noise_floors(read).values()
-    assert floor == pytest.approx(4.302653 * 2**0.5 * 0.02)  # Student's factor for three servers
+    # 4.302653 is the 97.5 % quantile of Student's distribution for three starts of the server.
+    assert floor == pytest.approx(4.302653 * 2**0.5 * 0.02)
 
 
 def test_a_replay_has_a_row_per_phase_and_tenant_with_its_worst_minute(results):
@@ -367,7 +369,7 @@ def test_what_leaks_in_a_soak_grows_and_what_scatters_is_steady(results):
     assert memory["level"] == pytest.approx(500, rel=0.01) and memory["windows"] == 60
     latency = found[found["unit"] == "ms"]
     assert set(latency["drift"]) == {"steady"}
-    # the first window is invalid and a thousand times as slow
+    # the first window is invalid: its latencies are a thousand times as high
     assert set(latency["windows"]) == {59} and set(latency["rate_rps"]) == {12.0, 36.0}
     assert (latency["level"] < 1000).all()
 
@@ -428,7 +430,7 @@ def test_a_growing_share_of_failed_requests_grows(tmp_path):
 
 
 def test_a_constant_small_share_of_failed_requests_is_counted_and_steady(tmp_path):
-    """The errors are independent, one request in a thousand."""
+    """Each request fails with a probability of 0.1 %, independently of the other requests."""
     folder, requests = synthetic_files.write_soak(tmp_path), 338  # in each window
     for window, failed in enumerate(np.random.default_rng(0).binomial(requests, 0.001, 60)):
         synthetic_files.fail_requests(folder, failed / requests, window, window + 1)
@@ -747,7 +749,7 @@ def test_tables_are_made_where_nothing_can_check_them():
     """For example, a machine to which a study is carried may lack the packages for the checks."""
     modules = ", ".join(f"perseus.results.tables.{name}" for name in tables.TABLES)
     loaded = loaded_by(modules)
-    assert "pyarrow" in loaded  # and slow imports are left out
+    assert "pyarrow" in loaded  # the tables need pyarrow, but no slow import
     assert not {"pandera", "pandas", "scipy.stats", "pyarrow.dataset"} & loaded
 
 
@@ -794,7 +796,7 @@ def test_every_tenant_has_a_row_beside_every_other_and_beside_itself(tmp_path):
 
 
 def steps_of(record, tenants):
-    """Return the steps with this number of tenants."""
+    """Return the windows of a slowdown record in which `tenants` tenants have load."""
     return [step for step in record["steps"] if len(step["tenants"]) == tenants]
 
 
@@ -823,7 +825,8 @@ def test_a_pair_that_was_always_invalid_is_a_row_that_says_so(tmp_path):
 
 
 def test_a_pair_that_the_server_does_not_keep_up_with_has_no_slowdown(tmp_path):
-    """This happens in one of three rounds. The latency would grow with the length of the window."""
+    """In one of three rounds, the server answers only 80 % of the requests. The latency in such a
+    window depends on the length of the window."""
 
     def change(record):
         steps_of(record, 2)[1]["seen"][SLOW]["completed_ratio"] = 0.8
@@ -957,7 +960,8 @@ def test_a_search_beside_others_that_stay_is_a_peak_like_any_other(beside):
 
 
 def test_shares_are_of_dedicated_peaks_at_the_speed_of_the_cell():
-    """The shares then add up to the sharing ratio, and the figure shows the distance from 1."""
+    """The share of the searched tenant and the share of the background load add up to the sharing
+    ratio."""
     truth = synthetic.Truth(synthetic.TRUTH.capacities, repeats=1, host=0.2)
     made = synthetic.records(truth, mixes=(), holds=()) + synthetic.background_records(truth)
     rows = synthetic_files.tables_of(made)["background"].to_pylist()

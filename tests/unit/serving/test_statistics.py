@@ -1,4 +1,4 @@
-"""Tests of the times of a tenant whose requests pass one or several Triton models."""
+"""Tests of the times that Triton reports for a tenant with one or several Triton models."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ TIMES = {
 
 
 def test_requests_queue_for_the_steps_of_an_ensemble_and_its_last_gives_the_output(monkeypatch):
-    """Triton 2.51 reports no queue time for an ensemble, and the outputs of all steps."""
+    """For an ensemble, Triton 2.51 reports no queue time, and adds up the output times of all
+    steps."""
     monkeypatch.setattr(statistics, "server_times", lambda server, model, timeout_s: TIMES[model])
     found = tenant_times(SERVER, "a", ("a.preprocess", "a.network"))
     assert found == ServerTimes(10, 120, 20, 300, 1000, cache_hits=4)

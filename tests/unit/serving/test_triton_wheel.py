@@ -29,7 +29,7 @@ def installation(tmp_path):
 
 @pytest.fixture
 def python(tmp_path, monkeypatch):
-    """Return a function that simulates a Python of a minor version with built-in modules."""
+    """Return a function that simulates another version of Python, with other built-in modules."""
     system = tmp_path / "lib"
     system.mkdir()
     (system / "libpython3.13.so.1.0").touch()
@@ -65,7 +65,7 @@ def test_a_python_with_modules_built_in_lends_its_own_library(tmp_path, installa
 
 @pytest.mark.parametrize(("minor", "built_in"), [(13, ["math"]), (12, ["_datetime"])])
 def test_others_have_what_the_stub_wants(tmp_path, installation, python, minor, built_in):
-    """A Python with its modules in files has the same modules as the wheel."""
+    """If `_datetime` is not built in or Python is older than 3.13, no library is linked."""
     python(minor, *built_in)
     fill_folder(tmp_path / "folder", installation, tmp_path / "lib")
     assert libraries(tmp_path / "folder") == {}

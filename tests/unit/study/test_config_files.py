@@ -27,7 +27,7 @@ def test_mappings_merge_and_all_else_replaces_what_was_there(given, expected):
 
 @pytest.fixture
 def problems(tmp_path):
-    """Return a function that returns the problems of a file with this text."""
+    """Return a function that lists the problems of a configuration file with a given text."""
 
     def of(text):
         path = tmp_path / "config.yaml"

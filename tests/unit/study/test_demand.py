@@ -45,7 +45,7 @@ def test_no_demand_is_none():
 
 
 def test_the_rates_of_a_trace(tmp_path):
-    """One minute each at 1, 10 and 4 requests/s: a third of the 900 requests are at most at 4."""
+    """The trace has a minute each at 1, 10 and 4 requests/s: 60, 600 and 240 requests."""
     times = np.concatenate([start + np.arange(0, 60, 1 / rate) for start, rate in STEPS])
     (tmp_path / "day.txt").write_text("\n".join(f"{time:.3f}" for time in [*times, 180.0]))
     levels = planned(
@@ -91,11 +91,11 @@ def test_a_trace_that_is_shorter_than_an_interval_has_its_own_rate():
     ("times_s", "interval_s", "expected_rps"),
     [
         (np.repeat(np.arange(61.0), 100), 1.0, [100.0] * 61),
-        # intervals of whole seconds: two of them
+        # the trace has counts per second, so the interval of 1.5 s becomes 2 s
         (np.repeat(np.arange(61.0), 100), 1.5, [100.0] * 31),
         (np.arange(120.0), 60.0, [1.0, 1.0]),
         (np.arange(120.0), 50.0, [1.0, 1.0, 1.0]),
-        (0.3 + np.arange(10), 1.0, [1.0] * 10),  # 2.3 - 0.3 < 2
+        (0.3 + np.arange(10), 1.0, [1.0] * 10),  # as floating-point numbers, 2.3 - 0.3 < 2
         (1.7e9 + 0.1 * np.arange(100), 1.0, [10.0] * 10),
     ],
 )
@@ -153,9 +153,9 @@ def shares(*models, **more):
 
 
 def test_a_frontier_of_three_tenants_has_the_mix_of_the_demand():
-    """Two tenants of one model share its 40 images/s.
+    """Two tenants of model B send 20 images/s each.
 
-    One of the tenants sends 20 of them in requests of four.
+    One of these tenants sends four images per request.
     """
     assert shares({"name": A, "rps": 25}, {"name": B, "rps": 40}) == (0.5, 0.4, 0.1)
 

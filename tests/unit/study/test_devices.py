@@ -82,7 +82,7 @@ def test_fp16_needs_a_gpu_and_bf16_a_cpu():
 
 
 def test_the_numbers_of_the_gpus_measure_again_and_build_nothing_again():
-    """A server numbers its GPUs from 0. The repository contains only the number of GPUs."""
+    """A server numbers its GPUs from 0, so the model repository only depends on their number."""
 
     def tasks(gpus):
         price = {**PRICE, "accelerator": f"T4:{len(gpus)}"}

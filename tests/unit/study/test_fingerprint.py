@@ -1,4 +1,4 @@
-"""Tests that fingerprints change with the executed code, from any import, and with nothing else."""
+"""Tests that a fingerprint covers the code that a job executes, its imports, and nothing else."""
 
 import textwrap
 

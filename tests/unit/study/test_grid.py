@@ -210,7 +210,7 @@ def test_kinds_that_go_by_the_order_of_the_tenants_know_no_names(experiment):
 
 
 def test_mixes_that_results_choose_are_not_compared():
-    """These mixes differ between settings. Only the first mix is the same in all settings."""
+    """Results determine the later mixes, so only the first mix is the same in all settings."""
     study = load(shared({"instances": [1, 2]}, experiments=[{"kind": "frontier", "points": 3}]))
     asked = [q.load_line for q in planning.tables_task(study).grids if len(q.tenants) == 2]
     assert asked == ["frontier-1"]
@@ -279,7 +279,7 @@ def test_several_servers_are_settings_too():
 
 
 def test_servers_are_compared_where_there_are_several_and_not_for_their_settings():
-    """A grid has its own figure."""
+    """The figure of a grid compares its settings, so Perseus does not compare them as servers."""
     servers = [{**BASE["servers"][0], "name": name} for name in ("a", "b")]
     two = load({"servers": servers, "scenarios": [scenario(*PAIR, servers=["a", "b"])]})
     one = load({"servers": servers, "scenarios": [scenario(*PAIR, servers=["a"])]})
@@ -404,7 +404,7 @@ def test_threads_of_a_tenant_with_a_priority_are_no_more_than_the_cores():
 
 
 def test_an_onnx_file_is_not_served_by_torch():
-    # for the form, the file may be any file
+    # the configuration is valid with any existing file
     own = {"name": "own", "onnx": "README.md", "sla": {"latency_ms": 100}}
     item = scenario("own", name="own")
     grid = {"vary": {"runtime": ["onnxruntime", "pytorch"]}}

@@ -1,4 +1,5 @@
-"""Tests that tasks that share parts between repeats equal tasks that are made for each cell."""
+"""Tests that a task with parts from another repeat equals the task that is made for the cell
+alone."""
 
 from itertools import islice
 from pathlib import Path
@@ -25,7 +26,7 @@ def study_of(path, **measurement):
 
 @pytest.mark.parametrize("path", STUDIES, ids=lambda path: path.stem)
 def test_a_cell_has_the_task_the_code_and_the_versions_that_it_has_alone(path):
-    """Even the order of keys is equal, since Snakemake compares the text of a value."""
+    """The order of the keys is also equal, since Snakemake compares values as text."""
     study = study_of(path, repeats=3)
     tasks = MeasureTasks(study, SOURCES)
     for name, cell in islice(study.cells.items(), 300):
@@ -38,7 +39,7 @@ def test_a_cell_has_the_task_the_code_and_the_versions_that_it_has_alone(path):
 
 
 def test_repeats_have_tasks_of_their_own():
-    """This holds in any order, and the tasks of earlier jobs do not change."""
+    """Tasks do not depend on the order of the calls, and a call does not change earlier tasks."""
     study = study_of(ROOT / "config" / "studies" / "paper.yaml", repeats=3)
     tasks = MeasureTasks(study, SOURCES)
     cells = list(study.cells)

@@ -77,9 +77,9 @@ def test_every_cell_has_a_folder_of_its_own_which_is_its_output():
 
 
 def test_every_cell_stands_in_one_list_of_what_was_measured():
-    """The list is the list of the cell's kind.
+    """Each kind of experiment has one list, with all cells of this kind.
 
-    A frontier is also a search, so tables and figures of searches contain it.
+    A frontier is also a search, so tables and figures of searches contain the frontier.
     """
     study = small_study()
     kinds = {cell.run.kind for cell in study.cells.values()}
@@ -120,7 +120,8 @@ def small_study(**measurement):
 
 
 def measured_anew(one, other):
-    """Return the kinds whose cells have another task or other files."""
+    """Return the kinds of experiments whose cells differ between two studies in their tasks or in
+    their input files."""
 
     def asked(study, cell):
         return planning.measure_task(study, cell).plain(), files.cell_inputs(study, cell)
@@ -158,7 +159,8 @@ def tasks_of(study):
 
 @pytest.mark.parametrize("path", STUDIES, ids=lambda path: path.stem)
 def test_what_a_job_is_told_comes_back_from_its_plain_form(path):
-    """The job reads the plain form. The name of a grid variant is not valid in a configuration."""
+    """A job reads its task in the plain form. The name of a grid variant is not valid in a
+    configuration."""
     default = yaml.safe_load((ROOT / "config" / "config.yaml").read_text())
     study = read_study(
         default | yaml.safe_load(path.read_text()),
@@ -213,9 +215,10 @@ def shared(name, models, experiment, servers):
 
 
 def test_what_a_prediction_rests_on_of_copies_are_inputs_of_its_cell():
-    """The inputs are the copies of the cell's models, on its server and with its preset.
+    """The inputs of a predicted cell include the mixes of copies of each of its models. Only mixes
+    with the same server and preset are inputs.
 
-    A mix that may be predicted itself is no input, so that no cell waits for itself.
+    A mix that Perseus may predict is never an input, so that no cell waits for itself.
     """
     predicted_record = {"kind": "frontier", "points": 2, "predict": True}
     even = {"kind": "peak", "mixes": [[1, 1]]}

@@ -223,7 +223,7 @@ def test_what_one_of_two_parts_does_not_say_nobody_knows(price):
     assert found(0.5, "2026-02-01", "2026-01-01") == (pytest.approx(0.9), "2026-01-01")
 
 
-# The share of an instance
+# Tests of the share of a cloud instance that a server uses
 
 
 def test_the_share_of_an_instance_is_stated(price, refused):
@@ -270,7 +270,7 @@ def test_a_list_without_vcpus_says_nothing_of_the_share(price, refused):
     assert price(catalogue, at("big", "here", share=0.5)).on_demand_usd_per_hour == 1
 
 
-# Committed prices, currencies, days
+# Tests of committed prices, currencies and dates of prices
 
 
 def test_a_commitment_costs_what_is_listed_or_less_by_the_stated_discount(price):
@@ -473,7 +473,7 @@ def test_nothing_in_our_own_list_is_doubtful():
 
 
 def test_our_own_list_says_of_which_catalogue_it_is():
-    """Each row has the version and the commit of its catalogue. The day is unknown."""
+    """Each row has the version and the commit of its catalogue. No row has a date."""
     ours = read_price_list(ROOT / "config" / "prices.csv", "prices.csv")
     version = re.compile(r"skypilot-catalog catalogs/v\d+/[a-z]+/vms\.csv @ [0-9a-f]{40}")
     assert all(version.fullmatch(row.source) for row in ours.rows)

@@ -38,7 +38,7 @@ STUDIES = sorted((ROOT / "config" / "studies").glob("*.yaml"))
 
 
 def merged(base, change):
-    """Merge as Snakemake does for --configfile: mappings merge, other values replace."""
+    """Merge `change` into `base` like Snakemake: merge mappings, and replace other values."""
     if not (isinstance(base, dict) and isinstance(change, dict)):
         return copy.deepcopy(change)
     return {
@@ -787,7 +787,7 @@ def test_what_stands_in_for_a_wrong_item_of_a_list_is_not_listed_twice(listed, m
 
 
 def test_no_value_is_taken_for_one_of_another_type():
-    """For example, "no" is not false. A definition has the strict types of study.base."""
+    """Each value has a strict type of study.base: for example, the text "no" is not false."""
     found = list(scalars(Definition.__pydantic_core_schema__))
     assert {each["type"] for each in found} == {"bool", "int", "float", "str"}
     assert all(each.get("strict") for each in found)
@@ -1012,7 +1012,7 @@ def test_the_reference_is_made_from_the_definition(name, made):
 
 
 def test_the_schema_asks_a_file_over_the_default_for_nothing():
-    """Configuration files, also the shipped ones, leave out the values of the default."""
+    """A configuration file may leave out every key that the default configuration contains."""
     made = json.loads(schema_json())
     assert "required" not in made and "required" in made["$defs"]["Model"]
 
@@ -1091,7 +1091,7 @@ def test_a_closed_loop_opens_no_more_connections_than_a_client_process_can(loop)
 
 
 def test_a_scenario_of_one_tenant_may_have_any_name():
-    """Its cells are those of the tenant's dedicated scenario, which other scenarios need too."""
+    """A scenario with one tenant has the same cells as the dedicated scenario of the tenant."""
     named = load({"scenarios": [scenario(PAIR[0], name="solo"), scenario(*PAIR)]})
     usual = load({"scenarios": [scenario(PAIR[0], name=PAIR[0]), scenario(*PAIR)]})
     assert list(named.cells) == list(usual.cells)

@@ -1,6 +1,6 @@
 """Tests of recorded arrivals in common file formats.
 
-Perseus reads a file or reports its contents.
+If Perseus cannot read a file, the error message states the contents of the file.
 """
 
 from __future__ import annotations
@@ -212,7 +212,7 @@ AUTUMN = [
     *(f"2025-10-26 {hour}:{minute:02}:30" for hour in ("01", "02") for minute in range(60)),
     *(f"2025-10-26 {hour}:{minute:02}:30" for hour in ("02", "03") for minute in range(60)),
 ]
-"""A request a minute in local time, whose third hour comes twice."""
+"""One request per minute in local time. On this day, the hour from 02:00 comes twice."""
 
 
 def test_the_hour_that_comes_twice_is_two(tmp_path):
@@ -257,7 +257,7 @@ def test_an_hour_with_twice_the_requests_is_refused_if_clocks_show_it_twice(
 
 @pytest.mark.parametrize("day", ["2025-10-25", "2025-03-30", "2025-10-26"])
 def test_other_nights_and_even_hours_are_not_doubted(day, tmp_path):
-    """Clocks are set back only on the last day, on which all hours have as many requests."""
+    """Clocks are set back only on 2025-10-26. Each hour of that file has 60 requests."""
     often = 1 if day == "2025-10-26" else 2
     hours = ["01", *["02"] * often, "03"]
     times = sorted(f"{day} {hour}:{minute:02}:30" for hour in hours for minute in range(60))
@@ -285,7 +285,7 @@ def test_times_without_a_unit_are_in_doubt_if_they_may_be_milliseconds(rate_rps,
     )
     stated = read_named(tmp_path, TraceSource(file="trace.csv", unit="ms"), needs_unit=True)
     assert stated.recorded.length_s == pytest.approx(200 / rate_rps)
-    # If only the ratios of the gaps matter, the unit does not matter.
+    # The ratios of the gaps do not depend on the unit.
     read_named(tmp_path, TraceSource(file="trace.csv"), needs_unit=False)
 
 

@@ -108,7 +108,7 @@ def test_beside_models_that_are_brought_only_these_have_files():
 
 
 def tenant(**more):
-    """Return a study with one scenario of a served model. `more` are keys of its tenant."""
+    """Return a study with one scenario of a served model. `more` has further keys of the tenant."""
     item = scenario({"model": "mine"} | more, name="mine", servers=["far"])
     return study_of(served(), scenarios=[item])
 

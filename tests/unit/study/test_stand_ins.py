@@ -1,4 +1,4 @@
-"""Tests that one mistake in a configuration gives one message, without consequential messages."""
+"""Tests that each mistake in a configuration causes only one message."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def test_the_name_of_a_model_that_is_none_is_the_one_problem_of_those_who_refer_
 
 
 def test_what_is_wrong_besides_is_told_at_once():
-    """This includes another scenario beside the scenario with wrong tenants."""
+    """Two scenarios and a model each have a mistake."""
     models = copy.deepcopy(BASE["models"])
     models[1]["sla"] = {"latency_ms": 0}
     alone = scenario(PAIR[0], name="alone", servers=["none"])

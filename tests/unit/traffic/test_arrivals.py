@@ -44,9 +44,9 @@ def test_a_gamma_process_has_the_asked_variation():
 
 @pytest.mark.parametrize("cv", [0.3, 4.0])
 def test_short_windows_of_a_gamma_process_have_the_asked_rate(cv):
-    """The windows begin at a random moment.
+    """Each window begins at a random moment of the process.
 
-    After an arrival, the rate would first be too high or too low.
+    If each window began directly after an arrival, the mean rate would be too high or too low.
     """
     draws = rng()
     windows = [Arrivals("gamma", cv=cv).times_s(20, 1.0, draws) for _ in range(4000)]
@@ -67,7 +67,7 @@ def test_constant_arrivals_are_paced_from_a_random_phase():
 
 @pytest.mark.parametrize("rate_rps", [5, 200, 3000])
 def test_a_trace_keeps_its_variation_and_its_order_at_every_rate(rate_rps):
-    """This also holds if a window contains the trace many times, or only a part of it."""
+    """A window contains the trace many times, or only a part of the trace."""
     gaps = np.array(BURSTS.gaps_s)
     found = np.diff(BURSTS.times_s(rate_rps, 3000 / rate_rps, rng())) * rate_rps
     assert len(found) == pytest.approx(3000, rel=0.02)
@@ -75,19 +75,20 @@ def test_a_trace_keeps_its_variation_and_its_order_at_every_rate(rate_rps):
     short, long = 0.01 / gaps.mean(), 0.5 / gaps.mean()
     joins = [gap for gap in found if min(abs(gap - short), abs(gap - long)) > 1e-9]
     assert len(joins) <= 3000 // len(gaps) + 1
-    assert np.allclose(joins, 1)  # the end of the trace meets its beginning
+    assert np.allclose(joins, 1)  # one mean gap joins the end of the trace to its beginning
     bursts = np.split(found, np.flatnonzero(found > 2) + 1)[1:-1]
-    assert {len(burst) for burst in bursts} <= {20, 1, 21}  # each join adds a gap
+    assert {len(burst) for burst in bursts} <= {20, 1, 21}  # a join is an additional gap
 
 
 def test_a_mean_gap_joins_the_end_of_a_trace_to_its_beginning():
     gaps = np.diff(Arrivals("trace", gaps_s=(1.0, 3.0)).times_s(0.5, 30, rng()))
-    first = gaps.argmax()  # 3, then the join, then 1
+    first = gaps.argmax()  # 3 s, then the mean gap (2 s) as the join, then 1 s
     assert np.allclose(gaps[first : first + 6], [3, 2, 1, 3, 2, 1])
 
 
 def test_a_trace_begins_at_a_random_time_of_it():
-    """Starts are uniform over the circular trace: the mean rate is right, all windows differ."""
+    """Because each window begins at a uniformly random time of the circular trace, the mean rate of
+    many windows equals the asked rate."""
     windows = [BURSTS.times_s(100, 0.5, rng(seed)) for seed in range(2000)]
     assert np.mean([len(times) for times in windows]) == pytest.approx(50, rel=0.03)
     firsts = [times[0] for times in windows if len(times)]
@@ -96,9 +97,9 @@ def test_a_trace_begins_at_a_random_time_of_it():
 
 
 def test_tenants_that_replay_one_trace_are_independent():
-    """The counts in short bins correlate only by chance.
+    """The numbers of arrivals of two tenants in bins of 0.2 s correlate only by chance.
 
-    If both tenants began at the same place, they would correlate fully.
+    If both tenants began at the same place of the trace, the correlation would be 1.
     """
     trace = Arrivals("trace", gaps_s=tuple(rng(3).gamma(0.2, 5, 20_000)))
     found = []

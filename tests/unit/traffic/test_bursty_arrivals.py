@@ -44,9 +44,9 @@ def test_the_rates_of_the_states_make_the_mean():
 def dispersion_of_counts(process: Mmpp, rate_rps: float, seconds: float) -> float:
     """Return the index of dispersion for counts of a two-state MMPP.
 
-    Heffes and Lucantoni, IEEE JSAC 4, 1986: 1 + 2 p q d² / (m r) (1 - (1 - exp(-r t)) / (r t)). p
-    and q are the shares of the states, d is the difference of their rates, m the mean rate, and r
-    the sum of the rates at which the process leaves the states.
+    The index is 1 + 2 p q d² / (m r) (1 - (1 - exp(-r t)) / (r t)) (Heffes and Lucantoni, IEEE JSAC
+    4, 1986). p and q are the shares of the states. d is the difference of their rates, and m is the
+    mean rate. r is the sum of the rates at which the process leaves the states.
     """
     share = process.burst_share
     left = 1 / process.burst_s / (1 - share)
@@ -98,8 +98,8 @@ def test_a_recording_at_its_own_rate_has_its_own_times():
 def test_a_recording_is_scaled_in_time_from_where_it_begins():
     replayed = Replayed(exactly(0, 1, 2.5, 6, 9, length_s=10), begin_s=2.0, time_scale=0.5)
     times = replayed.times_s(replayed.rate_rps(4), 4, rng())
-    assert times.tolist() == [0.25, 2.0, 3.5]  # from seconds 2 to 10 of the recording
-    assert replayed.rate_rps(2) == 0.5  # from seconds before 6, without second 6
+    assert times.tolist() == [0.25, 2.0, 3.5]  # recorded at 2.5, 6 and 9 s
+    assert replayed.rate_rps(2) == 0.5  # only the arrival recorded at 2.5 s
 
 
 RECORDING = exactly(*np.cumsum(rng(3).gamma(0.5, 0.4, 20_000)), length_s=4000)
@@ -148,7 +148,7 @@ def test_counts_of_a_minute_come_at_any_time_in_it():
 
 def test_a_part_of_a_minute_has_a_part_of_its_arrivals():
     replayed = Replayed(PER_MINUTE, begin_s=90.0, time_scale=0.1)
-    # half of the third minute's arrivals, in 60 recorded seconds
+    # The replay has half of the 6000 arrivals in the third minute, and lasts 6 s.
     assert replayed.rate_rps(6.0) == 500.0
     times = replayed.times_s(500.0, 6.0, rng())
     assert len(times) == pytest.approx(3000, rel=0.05)
@@ -167,7 +167,7 @@ def test_whole_copies_of_counts_have_times_of_their_own():
 
 
 def test_many_copies_of_a_few_arrivals_are_laid_out_at_once():
-    """One by one, 180,000 arrivals took six seconds per draw, and there may be 200 draws."""
+    """A loop over the copies took six seconds for each draw of 180,000 arrivals."""
     replayed = Replayed(exactly(5.0, length_s=3600))
     began_s = time.process_time()
     times = replayed.times_s(50.0, 3600, rng())

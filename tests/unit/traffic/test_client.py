@@ -76,7 +76,7 @@ def clients(started: FakeServer) -> Iterator[Client]:
 
 
 def run(client: Client, offsets_s: np.ndarray, seconds: float, patience_s: float = 1.0):
-    """Run one window. Return its start, the observation at its end, and its result."""
+    """Run a window, and return its start in ns, the observation at its end, and its result."""
     start_ns = time.monotonic_ns() + 50_000_000
     client.start(start_ns, offsets_s)
     return start_ns, *finish(client, start_ns + round(seconds * 1e9), patience_s)
@@ -109,7 +109,7 @@ def test_requests_are_sent_at_their_absolute_times(client):
 def test_a_slow_answer_does_not_delay_the_next_send(server, client):
     """In this open loop, the client sends 100/s to a server that can serve 20/s.
 
-    It sends every request, and the latency grows.
+    The client sends every request, and the latency grows.
     """
     server.service_s = 0.05
     _, seen, result = run(client, np.arange(0, 0.5, 0.01), 0.5, patience_s=0.1)
@@ -263,7 +263,7 @@ def test_several_processes_send_exactly_what_one_would(server, clients):
 
 
 def requests(*rows: tuple[float, float, Status]) -> Requests:
-    """Return requests from rows of sent, done (seconds) and status."""
+    """Return requests. Each row has the send time, the response time (both in s) and the status."""
     sent, done, status = (np.array(column) for column in zip(*rows, strict=True))
     sent_ns, done_ns = ((times * 1e9).astype(np.int64) for times in (sent, done))
     return Requests(sent_ns, sent_ns, done_ns, status.astype(np.uint8))
@@ -281,7 +281,7 @@ def test_a_server_is_silent_while_it_owes_answers():
         (answered, later): 4,  # no response was due before this request
         (answered, late, later): 8,  # a time-out is no response
         (late,): 8.5,
-        (answered, (1.5, 1.8, Status.TIMEOUT)): 0,  # the server has responded since
+        (answered, (1.5, 1.8, Status.TIMEOUT)): 0,  # a response came later than the time-out
         (answered, (0, 0, Status.UNSENT)): 0,
     }
     for rows, expected in cases.items():

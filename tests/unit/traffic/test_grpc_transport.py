@@ -43,7 +43,7 @@ def echo(request: bytes, context: grpc.ServicerContext) -> bytes:
 def serving(answers=echo, port: int = 0, tls=None, **options: int) -> Iterator[str]:
     """Yield the address of a server with these gRPC options.
 
-    `tls` contains the files of its key and its certificate.
+    `tls` contains the files of the server's key and certificate.
     """
     _, service, method = METHOD.split("/")
     handler = grpc.unary_unary_rpc_method_handler(answers)
@@ -171,7 +171,7 @@ def test_a_server_that_takes_two_at_a_time_gets_the_others_later():
 
 
 def test_a_server_that_ends_connections_by_and_by_gets_new_ones():
-    """A server behind a proxy ends connections like this. No request is lost."""
+    """The server ends each connection after 200 ms, as behind a proxy. No request is lost."""
     asked, peers = Answers(), set()
 
     def seen(request, context):
@@ -204,7 +204,7 @@ def test_what_a_server_had_when_it_went_is_refused_and_the_next_server_is_asked(
     held.set()
     wait_for(lambda: not over.in_flight)
     assert asked.statuses == dict.fromkeys(range(5), Status.REFUSED)
-    for number in range(5, 15):  # at once, without waiting for another attempt to connect
+    for number in range(5, 15):  # the client refuses at once, without an attempt to connect
         start_s = time.monotonic()
         asked.send(over, number)
         wait_for(lambda: not over.in_flight)
@@ -226,7 +226,10 @@ def _answers(over: GrpcTransport) -> bool:
 
 
 def test_a_port_that_nobody_serves_any_more_refuses_at_once():
-    """For example, a server was killed, but its child still has the socket."""
+    """A port can stay open without a server.
+
+    For example, a server was killed, but its child process still has the socket.
+    """
     asked = Answers()
     with serving() as address:
         over = transport(address)
@@ -234,7 +237,7 @@ def test_a_port_that_nobody_serves_any_more_refuses_at_once():
         over.infer(0, 5.0)
     with socket.create_server(("127.0.0.1", int(address.rpartition(":")[2]))):
         wait_for(lambda: over._client._lost)
-        time.sleep(2 * http2_client.AGAIN_S)  # now it is trying to connect
+        time.sleep(2 * http2_client.AGAIN_S)  # now the client tries to connect
         for number in range(5):
             asked.send(over, number)
             wait_for(lambda: not over.in_flight, http2_client.CONNECT_S / 2)
@@ -243,7 +246,10 @@ def test_a_port_that_nobody_serves_any_more_refuses_at_once():
 
 
 def test_a_closed_loop_goes_on_when_its_server_is_lost_and_comes_again():
-    """A request that is sent from the callback of a lost request goes whole to the next server."""
+    """A client may send a new request in the callback of a lost request.
+
+    The next server then receives the whole new request.
+    """
     image = np.zeros((1, 3, 100, 100), np.float32)
     statuses: list[Status] = []
 
@@ -322,7 +328,7 @@ def test_answers_of_a_server_are_told_with_their_code_and_their_words():
 
 def test_a_server_of_something_else_is_said(monkeypatch):
     monkeypatch.setattr("perseus.traffic.grpc_transport.CONNECT_S", 0.1)
-    text = "the server sent a frame of 4740180 bytes"  # the first three bytes, read as a length
+    text = "the server sent a frame of 4740180 bytes"  # the bytes "HTT", read as a number
     with socket.create_server(("127.0.0.1", 0)) as listening:
         address = f"127.0.0.1:{listening.getsockname()[1]}"
 
@@ -339,7 +345,7 @@ def test_a_server_of_something_else_is_said(monkeypatch):
 
 
 def test_a_buffer_of_the_system_that_is_full_is_written_on_later(monkeypatch):
-    """The system may take any part of a request, or nothing, at each call."""
+    """Each call of `sendmsg` may write a whole request, a part of the request, or nothing."""
     sendmsg, turns = socket.socket.sendmsg, itertools.count()
 
     def little(self, buffers, *rest):
@@ -348,7 +354,8 @@ def test_a_buffer_of_the_system_that_is_full_is_written_on_later(monkeypatch):
         return sendmsg(self, [b"".join(buffers)[:1000]], *rest)
 
     monkeypatch.setattr(http2_client.socket.socket, "sendmsg", little, raising=False)
-    monkeypatch.setattr(http2_client, "LOOK_S", 60.0)  # no periodic check writes the rest
+    # The periodic checks come too late to write the rest of a request.
+    monkeypatch.setattr(http2_client, "LOOK_S", 60.0)
     monkeypatch.setattr(http2_client, "IDLE_S", 60.0)
     image, asked = np.arange(3 * 64 * 64, dtype=np.float32).reshape(1, 3, 64, 64), Answers()
     with serving() as address, transport(address, image) as over:
@@ -360,9 +367,9 @@ def test_a_buffer_of_the_system_that_is_full_is_written_on_later(monkeypatch):
 
 @contextmanager
 def greeting(then, port: int = 0) -> Iterator[str]:
-    """Yield the address of a server with large windows.
+    """Yield the address of a server with large flow-control windows.
 
-    `then` uses the connection before it is closed.
+    The server calls `then` with the connection, and then closes the connection.
     """
     settings = bytes([0, 0, 6, 4, 0, 0, 0, 0, 0, 0, 4]) + (2**31 - 1).to_bytes(4, "big")
     window = bytes([0, 0, 4, 8, 0, 0, 0, 0, 0]) + (2**30).to_bytes(4, "big")
@@ -381,7 +388,8 @@ def greeting(then, port: int = 0) -> Iterator[str]:
 
 
 def test_what_the_system_does_not_take_at_once_goes_out_when_it_has_room(monkeypatch):
-    monkeypatch.setattr(http2_client, "LOOK_S", 60.0)  # no periodic check writes the rest
+    # The periodic checks come too late to write the rest of a request.
+    monkeypatch.setattr(http2_client, "LOOK_S", 60.0)
     monkeypatch.setattr(http2_client, "IDLE_S", 60.0)
     received: list[int] = []
 
@@ -395,7 +403,7 @@ def test_what_the_system_does_not_take_at_once_goes_out_when_it_has_room(monkeyp
     with greeting(read_later) as address:
         over = transport(address, HUGE)
         over.__enter__()
-        time.sleep(0.1)  # now its thread waits
+        time.sleep(0.1)  # now the thread of the transport waits
         over.send(0, lambda *answer: None)
     wait_for(lambda: not over.in_flight)
     over.__exit__()

@@ -113,7 +113,7 @@ def test_a_request_is_its_header_fields_and_its_body():
 
 
 def test_no_table_remembers_header_fields():
-    """Otherwise, the server's table would contain a secret, and blocks could not be sent again."""
+    """A table with header fields would contain secrets, and the client could not repeat blocks."""
     block = header_block([("authorization", "secret")])
     assert block == header_block([("authorization", "secret")])
     decoder = Decoder()
@@ -154,7 +154,7 @@ def test_settings_change_the_windows_of_streams_that_are_open():
     connection.receive(window(2**20))
     with_requests(connection, bytes(100))
     assert [len(each.payload) for each in sent(connection, http2.DATA)] == [10]
-    connection.receive(settings(INITIAL_WINDOW_SIZE=4))  # less than the used part
+    connection.receive(settings(INITIAL_WINDOW_SIZE=4))  # less than the 10 bytes already sent
     assert sent(connection, http2.DATA) == []
     connection.receive(window(6, number=1))
     assert sent(connection, http2.DATA) == []

@@ -26,7 +26,7 @@ from perseus.traffic.transport import RequestFailedError
     ],
 )
 def test_what_a_server_does_not_take_is_refused(code, status):
-    """As over gRPC, where 429 and 503 of a proxy are UNAVAILABLE."""
+    """429 and 503 are refusals, as over gRPC, where both codes of a proxy become UNAVAILABLE."""
     body = b'{"outputs": []}'
     reply = _reply(SimpleNamespace(status=code, headers={}), body)
     assert reply.status is status
@@ -41,7 +41,7 @@ def test_what_a_server_does_not_take_is_refused(code, status):
         ({HEADER_LENGTH: "3"}, b'{"', Status.ERROR),  # the connection ended early
         ({HEADER_LENGTH: "0"}, b"....", Status.ERROR),
         ({HEADER_LENGTH: "-1"}, b"{....", Status.ERROR),
-        ({}, b'{"outputs": []}', Status.OK),  # with zero bytes of tensors
+        ({}, b'{"outputs": []}', Status.OK),  # no tensors follow the JSON
         ({}, b"", Status.ERROR),
         ({}, b"<html>We are back soon</html>", Status.ERROR),
     ],

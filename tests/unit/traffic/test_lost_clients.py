@@ -50,7 +50,7 @@ def test_a_client_that_dies_is_noticed_at_once(server):
 
 
 def test_a_client_that_did_not_answer_in_time_is_lost_for_good(server, monkeypatch):
-    """Otherwise, the late response would count as the response to the next question."""
+    """The late response to one command must not count as the response to the next command."""
     with client_of(server) as client:
         (process,) = client._processes
         monkeypatch.setattr("perseus.traffic.client.ANSWER_S", 0.2)
@@ -65,7 +65,7 @@ def test_a_client_that_did_not_answer_in_time_is_lost_for_good(server, monkeypat
 
 
 def test_a_signal_to_every_process_of_a_job_does_not_end_a_client(server):
-    """The job of the client also gets the signal, and decides."""
+    """The job also gets the signal. Only the job decides whether the client ends."""
     with client_of(server) as client:
         (process,) = client._processes
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):

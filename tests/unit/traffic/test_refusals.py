@@ -1,4 +1,5 @@
-"""Tests that a closed loop backs off from a full queue, and refusals alone fail no window."""
+"""Tests that a closed loop backs off from a full queue, and that a window does not fail because of
+refusals alone."""
 
 from __future__ import annotations
 
@@ -53,7 +54,8 @@ def offered(transport: FullQueue, concurrency: int, seconds: float) -> Any:
 
 
 def test_a_closed_loop_asks_a_queue_that_is_always_full_ever_more_rarely():
-    """Each of 4 requests waits 10, 20, 40, 80, 160 and 320 ms before it is sent again."""
+    """The client sends each of 4 refused requests again after 10 ms, and doubles the delay after
+    each further refusal."""
     found = offered(FullQueue(most=0), 4, 0.5)
     assert np.all(found.status == Status.REFUSED)
     assert 4 < len(found) <= 4 * 6

@@ -58,7 +58,8 @@ def test_shared_memory_that_is_refused_is_explained_and_leaves_nothing(tmp_path,
 
 
 def test_no_call_to_the_server_uses_the_proxy_of_the_environment(monkeypatch):
-    """A company's proxy cannot reach the loopback interface, and NO_PROXY may be missing."""
+    """A company's proxy cannot reach a server on the loopback interface, and the variable NO_PROXY
+    may be missing."""
     for name in ("http_proxy", "https_proxy", "all_proxy", "grpc_proxy"):
         monkeypatch.setenv(name, "http://127.0.0.1:9")
         monkeypatch.setenv(name.upper(), "http://127.0.0.1:9")

@@ -54,8 +54,8 @@ REQUESTS: Final = 300
 SHORTEST_S to LONGEST_S seconds, more or fewer requests may count."""
 SHORTEST_S, LONGEST_S = 3.0, 8.0
 MAX_COUNTED_S: Final = 20.0
-"""Longest time in seconds in which the requests of a certification window count. Without this
-bound, a window of a slow model would take very long to get enough requests for the SLA."""
+"""Longest time in seconds in which the requests of a certification window count. Without
+MAX_COUNTED_S, a slow model would need a very long window to get enough requests for the SLA."""
 
 GIGAS_PER_S: Final = 30.0
 """Assumed speed of one core, in billions of multiply-add operations per second."""

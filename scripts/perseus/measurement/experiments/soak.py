@@ -128,9 +128,9 @@ def invalid_causes(window: Window) -> list[Invalid]:
 
 
 def outcome_of_death(error: ServerError, lived_s: float) -> tuple[Outcome, str]:
-    """Return the outcome of a soak test in which the server ended. If the server ended during the
-    first window, the test has failed. If the server ended after the first window, the outcome is
-    `infeasible`, which is a result of the test."""
+    """Return the outcome of a soak test in which the server ended, and the reason. If the server
+    ended during the first window, the outcome is `failed`. If the server ended after the first
+    window, the outcome is `infeasible`, which is a result of the test."""
     if lived_s == 0:
         return Outcome.FAILED, str(error)
     return Outcome.INFEASIBLE, f"{error}, after {lived_s / 3600:.2g} h of load"

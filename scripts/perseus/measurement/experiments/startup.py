@@ -99,7 +99,7 @@ def one_start(cell: CellUnderTest, page_cache: str) -> Start:
     ServerError, ClientError or RouteError if the server does not start or does not answer a
     request."""
     task = cell.task
-    assert cell.inputs.repository is not None  # a study of a running server measures no starts
+    assert cell.inputs.repository is not None  # only remote servers have none
     files = [path for path in cell.inputs.repository.glob("*/**/*") if path.is_file()]
     if page_cache == "cold":
         evict(files)

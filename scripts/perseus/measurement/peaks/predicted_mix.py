@@ -102,8 +102,8 @@ class SoloRecord(DedicatedRecord):
 
 
 def _alone(cell: CellUnderTest) -> dict[str, list[SoloRecord]]:
-    """Return, by tenant, the records of the repeats that found the dedicated peak. The dictionary
-    also contains the tenants that are copies of one model."""
+    """Return, by tenant, the records of the repeats that found the dedicated peak. The copies of a
+    model are also keys of the dictionary."""
     paths = (*cell.inputs.dedicated_records, *cell.inputs.copies_dedicated_records)
     found: dict[str, list[SoloRecord]] = {}
     for record in read_records(SoloRecord, paths):

@@ -49,8 +49,8 @@ def _parameters(query: str) -> dict[str, str]:
     """Return URL parameters as labels in Prometheus's format. If a parameter has several values,
     the function uses the first value.
 
-    The function omits a parameter whose name is not a valid label. If the response contained such a
-    name, Prometheus would refuse all targets.
+    The function omits a parameter whose name is not a valid label. Prometheus rejects all targets
+    if one label is invalid.
     """
     return {
         f"__param_{name}": values[0]

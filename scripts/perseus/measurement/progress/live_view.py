@@ -176,7 +176,7 @@ def _of_peaks(peaks: Sequence[KnownPeaks]) -> Table:
 
 def _table(first: str, *numbers: str) -> Table:
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
-    table.add_column(first, overflow="ellipsis")  # only this column becomes narrower
+    table.add_column(first, overflow="ellipsis")  # on a narrow terminal, only this column shrinks
     for heading in numbers:
         table.add_column(heading, justify="right", no_wrap=True)
     return table

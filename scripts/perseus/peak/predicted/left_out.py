@@ -14,8 +14,8 @@ from perseus.peak.predicted.ladder import Known, LadderStep, Shared, predicted
 from perseus.peak.stats import Floats, Interval
 
 FEWEST = 4
-"""Least number of measured mixes for an estimate of the prediction error. The estimate from four
-mixes has three degrees of freedom."""
+"""Least number of measured mixes for an estimate of the prediction error. With four mixes, the
+estimate has three degrees of freedom."""
 
 CONFIDENCE = 0.9
 """Confidence of the interval of a prediction: one mix in ten may lie outside the interval."""
@@ -113,16 +113,16 @@ class Accuracy:
         prediction interval.
 
         The interval must contain a share CONFIDENCE of all mixes. A mix that violates an SLA at
-        every load lies outside every interval. The interval must contain enough of all mixes, so
-        each mix that violates an SLA at every load makes the interval wider.
+        every load lies outside every interval. To contain the share CONFIDENCE of all mixes
+        nevertheless, the interval becomes wider with each such mix.
         """
         return (1 + CONFIDENCE * (1 + self.missed / self.n)) / 2
 
     def _off(self, scattered: float | Floats, noisy: float | Floats) -> tuple[Floats, Floats]:
-        """Return two arrays of quantiles of log(measured / predicted) - bias. The first array
-        follows from the scatter of the n errors, and contains the quantiles at the probabilities
-        `scattered`. The second array follows from the noise of the measured ratios, and contains
-        the quantiles at the probabilities `noisy`."""
+        """Return two arrays of quantiles of log(measured / predicted) - bias. The first array has
+        the quantiles at the probabilities `scattered`, computed from the scatter of the n errors.
+        The second array has the quantiles at the probabilities `noisy`, computed from the noise of
+        the measured ratios."""
         wider = np.sqrt(1 + 1 / self.n)
         scatter = wider * self.deviation * special.stdtrit(self.n - 1, scattered)
         return scatter, wider * self.noise * special.ndtri(noisy)
@@ -172,11 +172,10 @@ def best(errors_of: Mapping[LadderStep, Floats], noise: float, missed: int = 0) 
     If the errors of several prediction models scatter equally, the function chooses the simplest of
     these prediction models. `noise` is the uncertainty of the measured ratios (`noise_of`).
     `missed` is the number of mixes that violate an SLA at every load. The function chooses the
-    prediction model with the smallest errors for the measured mixes. For mixes that were not
-    measured, the errors of the chosen prediction model are probably larger than for the measured
-    mixes. Therefore the function computes the accuracy in a second cross-validation. To predict one
-    mix in the second cross-validation, the function chooses the prediction model, and computes its
-    bias, from all other mixes.
+    prediction model with the smallest errors for the measured mixes. For other mixes, the errors of
+    the chosen prediction model are probably larger. To compute the accuracy for other mixes, the
+    function makes a second cross-validation. To predict one mix in the second cross-validation, the
+    function chooses the prediction model, and computes its bias, from all other mixes.
     """
     with np.errstate(divide="ignore"):
         logs = -np.log1p(np.array(list(errors_of.values())))  # (models, mixes)

@@ -18,7 +18,7 @@ Change = tuple[str, str, str]
 PRICE = "price of "
 
 NAMES = ("study", "cell", "scenario", "repeat")
-"""Keys of the task of a cell that identify the cell, so they are not settings."""
+"""Keys in the task of a cell that identify the cell. All other keys are settings."""
 
 
 def changes(base: Source, new: Source) -> list[Change]:

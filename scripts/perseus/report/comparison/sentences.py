@@ -201,7 +201,7 @@ def signed(share: float) -> str:
 
 def _reach(ratio: Interval) -> float:
     """Return the relative half-width of an interval on a logarithmic scale. The comparison does not
-    detect smaller differences."""
+    detect a difference below this half-width."""
     return float(np.sqrt(ratio.high / ratio.low)) - 1 if ratio.low > 0 else math.inf
 
 

@@ -94,8 +94,8 @@ class Asked:
 
     @property
     def shared_at_first(self) -> tuple[pd.Series, ...]:
-        """All ranges of the demand below the lowest range in which shared servers are not reliably
-        the cheapest."""
+        """The lowest ranges of the demand, up to the first range in which shared servers are not
+        reliably the cheapest (excluded)."""
         return tuple(takewhile(saves, self.stretches))
 
     @property

@@ -19,8 +19,8 @@ _BEHIND = (to_table("predictions"),)
 def conclusions(tables: Tables) -> Iterator[Conclusion]:
     """Yield up to two conclusions for each server and preset that have predicted pairs.
 
-    Pairs whose predictions are as exact as measurements have a conclusion of their own, separate
-    from the conclusion on pairs with less exact predictions.
+    One conclusion is on the pairs whose predictions are as exact as measurements. The other
+    conclusion is on the pairs with less exact predictions.
     """
     predictions = tables["predictions"]
     told = predictions[

@@ -34,7 +34,7 @@ def _conclusion(on: str, rows: pd.DataFrame) -> Conclusion:
     behind = (to_table("replay"),)
     shared, alone = (rows[rows["phase"] == phase] for phase in ("shared", "alone"))
     where = f"Together on {on},"
-    if shared.empty:  # a replay of one tenant has only the phase alone
+    if shared.empty:  # a replay of one tenant has only the phase `alone`
         shared, alone, where = alone, shared, f"On {on},"
     under = f"under {ARRIVALS[rows['process'].iloc[0]]}"
     judged = shared[shared["attained"].notna() | (shared["verdict"] != "ok")]

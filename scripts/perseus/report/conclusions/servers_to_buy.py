@@ -21,12 +21,12 @@ MAX_NAMED = 12
 """A sentence lists at most this many items: load lines of a fleet, or models of a demand."""
 
 SURE = 1 - LOWER
-"""A fleet is sufficient if it carries the demand with at least this probability. Each capacity
-exceeds its lower limit with this probability, too."""
+"""A fleet is sufficient if it carries the demand with at least this probability. The capacity of a
+server exceeds its lower limit with the same probability."""
 
 MAX_LATE = 3
-"""Of the models that miss their SLA in the simulation, at most this number have a sentence of their
-own."""
+"""Largest number of models with a sentence of their own, if the models miss their SLA in the
+simulation."""
 
 
 def conclusions(tables: Tables) -> Iterator[Conclusion]:
@@ -37,8 +37,8 @@ def conclusions(tables: Tables) -> Iterator[Conclusion]:
 
 
 def points_of(peaks: pd.DataFrame, names: Sequence[str]) -> pd.DataFrame:
-    """Return the load lines that a fleet for the models `names` may use. These load lines have a
-    lower limit of the peak, and only models in `names` have load."""
+    """Return the load lines that a fleet for the models `names` may use: the lower limit of the
+    peak is above 0, and only models in `names` have load."""
     lines = peaks[["models", "weights"]].to_dict("records")  # iterrows takes 30 times as much time
     only = [loaded(line) <= set(names) for line in lines]
     return peaks[np.array(only, dtype=bool) & (peaks["ci_low_rps"] > 0)]
@@ -212,8 +212,8 @@ def _other_levels(fleets: pd.DataFrame, top: pd.Series) -> Iterator[str]:
 
 
 def _without_demand(row: pd.Series) -> Iterator[str]:
-    """Yield a sentence about the models whose demand is 0 at the level of the demand for which the
-    fleet is planned. A fleet has no server for a model without demand."""
+    """Yield a sentence about the models without demand, at the level for which the fleet is
+    planned. A fleet has no server for a model without demand."""
     stated = (each.rpartition(" ") for each in row["demand"].split(", "))
     if idle := [model for model, _, rps in stated if rps == written(0)]:
         at = "" if row["level"] == "demand" else f" at the {row['level']} demand"

@@ -136,8 +136,8 @@ def _sharing(savings: pd.DataFrame, tables: Tables, where: str, which: str) -> C
 
 
 def _is_infeasible(savings: pd.DataFrame, tenants: pd.DataFrame) -> bool:
-    """Return whether all repeats of all mixes of a scenario fail the SLAs. Return false if a repeat
-    measured nothing, since this repeat might have met the SLAs."""
+    """Return whether all repeats of all mixes of a scenario fail the SLAs. A repeat without a
+    measurement might meet the SLAs, so the result is false with such a repeat."""
     repeats = tenants[tenants["scenario"] == savings["scenario"].iloc[0]]
     return all((rows["verdict"] == Outcome.INFEASIBLE).all() for rows in (savings, repeats))
 

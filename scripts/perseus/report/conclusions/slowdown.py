@@ -18,9 +18,9 @@ from perseus.report.numbers import listed
 
 @dataclass(frozen=True)
 class SlowedPair:
-    """Two tenants, and their slowdowns beside each other. `ways` has two entries with rows of the
-    table slowdown, one row per repeat. The first entry is for the first tenant beside the second
-    tenant, and the second entry is for the second tenant beside the first."""
+    """Two tenants, and their slowdowns beside each other. `ways` has two parts of the table
+    slowdown, with one row per repeat: the rows of the first tenant beside the second tenant, and
+    the rows of the second tenant beside the first."""
 
     names: tuple[str, str]
     ways: tuple[pd.DataFrame, pd.DataFrame]
@@ -87,8 +87,8 @@ def _conclusion(on: str, rows: pd.DataFrame) -> Conclusion:
     beside = rows[rows["tenant"] != rows["beside"]]
     pairs = list(_pairs(beside))
     known = sorted((pair for pair in pairs if pair.is_known), key=lambda pair: pair.slowdown)
-    # A setting of a grid without a model is also infeasible. In this case no tenant was served,
-    # not even alone.
+    # If a model cannot be exported with a setting of a grid, all rows are infeasible, although no
+    # server ran.
     is_served = (rows["verdict"] != Outcome.INFEASIBLE).any()
     too_much = list(_too_much(rows, pairs)) if is_served else []
     more = (*_of_noise(beside), *_of_sla(beside), *_missing(pairs))

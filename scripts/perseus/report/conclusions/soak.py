@@ -63,7 +63,7 @@ def _conclusion(on: str, rows: pd.DataFrame) -> Conclusion:
             f" {_named(short)}"
         )
         return Conclusion("unclear", headline, (*slopes, *more), behind)
-    least = f"{significant(seen['hours'].min())} h"  # equal for all quantities
+    least = f"{significant(seen['hours'].min())} h"  # all quantities have equal hours
     headline = f"No measured value grows on {on} during {least}"
     return Conclusion("yes", headline, (*slopes, *more), behind)
 

@@ -58,7 +58,7 @@ TROUBLE: Final = {
     "unclear": "with measured values",
     "yes": "without a problem",
 }
-"""Labels of conclusions, for the kinds of experiments that have no labels of their own."""
+"""Default labels of the conclusions on a question in MANY."""
 
 MANY: Final[Mapping[str, Question]] = {
     "over_demand": Question(
@@ -132,7 +132,7 @@ def summed_up(conclusions: Sequence[Conclusion], name: str) -> Iterator[Conclusi
     parts = sorted(conclusions, key=lambda each: (kinds.index(each.kind), -each.rank))
     count = Counter(each.kind for each in parts)
     counted = ", ".join(f"{n} {question.labels[kind]}" for kind, n in count.items())
-    # The merged conclusion is a "no" if "no" is the first label.
+    # If "no" is the first label, one "no" among the conclusions makes the merged conclusion a "no".
     is_one = len(count) == 1 or parts[0].kind == kinds[0] == "no"
     is_by_chance = question.caveat and set(count) - {"no", "unknown"}
     yield Conclusion(
@@ -155,8 +155,8 @@ def _common(parts: Sequence[Conclusion]) -> list[str]:
 
 
 def _behind(parts: Sequence[Conclusion]) -> tuple[Link, ...]:
-    """Return the links that the conclusions `parts` have to their evidence. If there are more than
-    MAX_LINES links, return only the links that each of the conclusions has."""
+    """Return the links from the conclusions `parts` to their evidence. If there are more than
+    MAX_LINES links, return only the links that all conclusions have in common."""
     links = tuple(dict.fromkeys(link for each in parts for link in each.behind))
     if len(links) <= MAX_LINES:
         return links

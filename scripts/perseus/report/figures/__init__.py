@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from perseus.study.experiments import OTHER_KINDS
 
-if TYPE_CHECKING:  # Snakemake needs no more than the names of figures
+if TYPE_CHECKING:  # Snakemake needs only the names of the figures
     import pandas as pd
 
     from perseus.report.figure_data import FigureData

@@ -90,7 +90,8 @@ def _costs(panel: Axes, rows: pd.DataFrame, servers: list[str]) -> None:
 
 def _first_shown(rows: pd.DataFrame) -> float:
     """Return the start of the demand axis: FLAT times the lowest demand at which a drawn cost
-    changes. If no drawn cost changes, return the lowest demand."""
+    changes, but at least the lowest examined demand. If no drawn cost changes, return the lowest
+    examined demand."""
     firsts = rows.groupby(["server", "shared"], sort=False)["usd_per_hour"].transform("first")
     changed = rows[rows["usd_per_hour"] != firsts]["total_rps"]
     least = float(rows["total_rps"].min())

@@ -31,15 +31,16 @@ MAX_PANELS, MAX_NAMED = 4, 12
 MARKERS: Final = ("o", "s", "^", "D", "v", "P", "X", "*")
 SLAS: Final = {"times_unloaded": "a multiple of its unloaded latency", "latency": "one SLA for all"}
 FOR_NAMES, BESIDE = 6.0, 1.5
-"""The cost axis goes from the least cost / FOR_NAMES to the highest cost x BESIDE. The names of the
-networks are in the left part of the axis."""
+"""The cost axis begins at the least cost divided by FOR_NAMES, to make room for the names of the
+networks. The cost axis ends at the highest cost times BESIDE."""
 
 WIDE: Final = 30.0
 """If the highest cost exceeds the least cost by this factor, the axis has ticks at powers of ten
 only."""
 
 NAME_HEIGHT: Final = 0.04
-"""Least distance of two names, as a share of the range of accuracies."""
+"""Least vertical distance between the names of two networks, as a share of the range of
+accuracies."""
 
 COST: Final = "usd_per_million_inferences"
 
@@ -109,7 +110,7 @@ def _names(panel: Axes, rows: pd.DataFrame, height: float) -> None:
     """Write the names of at most MAX_NAMED networks on a Pareto front. Each name is to the left of
     the mark of its network, since few other marks are there.
 
-    `height` is the least distance of two names, in percentage points of accuracy.
+    `height` is the least vertical distance between two names, in percentage points of accuracy.
     """
     step = -(-len(rows) // MAX_NAMED) or 1
     below = -np.inf

@@ -75,7 +75,7 @@ def _bars(axes: Axes, frame: pd.DataFrame) -> None:
     rows = range(len(frame))
     before = 0.0 * frame[ALONE]
     for part, colour, hatch in zip(PARTS, COLOURS, HATCHES, strict=False):
-        # A part is a difference of means, and may be slightly negative.
+        # A part of the latency is a difference of means, and may be slightly negative.
         ms = frame[part].clip(lower=0)
         axes.barh(rows, ms, left=before, color=colour, hatch=hatch, edgecolor="white", linewidth=0)
         before = before + ms

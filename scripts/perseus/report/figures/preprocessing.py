@@ -66,8 +66,8 @@ def data(results: FigureData) -> pd.DataFrame:
     rows = results.tenants[results.tenants["preprocessing"] != ""]
     if rows.empty:
         return pd.DataFrame(columns=COLUMNS)
-    # The client measures its own conversion of images even if the server converts them in the
-    # windows; the time of the client is then no cost.
+    # The client measures its own conversion of images even if the server converts the images of the
+    # windows. If the server converts the images, the time of the client is no cost.
     by_client = rows["client_preprocess_ms"].where(rows["preprocessing"] == "client")
     rows = rows.assign(limit_rps=rows["estimate_rps"], client_preprocess_ms=by_client)
     texts = rows.select_dtypes(exclude="number").columns

@@ -51,7 +51,7 @@ def simultaneous_reach(logs: Iterable[Floats]) -> float:
     of 95 %.
 
     `logs` has one row for each compared pair: draws of the logarithm of the ratio of this pair,
-    shape (draws,). Draw i of each row belongs to joint draw i of all rows. In each draw, the
+    shape (draws,). Draw i of all rows comes from the same joint draw. In each draw, the
     function finds the largest standardised deviation of all rows. The result is the 95 % quantile
     of these largest deviations: the single-step max-t method (Westfall and Young, Resampling-Based
     Multiple Testing, 1993, section 2.3; Hothorn, Bretz and Westfall, Biometrical Journal 50, 2008,

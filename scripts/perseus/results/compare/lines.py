@@ -80,7 +80,7 @@ class ComparedLine:
 
         If the study has no records, the draws follow from the interval in the table `peaks`. The
         function assumes that the sharing ratio in this table comes from two cells (`cells=2`). The
-        mix is the first cell. All dedicated peaks together count as the second cell, because the
+        mix counts as one cell. All dedicated peaks together count as the other cell, because the
         errors of the dedicated peaks may be correlated.
         """
         if self.peak is not None:

@@ -28,8 +28,8 @@ HIGHER_IS_BETTER: Final = {OVERALL: True, PEAK: True, RATIO: True, P95: False, C
 
 RATES_ALIKE: Final = 0.05
 """Perseus compares two p95 latencies only if the rates at which they were measured differ by at
-most this share. A p95 rises several times as fast as the rate, so a larger difference of the rates
-would explain a difference of the latencies."""
+most this share. A p95 rises several times as fast as the rate, so a larger difference between the
+rates could explain a difference between the latencies."""
 
 OTHER_RATES: Final = "at other rates"
 
@@ -112,7 +112,7 @@ def _peak(
     the weights from `_weights`.
 
     In each study, the measured dedicated peaks determine the proportion of the tenants' rates in a
-    mix. An error of a dedicated peak changes this proportion, but hardly changes the weighted sum.
+    mix. An error of a dedicated peak changes the proportion, but hardly changes the weighted sum.
     The function scales the sums of both studies such that the sum of the base study is its total
     rate in requests/s.
     """
@@ -243,7 +243,8 @@ def _costs(made: ComparedPair, base: ComparedLine, new: ComparedLine) -> Iterato
     """For each pricing, yield the pair of the costs in both studies, in USD per million inferences
     (price / peak).
 
-    The cost of each study is for tenants' rates in the proportion of the base study.
+    Both costs apply to the same mix of requests: the tenants' rates have the proportion of the base
+    study.
     """
     others = {row["pricing"]: row for row in _priced(new)}
     for row in _priced(base):

@@ -46,7 +46,7 @@ FINITE: Final = (
     *("rate_rps", "request_bytes", "sla_percentile", "sla_ms", "usd_per_hour"),
     *("answered_rps", "noise_floor"),
 )
-"""Names of columns in the tables of NEEDED. In these columns, every number must be finite."""
+"""Columns of the tables in NEEDED in which every number must be finite."""
 
 MAX_ROWS: Final = 1_000_000
 """A comparison rejects a table with more than MAX_ROWS rows, because a small file may unpack to an

@@ -3,8 +3,8 @@
 The simulation treats each server as a first-come first-served queue for all its tenants. The
 service time of a request is 1 / (saturation throughput of its tenant while no other tenant has
 load), see docs/explanation/fleets.md. The simulation does not use the peaks that the searches
-found, so it checks the plan independently. The module converts the service times to the speed that
-the host had in the cells of dedicated servers. The loads of a plan refer to the same speed.
+found, so it checks the plan independently. The loads of a plan refer to the speed of the host in
+the cells of dedicated servers, so the module converts the service times to this speed.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from perseus.results.fleets.plans import Plan
 from perseus.traffic.arrivals import Arrivals
 
 REQUESTS = 50_000
-"""Number of simulated requests per server. With this number, a share of late requests of 5 % has an
-error of about 0.2 percentage points."""
+"""Number of simulated requests per server. With REQUESTS requests, a share of late requests of 5 %
+has an error of about 0.2 percentage points."""
 
 
 def attained(plan: Plan) -> dict[str, float]:

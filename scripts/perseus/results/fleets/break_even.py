@@ -213,8 +213,8 @@ def _costs(
     with_each: int,
     demands: Sequence[float],
 ) -> Iterator[Cost]:
-    """Yield the costs of one group of models at the total demands `demands` in requests/s. `points`
-    serve no other models."""
+    """Yield the costs of one group of models at the total demands `demands` in requests/s. No point
+    of `points` serves a model of another group."""
     able = {
         option: chosen
         for server in dict.fromkeys(each.server for each in points)

@@ -125,7 +125,7 @@ def with_most_headroom(offers: Offers, wanted: Wanted, found: Solution) -> Solut
     most = float(prices @ found.counts)
     spare = np.zeros(
         (len(matrix), 1)
-    )  # the last variable is the spare capacity; the first rows must be at least as large
+    )  # the last variable is the spare capacity, at most each of the first rows
     spare[:asked] = -1
     least = np.where(np.arange(len(least)) < asked, 0.0, least)
     made = optimize.milp(

@@ -51,7 +51,8 @@ def _reached(rates_rps: Floats, most: int) -> Iterator[tuple[int, Floats]]:
     """For each number of servers (1, 2, 3, ...), yield the number and an array of capacities.
 
     The array has one row for each of the two models, and one column for each way to divide the
-    servers among the operating points. The capacities for the first model ascend.
+    servers among the operating points. The columns are in ascending order of the capacity for the
+    first model.
     """
     columns = rates_rps.shape[1]
     for servers in range(1, most + 1):

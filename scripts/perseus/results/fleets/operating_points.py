@@ -36,13 +36,13 @@ class OperatingPoint:
 
     `rates_rps` has the estimated rate of each model, in requests/s of one image each. Plans use
     `lower_rps`, which has the lower limit of the rate of each model. For each model, `draws_rps`
-    has draws of the rate, shape (draws,). Draw d of all operating points is one joint sample.
-    `usd_per_hour` has one price for each pricing (on demand, spot). For each tenant with load,
-    `speed_changes` has the speed of the host in the cells of `peak` divided by its speed in the
-    cells of the tenant's dedicated peak. `limit_changes` has one factor for each tenant with load.
-    If the speed of the host changes by the factor in `speed_changes`, the dedicated peak of the
-    tenant changes by the factor in `limit_changes`. All rates are already divided by
-    `limit_changes`.
+    has draws of the rate, shape (draws,). The draws with the same index of all operating points
+    form one joint sample. `usd_per_hour` has one price for each pricing (on demand, spot). For each
+    tenant with load, `speed_changes` has the speed of the host in the cells of `peak` divided by
+    its speed in the cells of the tenant's dedicated peak. `limit_changes` has one factor for each
+    tenant with load. If the speed of the host changes by the factor in `speed_changes`, the
+    dedicated peak of the tenant changes by the factor in `limit_changes`. All rates are already
+    divided by `limit_changes`.
     """
 
     peak: RepeatedPeak
@@ -83,9 +83,9 @@ def operating_points(
     """Return the operating points (rates that one server carries) of all peaks that have a lower
     limit above 0 and a server with a price.
 
-    `prices` has the prices by server. The function converts the rates of shared servers to the
-    speed that the host had in the dedicated cells. After this conversion, the costs of shared and
-    dedicated fleets are comparable.
+    `prices` has the prices by server. To make the costs of shared and dedicated fleets comparable,
+    the function converts the rates of shared servers to the speed that the host had in the
+    dedicated cells.
     """
     dedicated = dedicated_peaks(peaks)
     return tuple(

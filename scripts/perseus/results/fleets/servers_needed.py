@@ -39,12 +39,12 @@ DEMAND_S = 10.0
 models takes less than a second."""
 
 DEMANDS_S, HURRIED_S = 60.0, 0.5
-"""From DEMANDS_S seconds after the start of the first integer programme, the time limit for each
-further demand is HURRIED_S seconds."""
+"""After DEMANDS_S seconds of integer programmes, the time limit for the integer programme of one
+demand falls from DEMAND_S to HURRIED_S seconds."""
 
 Hosts: TypeAlias = tuple[tuple[bool, ...], ...]
 """For each model and each column (operating point), whether servers at this operating point serve
-the model. Unlike an array, tuples can be keys of a cache."""
+the model. Tuples can be keys of a cache, but arrays cannot."""
 
 MAX_WAYS = 20_000
 """The search tries all ways to divide the servers only if there are at most MAX_WAYS ways, because
@@ -52,8 +52,8 @@ an integer programme is faster for more ways. For two models with two mixes (fou
 and up to MAX_TRIED servers, there are fewer than MAX_WAYS ways."""
 
 AT_A_TIME = 2**15
-"""Largest number of (way, set of rates) pairs that the search evaluates at once. Their results take
-256 KiB, which fits into the cache of a core."""
+"""Largest number of (way, set of rates) pairs that the search evaluates at once. The results of
+AT_A_TIME pairs take 256 KiB, and fit into the cache of a core."""
 
 
 def are_few_ways(columns: int, servers: int) -> bool:
@@ -121,7 +121,7 @@ def needed(
     If there are few ways to divide the servers among the operating points (`are_few_ways`), the
     function tries all ways; else, it solves integer programmes. If a demand needs more than
     MAX_TRIED servers and `with_each` is 1, the function adds copies of the group of servers with
-    the highest capacity per server. Other combinations carry little more than the copies. The
+    the highest capacity per server. No other combination of servers carries much more. The
     result is at most the number of servers that the demand needs if all servers are dedicated.
     """
     return needed_at_each(rates_rps[None], shares, demands_rps, with_each)[0].astype(np.int64)
@@ -136,9 +136,9 @@ def needed_at_each(
 ) -> Floats:
     """Return the result of `needed` for each of several sets of rates, shape (sets, demands).
 
-    `rates_rps` has the rates of all sets, shape (sets, models, columns). In the first `certain`
-    sets, the function finds the number of servers for each demand. In the other sets, the number is
-    NaN if there are too many ways to divide so many servers.
+    `rates_rps` has the rates of all sets, shape (sets, models, columns). The numbers of the first
+    `certain` sets are never NaN. In the other sets, the number is NaN if the demand needs more
+    servers than the function `_reached_rps` tries.
     """
     demands = (1 - TOLERANCE) * np.array(demands_rps)
     reached = _reached_rps(rates_rps, shares, demands[-1], with_each)[1:]
@@ -159,8 +159,7 @@ def needed_at_each(
 
 
 def _again_and_again(reached_rps: Floats, demands_rps: Floats) -> NDArray[np.int64]:
-    """Given demands that need more than MAX_TRIED servers, return the number of servers for each
-    demand.
+    """Return the number of servers for each demand. Each demand needs more than MAX_TRIED servers.
 
     `reached_rps` has the highest total demands that 1, 2, 3, ... servers carry. The additional
     servers are copies of the group of servers with the highest capacity per server.
@@ -249,11 +248,11 @@ def _of_all_ways(rates_rps: Floats, shares: Floats, servers: int, with_each: int
 
 
 def _carried(rates: Floats, tried: Floats) -> Floats:
-    """For each way in `tried` (columns, ways), return the highest total demand that it carries,
-    shape (..., ways).
+    """For each way in `tried` (columns, ways), return the highest total demand that the way
+    carries; shape (..., ways).
 
-    `rates` has, for each model and column, the rate of the model on one server, divided by the
-    share of the model in the total demand; shape (..., models, columns).
+    `rates` has shape (..., models, columns). Each entry is the rate of a model on one server,
+    divided by the share of this model in the total demand.
     """
     models = range(rates.shape[-2])
     return reduce(np.minimum, (rates[..., model, :] @ tried for model in models))
@@ -262,11 +261,12 @@ def _carried(rates: Floats, tried: Floats) -> Floats:
 def _may_carry_most(rates: Floats, tried: Floats) -> NDArray[np.bool_]:
     """For each way, return whether the way may carry the highest total demand in at least one set.
 
-    `rates` has shape (sets, models, columns), and the unit that `_carried` describes. The function
-    compares all ways with one reference way: the best way at the mean rates of all sets. The
-    function divides the rates of each set by the demand that the reference way carries in this set.
-    For each model and column, the function takes the highest quotient of all sets. If a way carries
-    less than 1 at the highest quotients, the way carries less than the reference way in every set.
+    `rates` has shape (sets, models, columns), with the entries that `_carried` describes. The
+    function compares all ways with one reference way: the best way at the mean rates of all sets.
+    The function divides the rates of each set by the demand that the reference way carries in this
+    set. For each model and column, the function keeps the highest of these relative rates. If a way
+    carries less than 1 at the highest relative rates, the way carries less than the reference way
+    in every set.
     """
     if not tried.shape[1]:
         return np.ones(0, bool)

@@ -6,8 +6,8 @@ tables (MORE). The results of the kind `peak` are in several tables, such as `pe
 
 Each module has SCHEMA (the columns and rules of the table, see `results.schema`), DESCRIPTION (a
 text for the data dictionary), and the function `rows`, which computes the rows of the table from
-the results of a study. For a table in PREDICTIONS, the argument of `rows` is the predictions of a
-study instead of its results. If a kind of experiment adds keys to record.json, the module with the
+the results of a study. For a table in PREDICTIONS, `rows` takes the predictions of a study
+instead of its results. If a kind of experiment adds keys to record.json, the module with the
 name of this kind also has RECORD: the class that defines these keys. If the report shows a table in
 a section of its own, the module of the table also has TITLE, NOTE and SHOWN. SHOWN maps each column
 heading of the report to a column of the table. A heading for a value with an interval maps to three
@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from perseus.study.experiments import OTHER_KINDS
 
-if TYPE_CHECKING:  # Snakemake needs no more than the names of tables
+if TYPE_CHECKING:  # Snakemake imports only the names of the tables
     from collections.abc import Mapping
     from pathlib import Path
 

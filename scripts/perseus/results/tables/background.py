@@ -122,8 +122,7 @@ SCHEMA = Schema(
         ),
     ],
 )  # fmt: skip
-"""Schema of the table. Columns that depend on a peak are null if the search did not find the
-peak."""
+"""Columns that depend on a peak are null if the search did not find the peak."""
 
 
 def rows(results: StudyResults) -> Iterator[Row]:

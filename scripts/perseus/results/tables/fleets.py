@@ -221,8 +221,8 @@ def _starts_s(results: StudyResults) -> dict[str, float]:
     """Return the mean start time of each server in s, by its name: the time from its start until
     all models are ready.
 
-    If several cells measured the start time of a server, each cell has a mean time, and the result
-    has the longest of these mean times.
+    If several cells measured the start time of a server, the result is the longest mean time of a
+    cell.
     """
     found: dict[str, float] = {}
     for record in results.of_kind(StartupRecord):

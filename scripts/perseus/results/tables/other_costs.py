@@ -36,7 +36,7 @@ SHOWN = {
     "source": "price_source",
     "doubts": "price_doubts",
 }
-SCHEMA = replace(costs.SCHEMA, key=())  # no key, since prices may differ in any column
+SCHEMA = replace(costs.SCHEMA, key=())  # no key, since any column of a price may differ
 
 
 def rows(results: StudyResults) -> Iterator[Row]:

@@ -142,7 +142,7 @@ SCHEMA = Schema(
         ascending("p95_slowdown_low", "p95_slowdown", "p95_slowdown_high"),
     ],
 )  # fmt: skip
-"""Schema of the table. Latencies and slowdowns are null if the verdict is not ok."""
+"""Latencies and slowdowns are null if the verdict is not ok."""
 
 
 def rows(results: StudyResults) -> Iterator[Row]:

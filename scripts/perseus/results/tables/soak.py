@@ -273,9 +273,9 @@ def _failed_requests(series: Series) -> Row:
 def failing(requests: NDArray[np.int64], failed: Floats) -> NDArray[np.bool_]:
     """Return for each of n windows whether too many requests failed. All arrays have shape (n,).
 
-    Too many requests failed if over 1 % of the requests in the window failed, and if significantly
-    over 1 % of the requests from this window to the end of the test failed (Clopper-Pearson
-    interval).
+    Two conditions must hold. First, more than 1 % of the requests in the window failed. Second,
+    significantly more than 1 % of the requests from the start of the window to the end of the test
+    failed (Clopper-Pearson interval).
     """
     later, lost = (np.cumsum(each[::-1])[::-1] for each in (requests, failed))
     surely = special.betaincinv(lost, later - lost + 1, TAIL) > 1 - ANSWERED

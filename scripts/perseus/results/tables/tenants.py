@@ -127,7 +127,7 @@ SCHEMA = Schema(
         ascending("sla_percentile_ms", "sla_ms"),
     ],
 )  # fmt: skip
-"""Schema of the table. Measured columns are null without a certified rate."""
+"""Measured columns are null without a certified rate."""
 
 OF_SLA = ("sla_percentile_ms", "exceedance", "exceedance_low", "exceedance_high")
 

@@ -71,7 +71,7 @@ def apptainer_triton(
     inside = replace(inside, image=apptainer_image(engine, inside.image, log_path, say))
     sweep_dead_owners()
     with signals_deferred():
-        folder = make_folder()  # its name identifies the leftovers of the server
+        folder = make_folder()  # its name marks the processes and files of the server
     name = folder.name
 
     def command(ports: Ports) -> list[str]:

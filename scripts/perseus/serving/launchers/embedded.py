@@ -41,8 +41,8 @@ def serve(
     say: Callable[[str], None],
     rate_limited_cores: int = 0,
 ) -> AbstractContextManager[RunningServer]:
-    """Serve a model repository with the embedded server. The arguments are those of `launch`, but
-    `say` gets no messages."""
+    """Serve a model repository with the embedded server. The launcher sends no messages to
+    `say`."""
     return embedded_triton(
         repository, log_path, cores, rate_limited_cores=rate_limited_cores, gpus=server.gpus
     )
@@ -62,15 +62,16 @@ def embedded_triton(
 ) -> Iterator[RunningServer]:
     """Serve a model repository with the tritonserver of nvidia-pytriton while the context is open.
 
-    Enter the context in a thread that does not end before the context closes, for example the main
-    thread: the kernel ends the server together with the *thread* that started it. Close all clients
-    before you leave the context. If no client is connected at the end of the context, the server
-    ends at once. If a client is still connected, the end takes seconds, because the server first
-    responds to all requests and unloads its models.
+    The kernel ends the server together with the *thread* that started it. Enter the context in a
+    thread that does not end before the context closes, for example in the main thread. Close all
+    clients before you leave the context. If no client is connected at the end of the context, the
+    server ends at once. If a client is still connected, the end takes seconds, because the server
+    first responds to all requests and unloads its models.
 
     Args:
         repository: Triton model repository; the server loads every model.
-        log_path: file for the server's output; overwritten, and its folder is made.
+        log_path: file for the server's output. The function creates its folder, and overwrites an
+            earlier file.
         cores: CPU ids that the server and its stubs may use.
         ready_timeout_s: seconds until all models must be ready.
         backends: folder of Python backends, `<name>/model.py` each.
@@ -82,7 +83,8 @@ def embedded_triton(
     Raises:
         GpuError: CUDA_VISIBLE_DEVICES hides some of the GPUs `gpus` from this process.
         ServerError: a missing or unsuitable installation, unavailable cores, a server that ends
-            early, a model that does not load, or a timeout. After an error, nothing remains.
+            early, a model that does not load, or a timeout. After an error, no process, shared
+            memory or folder of the server remains.
     """
     check_served(repository, cores)
     _check_arguments(backends, shm_mib)
@@ -125,5 +127,5 @@ def _check_arguments(backends: Path, shm_mib: int) -> None:
 
 
 def _serves(pid: int, ports: Ports) -> bool:
-    # This server must own the ports, since another server may respond on these ports.
+    # Another server may respond on these ports, so check that this server listens on them.
     return models_ready(ports.http) and local_ports(pid, psutil.CONN_LISTEN).issuperset(ports)

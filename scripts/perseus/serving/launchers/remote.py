@@ -78,7 +78,7 @@ def remote_server(
                 say(f"pushing {model.config.name} ({model.megabytes:.0f} MB)")
                 pushed.append(model.config.name)
                 control.push(model)
-                server_times(server, model.config.name)  # fails if HTTP leads to another server
+                server_times(server, model.config.name)  # fails if HTTP reaches another server
             yield server
         finally:
             with signals_deferred():

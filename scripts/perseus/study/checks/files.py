@@ -22,8 +22,8 @@ def brace_problems(at: Place, path: str) -> Problems:
 
 
 def found(test: Callable[[], bool]) -> bool:
-    """Call the test of a path, such as `path.is_file`, and return the result of the test. If the
-    test raises OSError, for example because the path is too long, return False."""
+    """Return the result of the test of a path, such as `path.is_file`; False if the test raises
+    OSError, for example because the path is too long."""
     try:
         return test()
     except OSError:

@@ -12,7 +12,7 @@ from perseus.study.problems import Place, Problems
 from perseus.study.remote import Remote, one_name
 from perseus.study.server import Server
 
-# The HTTP and gRPC libraries set these headers.
+# Headers that a study must not set, because the HTTP or gRPC library sets these headers.
 RESERVED = {"connection", "content-length", "content-type", "expect", "host", "te", "upgrade"}
 RESERVED |= {"transfer-encoding", "user-agent", "inference-header-content-length"}
 
@@ -58,7 +58,7 @@ def _can_be_reached(address: str) -> bool:
             ipaddress.ip_address(host)
         else:
             host.encode("idna")
-    except ValueError:  # or its subclass UnicodeError
+    except ValueError:  # `encode` raises the subclass UnicodeError
         return False
     return bool(host) and port != 0
 

@@ -93,9 +93,9 @@ def _name_problems(study: Definition) -> Problems:
 def _repeated_lines(study: Definition) -> Problems:
     """Yield each load line (search) that has the name of an earlier load line, but other settings.
 
-    Load lines of a shared scenario cannot conflict with load lines of other scenarios. But Perseus
-    joins all configured scenarios of the same single tenant on the same server into one dedicated
-    scenario, so their load lines may conflict.
+    Perseus joins all configured scenarios of one tenant on the same server into one dedicated
+    scenario, so their load lines may conflict. Shared scenarios are not joined, so their load lines
+    cannot conflict.
     """
     known: dict[tuple[str, str, str], tuple[Place, object]] = {}
     alone = [(i, item) for i, item in enumerate(study.scenarios) if len(item.tenants) == 1]
@@ -182,7 +182,7 @@ def _preprocessing_problems(
             " classification models of torchvision (remove this key, or give the model another"
             " `architecture:`)",
         )
-        return  # the checks of the servers apply only with this key
+        return  # the other checks are for classification models
     if tenant.preprocessing != "server":
         return
     if tenant.priority is not None:
@@ -260,7 +260,7 @@ def cell_name(server: str, scenario: str, run: str) -> str:
 
 
 def cell_name_problems(at: Place, names: Sequence[str], hint: str) -> Problems:
-    """Yield a problem if one of the cell names `names` is too long for a file name."""
+    """Yield a problem if the longest of the cell names `names` is too long for a file name."""
     longest = max(names, key=len, default="")
     if len(longest) > LONGEST_NAME:
         yield (

@@ -38,7 +38,7 @@ kind has two classes: `Settings` (a section of the configuration) and `Run` (wha
 in one cell)."""
 
 SEARCHES: Final = ("peak", "frontier")
-"""Kinds of experiments that share one set of tables and figures. Both kinds search peaks."""
+"""Kinds of experiments that share one set of tables and figures, because both search peaks."""
 
 OTHER_KINDS: Final = tuple(kind for kind in KINDS if kind not in SEARCHES)
 """All other kinds of experiments. Each kind has one table and one figure with the name of the

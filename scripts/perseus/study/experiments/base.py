@@ -14,8 +14,8 @@ from perseus.study.problems import Problems
 from perseus.study.traces import TraceSource
 
 MAX_RPS: Final = 50_000
-"""Largest allowed rate of a tenant in requests/s. One client process can send requests only at
-lower rates."""
+"""Largest allowed rate of a tenant in requests/s. No client process can send requests at this
+rate."""
 
 Rate = Annotated[Real, Field(gt=0, le=MAX_RPS)]
 
@@ -36,8 +36,8 @@ class ExperimentRun(Part):
     def is_survey(self) -> bool:
         """True if the run is a short measurement of one tenant alone for the table `catalogue`.
 
-        A survey replaces the search for the dedicated peak of the tenant. If a model cannot be
-        exported or served, its row in the table `catalogue` says why.
+        The measurement replaces the search for the dedicated peak of the tenant. If a model cannot
+        be exported or served, its row in the table `catalogue` says why.
         """
         return False
 

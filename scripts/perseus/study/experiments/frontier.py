@@ -48,8 +48,8 @@ class Run(peak.Run):
 
     @property
     def needs_copies(self) -> bool:
-        """True if Perseus may predict the peak of the mix. Predictions use scenarios with several
-        copies of a model."""
+        """True if Perseus may predict the peak of the mix, because predictions use the results of
+        scenarios with several copies of a model."""
         return self.predict
 
 

@@ -14,8 +14,8 @@ from perseus.study.problems import Problems
 
 USUAL_PERCENT = 30
 """Default rate of each tenant in percent of its dedicated peak. At the default rate, some requests
-of one tenant wait in a queue until the server finishes requests of the other tenant. Two tenants
-together do not reach the limit of the server."""
+of one tenant wait in a queue until the server finishes requests of the other tenant. Two tenants at
+the default rate usually do not reach the limit of the server together."""
 
 
 class Run(ExperimentRun):
