@@ -133,7 +133,10 @@ RULES: Mapping[str, Patches] = {
     "each window has its own limit": {"posterior._wander_prior": always(np.eye(len(WANDERS))[0])},
     "limits of windows have Student's t distribution": {"posterior.TAILS": 1e6},
     "the dispersion of late requests is uncertain": {"posterior.DISPERSIONS": 1},
-    "windows at similar loads share their clusters of late requests": {"stats.SIMILAR": 1e-9},
+    "windows at similar loads share their clusters of late requests": {
+        "queue_replay.SIMILAR": 1e-9,
+        "window_runner.SIMILAR": 1e-9,
+    },
     "six more long runs of the virtual queue": {"exceedance_curve.MORE_RUNS": 0},
     "windows near the estimated limit are selected again": {"line_limit.valid_near": chosen_once},
     "the limits of tenants are drawn at the same quantile levels": {

@@ -12,7 +12,7 @@ from perseus.study.sla import Sla
 
 USUAL_WARM_UP_S = 5.0
 USUAL_COARSE = 2  # usual number of windows in the bracketing phase, and in the bisection phase
-CERTIFY_AT = (0.85, 0.75, 0.6)
+CERTIFY_AT = (0.82, 0.72, 0.6)
 """Rates that the search tries to certify, as shares of the estimated limit. The search tries the
 rates in this order until all windows at one rate pass."""
 
@@ -31,13 +31,14 @@ TIMES_FEWEST exceeds 1, since a cluster of late requests is little more evidence
 request."""
 
 CLUSTERED = 2.0
-"""If late requests come in clusters, a certification window may last up to CLUSTERED times the
-longest time of the preset."""
+"""A certification window with too few independent requests may last up to CLUSTERED times the
+longest time of the preset. The more late requests come in clusters, the fewer requests count as
+independent."""
 
 ENOUGH = 1.25
-"""If late requests come in clusters, a certification window needs more requests to pass. The search
-plans ENOUGH times the least number of requests with which the window can pass. ENOUGH exceeds 1, so
-that the window may also pass with a few late requests."""
+"""A certification window has enough independent requests if it has this multiple of the number with
+which it passes if no request is late. The multiple exceeds 1, so that the window may also pass with
+a few late requests."""
 
 SPARE = 1.2
 """At the lowest rate that a preset certifies, the longest certification window contains on average
@@ -54,7 +55,7 @@ PATIENCE_S = 120.0
 """Longest total time in seconds for which the search of one cell waits for other processes to end,
 for example a software build or a backup. If the host stays busy, the search ends within minutes."""
 
-SPEEDS = 4
+SPEEDS = 3
 """Number of saturation probes in a search."""
 
 
@@ -137,7 +138,7 @@ def usual_windows(settings: SearchSettings, tenants: int) -> dict[Phase, int]:
         Phase.BRACKET: USUAL_COARSE,
         Phase.BISECT: USUAL_COARSE if alone else 0,
         Phase.NEAR_LIMIT: near_limit if alone else min(2, near_limit),
-        Phase.CERTIFY: settings.certify_windows + 1,
+        Phase.CERTIFY: settings.certify_windows,
         Phase.PROBE: SPEEDS * (settings.rounds * (tenants + 1) if tenants > 1 else 1),
         Phase.ALONE: tenants if tenants > 1 else 0,
     }

@@ -24,6 +24,12 @@ WORK_DRAWS = 8
 """Number of simulations of a window. The simulations have different random service times, and the
 same known arrival times."""
 
+SIMILAR = 0.08
+"""An estimate assumes that late requests form clusters of similar sizes at two loads if the
+relative difference of the loads is at most about this value. The value is larger than for a verdict
+(`window_runner.SIMILAR`): an estimate needs some clusters from other windows, because most windows
+near the limit contain few."""
+
 
 @dataclass(frozen=True)
 class Trust:
@@ -89,7 +95,7 @@ class QueueReplay:
         """Return the similarity (`stats.similarity`) of the loads of every pair of windows; shape
         (k, k)."""
         scales = np.array([seen.scale for seen in self.windows])
-        return np.array([similarity(scale, scales) for scale in scales])
+        return np.array([similarity(scale, scales, SIMILAR) for scale in scales])
 
     @property
     def worth(self) -> Floats:

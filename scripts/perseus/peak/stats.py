@@ -198,16 +198,13 @@ def dispersion(windows: Sequence[Exceedances], weights: ArrayLike) -> float:
     )
 
 
-def similarity(scale: float, scales: ArrayLike) -> Floats:
+def similarity(scale: float, scales: ArrayLike, within: float) -> Floats:
     """Return the weights of windows in an estimate at the load factor `scale`. `scales` has the
     load factors of the windows. The weights are in (0, 1], shape (k,). The closer the load factor
-    of a window is to `scale`, the larger is its weight."""
-    return np.exp(-0.5 * (np.log(np.asarray(scales) / scale) / SIMILAR) ** 2)
+    of a window is to `scale`, the larger is its weight. `within` is the relative difference of two
+    loads up to which late requests form clusters of similar sizes."""
+    return np.exp(-0.5 * (np.log(np.asarray(scales) / scale) / within) ** 2)
 
-
-SIMILAR = 0.08
-"""If the relative difference of two loads is at most about this value, late requests form clusters
-of similar sizes at both loads."""
 
 PRIOR_EPISODES = 2.0
 PRIOR_CORRELATIONS = 1.5

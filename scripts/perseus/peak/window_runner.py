@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
-
-import numpy as np
 
 from perseus.peak import stats
 from perseus.peak.durations import (
@@ -26,6 +24,11 @@ from perseus.peak.system import Load, Observation, System
 from perseus.peak.verdict import NO_SLA, TenantWindow, Tolerance, Verdict, judge
 from perseus.peak.window import Phase, Window, WindowPlan
 from perseus.study.presets import SearchSettings
+
+SIMILAR = 0.05
+"""A verdict assumes that late requests form clusters of similar sizes at two loads if the relative
+difference of the loads is at most about this value. Near the limit of an M/D/1 queue, a load that
+is 5 % higher has clusters about 1.5 times as large."""
 
 
 @dataclass
@@ -53,18 +56,26 @@ class WindowRunner:
     def counted(
         self, phase: Phase, scale: float, rates_rps: tuple[float, ...], tolerance: Tolerance
     ) -> Window:
-        """Run a window until its verdict is PASS or FAIL, or until its planned time is over."""
+        """Run a window until its verdict is PASS or FAIL, or until its planned time is over.
+
+        If a certification window has too few independent requests after its planned time, it goes
+        on, for at most CLUSTERED times the longest time of the preset.
+        """
         much = effort(phase, self.settings)
         settle = settle_s(self.settings, self.model.slas)
-        longest_s = counted_s(phase, self.settings, self.model.slas, rates_rps)
-        if phase is Phase.CERTIFY:
-            needs_s = self._clusters_need_s(scale, rates_rps, much.looks)
-            if needs_s <= CLUSTERED * much.max_s:  # else even the longest window is too short
-                longest_s = max(longest_s, needs_s)
-        parts_s = longest_s * np.arange(1, much.looks + 1) / much.looks
-        looks_s = settle + grace_s(self.model.slas) + parts_s
-        plan = WindowPlan(phase, scale, rates_rps, settle, tuple(looks_s.tolist()), tolerance)
-        return self.run(plan, lambda window: window.verdict in (Verdict.PASS, Verdict.FAIL))
+        before_s = settle + grace_s(self.model.slas)
+        planned_s = counted_s(phase, self.settings, self.model.slas, rates_rps)
+        longest_s = CLUSTERED * much.max_s if phase is Phase.CERTIFY else planned_s
+        count = max(much.looks, int(much.looks * longest_s / planned_s))
+        looks_s = tuple(float(before_s + planned_s * i / much.looks) for i in range(1, count + 1))
+        plan = WindowPlan(phase, scale, rates_rps, settle, looks_s, tolerance)
+
+        def done(window: Window) -> bool:
+            is_clear = window.verdict in (Verdict.PASS, Verdict.FAIL)
+            is_over = window.elapsed_s >= looks_s[much.looks - 1]
+            return is_clear or (is_over and not self._needs_more_requests(window))
+
+        return self.run(plan, done)
 
     def run(self, plan: WindowPlan, done: Callable[[Window], bool]) -> Window:
         """Run a window until `done` returns true for the window so far, or until its planned time
@@ -103,29 +114,26 @@ class WindowRunner:
         looks_for_it = plan.phase in (Phase.BRACKET, Phase.BISECT, Phase.NEAR_LIMIT)
         return slowed(seen, self.usual) if looks_for_it and self.usual is not None else 1.0
 
-    def _clusters_need_s(self, scale: float, rates_rps: Sequence[float], looks: int) -> float:
-        """Return the time in seconds for which a window at the load factor `scale` must count
-        requests to pass with a few late requests. The function assumes clusters of late requests
-        like those in the windows at similar loads."""
-        needs_s = [0.0]
-        for i, (sla, rate_rps) in enumerate(zip(self.model.slas, rates_rps, strict=True)):
-            similar = self._similar(scale, i)
-            if rate_rps > 0 and similar:
-                weights, windows = zip(*similar, strict=True)
-                fewest = stats.fewest_independent(sla.allowed, self._confidence(looks))
-                needs_s.append(ENOUGH * fewest * stats.dispersion(windows, weights) / rate_rps)
-        return max(needs_s)
+    def _needs_more_requests(self, window: Window) -> bool:
+        """Return whether an undecided window may still pass: the observed percentile of each tenant
+        is within its SLA, but a tenant has too few independent requests."""
+        confidence = self._confidence(window.phase)
+        return window.passes_roughly and any(
+            tenant.effective_requests < ENOUGH * stats.fewest_independent(sla.allowed, confidence)
+            for tenant, sla in zip(window.tenants, self.model.slas, strict=True)
+            if tenant.offered_rps > 0
+        )
 
     def _similar(self, scale: float, tenant: int) -> list[tuple[float, stats.Exceedances]]:
         """Return the late requests of a tenant in valid windows near the load factor `scale`, each
         with the weight of its window."""
         near = valid_near(self.on_the_line, scale, above=WIDEST)
-        weights = stats.similarity(scale, [w.scale for w in near])
+        weights = stats.similarity(scale, [w.scale for w in near], SIMILAR)
         return [(x, w.tenants[tenant].exceedances) for x, w in zip(weights, near, strict=True)]
 
-    def _confidence(self, looks: int) -> float:
-        """Return the confidence of each of `looks` verdicts on one window (Bonferroni)."""
-        return 1 - (1 - self.settings.confidence) / looks
+    def _confidence(self, phase: str) -> float:
+        """Return the confidence of each of the planned verdicts on one window (Bonferroni)."""
+        return 1 - (1 - self.settings.confidence) / effort(Phase(phase), self.settings).looks
 
     def _judge(
         self, seen: Observation, tenant: int, plan: WindowPlan, slowed_by: float
@@ -138,7 +146,7 @@ class WindowRunner:
             rate_rps=rates_rps[tenant],
             settle_s=plan.settle_s,
             grace_s=0.0 if plan.in_flight else grace_s(self.model.slas),
-            confidence=self._confidence(len(plan.looks_s)),
+            confidence=self._confidence(plan.phase),
             similar=self._similar(plan.scale, tenant),
             slowed=slowed_by,
             tolerance=plan.tolerance,

@@ -74,7 +74,7 @@ PRESETS = {
             settle_slas=10,
             coarse=Effort(requests=1000, max_s=2.5, looks=2),
             near_limit=Effort(requests=2000, max_s=5, looks=1),
-            certify=Effort(requests=4000, max_s=16, looks=1),
+            certify=Effort(requests=4000, max_s=16, looks=2),
             slow_certify_s=120,
             near_limit_windows=3,
             certify_windows=1,

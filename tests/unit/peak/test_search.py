@@ -198,8 +198,9 @@ def test_an_sla_that_only_a_small_share_of_the_first_load_keeps_is_not_infeasibl
 
     The search begins at the rate that follows from the median service time.
     """
-    found = searches(3, slow_for_some, sla=Sla(latency_ms=60), start=300)
-    assert {peak.outcome for peak in found} == {Outcome.UNCERTIFIED}
+    found = searches(12, slow_for_some, sla=Sla(latency_ms=60), start=300)
+    assert {peak.outcome for peak in found} <= {Outcome.OK, Outcome.UNCERTIFIED}
+    assert np.mean([peak.certified > 1.5 for peak in found]) <= 1 - QUICK.confidence
     assert all(0.5 < peak.estimate < 30 for peak in found)
 
 
@@ -694,7 +695,31 @@ def test_a_window_waits_for_more_requests_if_late_requests_come_in_clusters():
         if window.phase is Phase.CERTIFY
     ]
     assert max(counted_s) > 1.1 * most_s
-    assert min(counted_s) >= most_s - 1e-9 and max(counted_s) <= CLUSTERED * most_s
+    assert max(counted_s) <= CLUSTERED * most_s + 1e-9
+
+
+BEFORE_S = 1.1  # settling time, and time for the responses to the last counted requests
+
+
+def test_a_window_far_below_the_limit_ends_at_the_first_verdict():
+    window = begun(0, deterministic(0.005))._measure(Phase.CERTIFY, 0.6 * MD1_LIMIT_RPS)
+    assert window.verdict is Verdict.PASS
+    assert window.elapsed_s == pytest.approx(BEFORE_S + QUICK.certify.max_s / 2)
+
+
+def test_only_a_window_that_may_still_pass_waits_for_more_requests():
+    """At the limit, too many requests of some windows are late. More requests do not help such a
+    window, so it ends after its planned time."""
+    planned_s = BEFORE_S + QUICK.certify.max_s
+    windows = [
+        begun(seed, deterministic(0.005))._measure(Phase.CERTIFY, MD1_LIMIT_RPS)
+        for seed in range(12)
+    ]
+    undecided = [window for window in windows if window.verdict is Verdict.UNDECIDED]
+    hopeless = [window.elapsed_s for window in undecided if not window.passes_roughly]
+    hopeful = [window.elapsed_s for window in undecided if window.passes_roughly]
+    assert hopeless and min(hopeless) == pytest.approx(planned_s)
+    assert hopeful and max(hopeful) > 1.1 * planned_s
 
 
 def test_a_slow_model_is_certified_in_windows_that_wait_for_its_requests():
