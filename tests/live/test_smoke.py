@@ -61,7 +61,7 @@ def test_progress_says_what_is_offered_how_it_went_and_where_to_look(finished):
     output = finished[1]
     assert "bracket" in output and "/s p95 " in output and " s left" in output
     assert "results/smoke/report.html" in output
-    assert "4 of 4 cells to measure, about 2 min of load, at most 23 min." in output
+    assert "4 of 4 cells to measure, about 1 min of load, at most 22 min." in output
 
 
 def test_served_answers_equal_those_of_torch(finished):
