@@ -244,8 +244,8 @@ class _Search:
         )
 
     def start_near_model(self) -> None:
-        """Set the start load just below the limit of a simulated queue with the observed service
-        times."""
+        """Set the start load of a search on a shared server just below the limit of a simulated
+        queue with the observed service times."""
         scale = self.shared_model_scale
         # If background load nearly fills the server, the limit of the queue is near 0 and useless.
         if scale > self.start / GROWTH**4:

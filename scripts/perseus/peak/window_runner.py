@@ -132,7 +132,8 @@ class WindowRunner:
         return [(x, w.tenants[tenant].exceedances) for x, w in zip(weights, near, strict=True)]
 
     def _confidence(self, phase: str) -> float:
-        """Return the confidence of each of the planned verdicts on one window (Bonferroni)."""
+        """Return the confidence of each verdict on a window. The planned verdicts share the allowed
+        error probability equally (Bonferroni)."""
         return 1 - (1 - self.settings.confidence) / effort(Phase(phase), self.settings).looks
 
     def _judge(
