@@ -24,14 +24,14 @@
 SHELL := /bin/bash
 PYTHON ?= python3
 CORES ?= 4
-# The study of another file than config/config.yaml.
+# With CONFIGFILE, make runs the study in that file instead of config/config.yaml.
 STUDY := $(if $(CONFIGFILE),--configfile $(CONFIGFILE))
 VENV := .venv
 BIN := $(VENV)/bin
 # The Python stub of Triton takes its packages from the first python3 on the path.
 ON_PATH := PATH="$(CURDIR)/$(BIN):$$PATH"
-# Run several processes with one thread each. Python caches compiled modules, even if the environment
-# of a container forbids caching.
+# Several processes run the tests, each with one thread. Python caches compiled modules, even if the
+# environment of a container forbids caching.
 IN_PARALLEL := $(ON_PATH) OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE= \
   $(BIN)/python -m pytest -m "not alone" --dist worksteal
 # The packages of a study. `make environment WITHOUT=export` leaves out envs/export.txt.
@@ -73,7 +73,7 @@ again: environment
 doctor:
 	@$(PYTHON) scripts/doctor.py
 
-# One command per line: .pre-commit-config.yaml has the same commands, and a test compares both.
+# One command per line: a test compares these commands with the commands in .pre-commit-config.yaml.
 lint: development
 	@echo "== ruff, mypy, import-linter, snakefmt, snakemake: style, types, layers, workflow =="
 	@$(BIN)/ruff check .

@@ -62,8 +62,9 @@ require_cacheable(workflow.workflow_settings.cache or ())
 onstart:
     if workflow.local_exec:  # on a cluster, each job checks its own machine
         require_machine(workflow.dag.needrun_jobs())
-        # With a limit on jobs per second, each finished job makes Snakemake 9.27.1 plan once more
-        # per second. After a hundred jobs, this planning uses half a core of the measured server.
+        # With a limit on jobs per second, Snakemake 9.27.1 plans every second, once for each job
+        # that has finished. After a hundred jobs, the planning uses half a core of the measured
+        # server.
         workflow.scheduler.job_rate_limiter = None
     require_own_files(workflow.dag.needrun_jobs())
     require_figures(workflow.dag.needrun_jobs())

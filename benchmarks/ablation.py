@@ -49,7 +49,7 @@ def always(value: object) -> Callable[..., Any]:
 
 
 def with_luck(replay: QueueReplay, curve: ExceedanceCurve) -> LateCounts:
-    """Return the observed late requests, including the sampling error of the arrivals."""
+    """Return the observed numbers of late requests, without the correction for random arrivals."""
     return LateCounts(
         log_scales=np.log([seen.scale for seen in replay.windows]),
         late=np.array([float(seen.late.sum()) for seen in replay.windows]),
@@ -66,8 +66,8 @@ def no_luck_of_work(
 
 
 def unfitted(model: LineModel, tenant: int, windows: Sequence[Evidence]) -> QueueReplay:
-    """Return a virtual queue whose service times are the latencies without load, whatever the
-    service times in the windows are."""
+    """Return a virtual queue whose service times are the latencies without load, not fitted to the
+    windows."""
     drawn = [model.queue.draw(seen.arrivals_s, queue_replay.WORK_DRAWS) for seen in windows]
     return QueueReplay(model, tenant, windows, drawn)
 
@@ -168,8 +168,8 @@ def run(at: Place, say: Say) -> Iterator[Row]:
 
 
 def by_rule(server: Server, limit: float, seed: int) -> dict[str, Found]:
-    """Return the findings of one search. Each key is a rule, and its value has the findings without
-    this rule. The value of the key ALL has the findings with all rules."""
+    """Return the findings of one search: for each rule, the findings without this rule, and for the
+    key ALL, the findings with all rules."""
     kept: list[tuple[_Search, Peak]] = []
     peak_of = _Search.peak
 

@@ -54,8 +54,9 @@ BEGIN_S = 20.0  # time for a load generator to make inputs and start
 class Transport:
     """How requests travel, and the goals for the ratios of Perseus to perf_analyzer.
 
-    `least_rates` has the lowest ratio of the rates in a closed loop, for each concurrency.
-    `most_cpu` is the highest ratio of the CPU times in an open loop.
+    For each concurrency of a closed loop with a goal, `least_rates` has the smallest ratio of the
+    rates that meets the goal. `most_cpu` is the largest ratio of the CPU times in an open loop that
+    meets the goal.
     """
 
     name: str
@@ -151,8 +152,8 @@ def _offered(
 
 
 def cheapest(uses: Sequence[Use], rate_rps: float) -> Use:
-    """Among the uses that reach the rate, return the use with the least CPU time. If no use reaches
-    the rate, return the use with the least CPU time of all uses."""
+    """Return the entry of `uses` with the least CPU time among the entries that reach the rate, or
+    among all entries if none reaches the rate."""
     kept_up = [use for use in uses if use.rate_rps >= KEPT_UP * rate_rps]
     return min(kept_up or uses, key=lambda use: use.cpu_us)
 

@@ -50,9 +50,10 @@ HELD_OUT_HOSTS = {
     "on a host half as fast for 0.1 to 0.4 s about every 3 s": Host(0.04, 60, 3, (0.1, 0.4)),
 }
 """Hosts with bursts of other load. No rule of the method was tuned on these hosts. The bursts
-change the speed so much that a host has no single limit: the limit at the usual speed is four times
-the long-run limit, or every window has a burst. The goal is an interval that contains a rate
-between these two limits."""
+change the speed so much that a host has no single limit: on the first host, the limit at the usual
+speed is about four times the long-run limit; on the second host, every window has a burst. An
+interval meets the goal if it contains a rate between the long-run limit and the limit at the usual
+speed."""
 
 SLOW_SLA = Sla(latency_ms=4000)
 NOMINAL = Goal(">=", 0.95, "ours")
@@ -81,8 +82,9 @@ LATE = {
     )
     for lag_ms in (0.05, 0.1, 0.15)
 }
-"""A p99 send lag above 1 ms makes a window invalid. Near the limit, the shortest lag makes hardly
-any window invalid, the middle lag the busier windows, and the longest lag all windows."""
+"""A p99 send lag above 1 ms makes a window invalid. Near the limit, hardly any window is invalid
+with the shortest lag, the busier windows are invalid with the middle lag, and all windows are
+invalid with the longest lag."""
 
 DRAWN = ("random servers, {:g} to {:g} ms, p90, p95 or p99 <= {:g} to {:g} service times").format(
     *(1000 * work_s for work_s in WORK_S), *SLA_WORKS

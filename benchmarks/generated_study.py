@@ -47,7 +47,7 @@ tenant runs alone, and saturation probes follow."""
 CERTIFIED = len(SEARCHED) - 1
 SLA = Sla(latency_ms=100.0)
 """SLA of the windows that `_judged` evaluates. All cells have the results of these windows, but
-each latency is multiplied by (SLA of the tenant / this SLA)."""
+each latency is multiplied by (latency limit of the tenant / latency limit of this SLA)."""
 
 LOOKS = 4
 """Saturation probes of each tenant."""

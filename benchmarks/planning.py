@@ -121,8 +121,8 @@ def written(path: Path, text: str) -> list[str]:
 
 
 def declared(of: Study) -> dict[str, Any]:
-    """Return the inputs and outputs of the jobs of a study, by wildcard. The function leaves out
-    figures and client ceilings."""
+    """Return the files that the jobs of a study read and write, without the files of figures and
+    client ceilings. If a rule has several jobs, the files are listed by cell, scenario or peak."""
     cells = of.cells.values()
     peaks = {peak for cell in cells for peak in of.dedicated_peaks(cell)}
     return {

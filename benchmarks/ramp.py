@@ -54,7 +54,7 @@ class Ramp:
 
 
 def climb(offer: Callable[[float], Pass], rates_rps: Iterable[float], sla: Sla) -> Ramp:
-    """Raise the rate until VIOLATIONS passes in succession violate the SLA, or the rates end."""
+    """Raise the rate until VIOLATIONS passes in succession violate the SLA, or no rate is left."""
     peak_rps, passes, violations, seconds = 0.0, 0, 0, 0.0
     for rate_rps in rates_rps:
         seen = offer(rate_rps)

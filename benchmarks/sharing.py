@@ -47,7 +47,7 @@ BETWEEN_S = 60.0
 """Seconds between the end of a search and the start of the next search, on another server."""
 
 STUDY_S = 2000.0
-"""Simulated time of a host, longer than a study."""
+"""Seconds for which the speed of a host is simulated. A study takes less time."""
 
 SERVER = MeasuredServer.model_construct(name="simulated")
 CALIBRATED = Goal("<=", 1.3, "ours")

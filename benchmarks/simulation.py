@@ -27,8 +27,8 @@ their service times. All times are in seconds."""
 
 
 MAX_ROUNDS = 20_000
-"""Upper limit for the number of requests that follow one another in a closed loop. Closed loops
-of real clients have fewer successive requests in a window."""
+"""Largest number of requests that one request in flight triggers, one after another, in a simulated
+closed loop. In a window on a real server, this number is smaller."""
 
 Slowness = Callable[[Floats], Floats]
 """Function of times in seconds that returns factors on service times."""
@@ -273,8 +273,8 @@ class SimulatedServer:
             yield load
 
     def wait_until_idle(self, other_load: float) -> bool:
-        """Return False: on a simulated host, only tests add other processes, and these processes do
-        not end."""
+        """Return False: the host does not become idle, because the other processes on a simulated
+        host never end."""
         return False
 
     @contextmanager

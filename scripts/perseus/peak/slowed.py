@@ -1,9 +1,10 @@
 """Detect a temporary slowdown of a busy server from the gaps between its responses.
 
-Perseus can measure the load of other processes on the server's cores, but not the load of a
-hypervisor or of another virtual machine on the same hardware. Load that Perseus cannot measure is
-visible in the times of the responses: although requests wait for the server, the responses come
-more slowly than in the saturation probes (docs/explanation/search.md).
+Perseus can measure the load of other processes on the server's cores. The counters of the kernel
+show the load of a hypervisor or of another virtual machine on the same hardware only as steal time,
+if the hypervisor reports it. Load that the counters do not show is visible in the times of the
+responses: although requests wait for the server, the responses come more slowly than in the
+saturation probes (docs/explanation/load.md).
 """
 
 from __future__ import annotations
