@@ -105,9 +105,9 @@ def make_again_what_is_lost():
     """Mark incomplete outputs, so that Snakemake makes them again.
 
     An incomplete output is a folder of raw results that lacks a file, a folder that lacks the time
-    stamp of a finished job, or a list of measured cells that names a cell without results (only a
-    new list makes Snakemake measure this cell again). A running or interrupted job has marked its
-    own folder, so this function leaves out marked folders.
+    stamp of a finished job, or a list of measured cells that names a cell without results.
+    Snakemake measures this cell again only if the list is marked. A running or interrupted job has
+    marked its own folder, so this function leaves out marked folders.
     """
     marked = folder_outputs.unfinished(Path.cwd())
     raw, repositories = (
@@ -178,7 +178,7 @@ async def fetch_whole(cache, job, fetch=OutputFileCache.fetch):
     await fetch(cache, job)
 
 
-# `are_whole` deletes no truncated file, because the next output overwrites the file in the cache.
+# `are_whole` need not delete a truncated file: the new output overwrites the file in the cache.
 OutputFileCache.exists, OutputFileCache.fetch = are_whole, fetch_whole
 
 

@@ -12,7 +12,8 @@ from snakemake.exceptions import WorkflowError
 from snakemake.script import PythonScript
 
 # Code, defaults and prices are in the folder of this workflow, even if another workflow uses this
-# workflow as a module. Results and configured files are in the working directory.
+# workflow as a module. The paths of results, and of files that the study names, are relative to
+# the working directory.
 HERE = Path(workflow.current_basedir.get_path_or_uri(secret_free=True)).parent
 sys.path.insert(0, str(HERE / "scripts"))
 
@@ -48,8 +49,8 @@ def execute_quoted(script, cmd, execute=PythonScript._execute_cmd, **values):
 
 PythonScript._execute_cmd = execute_quoted
 
-# Snakemake calls some of its functions with the same arguments for each job. A cache saves 1/5 of
-# the time that Snakemake needs to plan a large study.
+# For each job, Snakemake calls some functions again with the same arguments. A cache for these
+# functions saves 1/5 of the time to plan a large study.
 snakemake_cache.cache_functions(sys.modules)
 
 # All planned jobs stay in memory. Garbage collection would take 1/8 of the time to plan a large
@@ -65,7 +66,8 @@ CONFIGURATION = config_files.merged(
     load_configfile(str(DEFAULTS)), {key: config[key] for key in config if key not in ASKED}
 )
 
-# False on a cluster and in the process of a job, where the cores of this machine are no limit.
+# If false (on a cluster, and in the process of a job), a server of the study may have more cores
+# than this machine.
 IS_ON_THIS_MACHINE = workflow.is_main_process and workflow.resource_settings.nodes is None
 
 try:

@@ -1,4 +1,4 @@
-"""Check the tables of a study against the rules for each table and the rules between tables."""
+"""Check that each table of a study keeps its own rules and contradicts no other table."""
 
 from pathlib import Path
 

@@ -51,7 +51,7 @@ def as_mathml(found: re.Match[str]) -> str:
 
 
 def with_links(text: str, source: Path, page: Path) -> str:
-    """Return the Markdown of a repository file, with links that are valid on its page."""
+    """Return the Markdown of a repository file, with links that work on the site."""
     pages = {(ROOT / path).resolve(): ROOT / "docs" / name for name, path in PAGES.items()}
 
     def turned(found: re.Match[str]) -> str:

@@ -24,7 +24,7 @@ def job(options: argparse.Namespace, folder: Path) -> dict[str, Any]:
     # Only if its requests equal its limits can a pod get CPUs of its own from the kubelet.
     container["resources"] = {"requests": amounts, "limits": amounts}
     if options.alone:
-        # The rule is symmetric: later, Kubernetes also places no pod of Perseus on this node.
+        # While this pod runs, Kubernetes also places no other pod of Perseus on its node.
         others = {"labelSelector": {"matchLabels": {"app": "perseus"}}}
         apart = [others | {"topologyKey": "kubernetes.io/hostname"}]
         never = "requiredDuringSchedulingIgnoredDuringExecution"

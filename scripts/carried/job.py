@@ -15,9 +15,9 @@ class Job(Part):
     """All tasks of a study: exports by model, repositories by scenario, and the cells in the order
     of their measurement.
 
-    For each cell, `dedicated` names the cells whose dedicated peaks the cell needs, and `earlier`
-    names the cells on which its mix depends. `files` has the paths of traces, as written in the
-    tasks.
+    For each cell, `dedicated` names the cells that measure the dedicated peaks which the cell
+    needs. For each cell of a frontier, `earlier` names the cells whose results determine its mix.
+    `files` has the paths of traces, as written in the tasks.
     """
 
     models: dict[str, ExportTask]

@@ -40,8 +40,8 @@ from perseus.study.read import read_study
 
 ROOT = Path(__file__).resolve().parents[2]
 NAME = "perseus-carried"
-# Prefix of Python's libraries in the wheel. For example, the stub for Python 3.13 needs
-# libpython3-419a3a08.13.so.1.0.
+# Prefix of the shared libraries of Python in the wheel of nvidia-pytriton. For example, the stub
+# for Python 3.13 needs libpython3-419a3a08.13.so.1.0.
 LIBPYTHON = "libpython3-"
 
 
@@ -79,7 +79,7 @@ def pack(study: Study, folder: Path, python: str, libpython: Path | None) -> Pat
 
 
 def job_of(study: Study) -> Job:
-    """Return all data that the other machine needs: the tasks of Snakemake's jobs."""
+    """Return the tasks of the study. Snakemake's jobs on this machine would have the same tasks."""
     runtimes = {server.runtime for server in study.servers.values()}
     launchers = {server.launcher for server in study.servers.values()}
     if runtimes != {"pytorch"} or launchers != {"embedded"}:
@@ -122,8 +122,9 @@ def in_turn(study: Study) -> list[Cell]:
     """Return the cells in the order of their measurement. At the time limit, the last cells may be
     unmeasured.
 
-    The cells of shared servers come first, and then the other experiments of one tenant. The
-    dedicated peaks that a group needs precede the group. All other dedicated peaks come last.
+    First come the dedicated peaks that the cells of shared servers need, and then these cells. Next
+    come the dedicated peaks that other experiments with one tenant need, and then these
+    experiments. All other dedicated peaks come last.
     """
     cells = list(study.cells.values())
     shared = [cell for cell in cells if len(cell.scenario.tenants) > 1]

@@ -103,8 +103,8 @@ def _split(count: int, usable: Sequence[int], topology: Topology) -> tuple[list[
             taken = _without_spare(count, taken)
         left = _by_node([core for core in cores if core not in taken], topology)
         if taken and left:
-            # If several nodes have equally many remaining CPUs, choose the last node, since its
-            # cores are farthest from the taken cores.
+            # If several NUMA nodes have equally many remaining CPUs, choose the last node, since
+            # its cores are farthest from the taken cores.
             rest = max(left[::-1], key=lambda node: sum(map(len, node)))
             return sorted(_cpus(taken)[:count]), sorted(_cpus(rest))
     return sorted(usable[:count]), sorted(usable[count:])
