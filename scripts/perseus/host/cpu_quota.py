@@ -65,8 +65,8 @@ def _folders(groups: Path, own_groups: Path) -> Iterator[Path]:
     """Yield the folders from the control group of this process up to the root of its hierarchy, for
     cgroup version 2 and version 1.
 
-    In a container, the path in /proc/self/cgroup may be valid only on the host. If the path is not
-    valid in the container, the root folder is the folder of the container's own control group.
+    In a container, the path in /proc/self/cgroup may be valid only on the host. In this case, only
+    the last yielded folder exists: the folder of the container's own control group.
     """
     for line in _read(own_groups).splitlines():
         _, controllers, path = line.split(":", 2)

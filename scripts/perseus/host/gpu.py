@@ -230,10 +230,9 @@ class OtherGpuWork:
         processes outside the server.
 
         `start_ns` is on the monotonic clock. With several GPUs, the result is the highest share of
-        all GPUs. The result is None in two cases: no GPU reports any process, or no GPU has ever
-        reported a process of the server. In a container with its own process ids, the result is
-        None: NVML reports the process ids of the host, so the function finds no process of the
-        server.
+        all GPUs. The result is None if the process id of the server is unknown, if no GPU reports
+        any process, or if no GPU has ever reported a process of the server. In a container with its
+        own process ids, the result is None, because NVML reports the process ids of the host.
         """
         if self._root is None:
             return None

@@ -18,8 +18,8 @@ INCOMPLETE: Final = "At least one job did not complete successfully"
 
 
 class Interruption(logging.Filter):
-    """Filter of Snakemake's logger that drops error messages after the user has interrupted the
-    run."""
+    """Filter of Snakemake's logger that drops error messages after Ctrl-C, and the message
+    INCOMPLETE also after SIGTERM."""
 
     happened = False
     _jobs_are_ended = False

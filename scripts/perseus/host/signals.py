@@ -12,8 +12,8 @@ from types import FrameType
 from typing import Final
 
 LEAVES_S: Final = 30.0
-"""Time in seconds for the cleanup after a signal. The program ignores further signals within this
-time."""
+"""Time in seconds for the cleanup after a signal. During this time, the program ignores further
+signals."""
 
 _STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 

@@ -28,9 +28,9 @@ from perseus.traffic.requests import Status
 
 LEAD_S = 0.05  # time to prepare the clients before the start of a window
 IDLE_S = 20.0
-"""Shortest time in seconds that the server gets after a window to answer all requests in its queue.
-If a window takes longer than IDLE_S, the server gets as much time as the window took. The server
-can then empty its queue even if the window offered twice the load that the server can carry."""
+"""Time limit in seconds for the server to empty its queue after a window. If a window is longer
+than IDLE_S, the length of the window is the limit. The server can then empty its queue even if the
+window offered twice the load that the server can carry."""
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ class LiveSystem:
     `longest_sla_s` is the largest latency limit of the tenants' SLAs in seconds. At the end of a
     window, the system waits for responses for at most `longest_sla_s` seconds. `on_gpus` measures
     the load of other processes on the server's GPUs, and is None without GPUs. While the system
-    waits for other processes to end, `say` gets a message that names these processes.
+    waits for other processes, `say` gets a message about their load.
     """
 
     def __init__(
@@ -93,8 +93,8 @@ class LiveSystem:
     def offer(
         self, rates_rps: Sequence[float], duration_s: float
     ) -> AbstractContextManager[LiveLoad]:
-        """Offer a window of load. Raises ServerError if the server dies, or if most requests
-        fail."""
+        """Offer a window of load. Raises ServerError if the server dies, if most requests fail, or
+        if the server does not empty its queue."""
         return self.offer_at(
             [
                 self.arrivals.times_s(rate, duration_s, stream)

@@ -181,9 +181,9 @@ def measure_until_answered(cell: CellUnderTest, experiment: Experiment) -> Tried
 
     If only the earlier attempt has findings, the function returns these findings. If the last
     attempt ends with a temporary failure, and only the earlier attempt has an estimate, the
-    function returns the findings of the earlier attempt. If no attempt has findings and the last
-    error is a result of the study (`is_finding`), the function returns findings with the reason of
-    the failure. If the last error is not a result of the study, the function raises this error.
+    function returns the findings of the earlier attempt. If no attempt has findings, the last error
+    decides: if this error is a result of the study (`is_finding`), the function returns findings
+    with the reason of the failure; otherwise the function raises this error.
     """
     if reason := repository_export_error(cell.inputs.repository):
         return unserved(cell, experiment, Outcome.INFEASIBLE, [], reason)

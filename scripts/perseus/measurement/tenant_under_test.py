@@ -126,8 +126,7 @@ class TenantUnderTest:
         """Return inputs that no other request has: the values of the examples, shifted by a few
         places.
 
-        The inputs use at most about UNSEEN_MIB of memory. The list is empty if the server gets
-        images as encoded files.
+        The list is empty if the server gets images as encoded files.
         """
         if self.pictures is not None and self.settings.preprocessing == "server":
             return []

@@ -1,4 +1,4 @@
-"""Detect whether a CPU quota stopped the server of a cell."""
+"""Detect whether a CPU quota stopped the server or the client of a cell."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from perseus.peak.outcome import Outcome
 from perseus.study.tasks.measure import MeasureTask
 
 LITTLE: Final = 0.01
-"""Perseus reports a quota only if the quota stops processes in a larger share of its periods. The
-kernel grants quotas in slices, so even processes below the quota sometimes wait."""
+"""Perseus reports a quota only if the share (0..1) of throttled quota periods is larger than
+LITTLE. The kernel grants quotas in slices, so even processes below the quota sometimes wait."""
 
 EXPLAINED: Final = (Outcome.UNSTEADY, Outcome.DISTURBED, Outcome.CLIENT_LIMITED)
 """Outcomes that a CPU quota can cause."""
@@ -36,9 +36,9 @@ class QuotaWatch:
         """Add the key `throttled` to the findings of a cell, and return the findings.
 
         The text `throttled` contains the percentage of periods in which the CPU quota stopped
-        processes of the cell. Without a quota, `throttled` is None. `throttled` is also None if the
-        percentage is at most 100 x LITTLE. If a quota can cause the outcome of the cell
-        (EXPLAINED), the function replaces this outcome by `throttled`.
+        processes of the cell. Without a quota, or with a percentage of at most 100 x LITTLE,
+        `throttled` is None. If a quota can cause the outcome of the cell (EXPLAINED), the function
+        replaces this outcome by `throttled`.
         """
         share = self.quota.throttling().share_since(self.before) if self.quota else 0.0
         if self.quota is None or share <= LITTLE:

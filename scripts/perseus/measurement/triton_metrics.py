@@ -20,7 +20,7 @@ TIMEOUT_S = 0.5
 T = TypeVar("T")
 
 Key = tuple[str, str | None]
-"""Name of a metric, and its tenant."""
+"""Name of a metric, and the model that the metric describes (None without a model)."""
 
 
 @dataclass(frozen=True)

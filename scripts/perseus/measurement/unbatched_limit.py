@@ -35,8 +35,8 @@ cache. MAX_HOST_GAIN is the product of 1.2 and 1.5. A busy server is up to 1.2 t
 idle server, whose processor sleeps. Within a minute, a host can become up to 1.5 times as fast."""
 
 MIN_REQUESTS: Final = 20
-"""Smallest number of counted requests of a window whose throughput Perseus compares with the limit.
-With fewer requests, the first and the last request distort the throughput."""
+"""Perseus ignores the throughput of windows with fewer counted requests. In such a window, the
+first and the last request distort the throughput."""
 
 
 @dataclass(frozen=True)
@@ -58,9 +58,8 @@ def unseen_requests(
 
     The limit is the number of instances divided by the service time. The service time is the
     shortest latency minus the round trip of a health request, unless the server's statistics state
-    a shorter mean time per request. The limit is unknown if the server forms batches, does not
-    report the number of instances of the model, or does not answer requests with unseen inputs.
-    Raises ServerError.
+    a shorter mean time per request. The limit is unknown if the number of instances is unknown
+    (`_instances`), or if the server answers no requests with unseen inputs. Raises ServerError.
     """
     unseen = tenant.unseen_batches()
     if not unseen:
@@ -82,8 +81,8 @@ def unseen_requests(
 
 
 def _instances(server: RunningServer, model: str) -> int | None:
-    """Return the number of instances of a model; None if the model configuration does not state the
-    number."""
+    """Return the number of instances of a model; None if the number is unknown, if the server forms
+    batches, or if the model is an ensemble."""
     try:
         with Control(server) as control:
             config = control.config(model)
@@ -95,10 +94,10 @@ def _instances(server: RunningServer, model: str) -> int | None:
 
 
 def warnings(record: Mapping[str, Any], windows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    """Yield one warning for each tenant whose throughput exceeds the limit of its model.
+    """Yield one warning for each tenant whose throughput exceeds DOUBTFUL times the limit of its
+    model.
 
-    The throughput of a phase is the median over the windows of the phase. `record` is the cell's
-    part of record.json, and `windows` contains rows of windows.parquet.
+    `record` is the cell's part of record.json, and `windows` contains rows of windows.parquet.
     """
     for tenant, limit_rps in record.get("unbatched_limit_rps", {}).items():
         fastest_rps = _fastest_rps(tenant, windows)
@@ -119,7 +118,8 @@ def warnings(record: Mapping[str, Any], windows: Sequence[Mapping[str, Any]]) ->
 
 
 def _fastest_rps(tenant: str, windows: Sequence[Mapping[str, Any]]) -> float:
-    """Return the throughput of the phase with the highest throughput, in requests/s."""
+    """Return the highest throughput of all phases, in requests/s. The throughput of a phase is the
+    median over its windows."""
     rates_rps = defaultdict[str, list[float]](list)
     for each in windows:
         if each["tenant"] == tenant and each["requests"] >= MIN_REQUESTS:

@@ -51,7 +51,8 @@ def unchecked(relative_errors: Mapping[str, float | None]) -> Iterator[str]:
 def refuse_cached(server: RunningServer, tenants: Sequence[TenantUnderTest]) -> None:
     """Raise VerificationError if the statistics of the server contain cache hits.
 
-    Call this function after repeated requests, which a cache would have answered.
+    Call this function after the clients have repeated requests, because a cache answers only
+    repeated requests.
     """
     for tenant in tenants:
         times = tenant_times(server, tenant.model, tenant.settings.steps)

@@ -38,10 +38,11 @@ def detections_error(
     describes detection i.
 
     The function compares each expected detection with the most similar detection of the response,
-    among detections whose score differs from the expected score by at most TIE. Of n errors, the
-    function leaves out the n // ONE_IN largest errors. `sorted_by` is the name of the output with
-    the scores. A wrong label has an error of 1. The result is infinite if outputs are missing, if
-    the number of detections is wrong, if values are not finite, or if the scores do not descend.
+    among detections whose score differs from the expected score by at most TIE times the largest
+    score. Of n errors, the function leaves out the n // ONE_IN largest errors. `sorted_by` is the
+    name of the output with the scores. A wrong label has an error of 1. The result is infinite if
+    outputs are missing, if the number of detections is wrong, if values are not finite, or if the
+    scores do not descend.
     """
     if any(
         name not in answer or answer[name].shape != of.shape or not np.isfinite(answer[name]).all()

@@ -45,7 +45,8 @@ def examples(
     An FP32 input for square images gets `random_images`. Any other floating-point input gets
     numbers with a standard normal distribution. Integers of one byte take any value, like pixels.
     Integers of several bytes are 0 or 1, because every vocabulary, mask and index accepts 0 and 1.
-    If `values` is given, all numbers are uniformly distributed over the range `values`.
+    If `values` is given, all integers and floating-point numbers are uniformly distributed over the
+    range `values`.
     """
     rng = np.random.default_rng([seed, count])
     return {each.name: _values(each, count, seed, rng, values) for each in inputs}

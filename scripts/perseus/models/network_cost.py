@@ -24,10 +24,10 @@ class NetworkCost:
     operations. For convolutions and matrix products, `flops` counts all operations; for any other
     node, `flops` counts one operation per element of the first output. `weight_bytes` is the size
     of the weights in the ONNX file. `traffic_bytes` is the number of bytes that all nodes read and
-    write if no data is cached between nodes. `working_set_bytes` is the size of the weights, plus
-    the total size of the inputs and outputs of the node for which this total is largest. A cache of
-    `working_set_bytes` can hold the data of the whole inference. `operators` is the number of
-    nodes.
+    write if no data is cached between nodes. `working_set_bytes` is the size of all weights, plus
+    the size of the activations that the node with the largest activations reads and writes. In a
+    network without branches, a cache of `working_set_bytes` can hold all data of the inference.
+    `operators` is the number of nodes.
     """
 
     flops: float

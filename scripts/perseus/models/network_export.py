@@ -137,8 +137,8 @@ def _write(
         def forward(self, images: Any) -> tuple[Any, ...]:
             return tuple(_named(of.call(self.network, images)).values())
 
-    # After the export, the exporter sets the network to the mode of this wrapper, so the wrapper
-    # needs eval().
+    # The exporter sets the network to the mode of this wrapper. With eval(), the network stays in
+    # evaluation mode.
     write = functools.partial(write_onnx, Exported().eval(), path=path, outputs=outputs)
     notes = []
     with torch.no_grad():

@@ -103,8 +103,8 @@ def _quantised(onnx_path: Path, examples: Examples) -> onnx.ModelProto:
             str(quantised),
             Reader(),
             quant_format=quantization.QuantFormat.QDQ,
-            # A CPU without VNNI adds two products in 16 bits: with weights of 8 bits, this sum
-            # overflows.
+            # A CPU without VNNI adds two products in 16 bits: with weights of 8 bits, this sum can
+            # overflow.
             reduce_range=True,
             op_types_to_quantize=QUANTISED,
             per_channel=True,

@@ -271,9 +271,9 @@ def _notes(reference: Reference, what: str) -> Iterator[str]:
 
 
 def _rows(alone: Reference, given: Examples, size: int | None) -> Reference:
-    """Return the reference for single examples, computed from the reference `alone`, which has
-    responses to batches of `size` examples. The response to a single example is the first row of
-    the response to the batch that begins with this example.
+    """Return the reference for single examples. The reference `alone` contains the responses to
+    batches of `size` examples. The response to a single example is the first row of the response to
+    the batch that begins with this example.
 
     Raises ExportError if the first size of an output is not the batch size, or if the shape of an
     output varies.

@@ -138,12 +138,12 @@ def model_config(tenant: ServedTenant, tensors: ModelTensors) -> pb.ModelConfig:
     """Return the Triton configuration (config.pbtxt) of a tenant. `tensors` has the inputs and
     outputs of the tenant's model.
 
-    The priority of a tenant becomes its priority in Triton's rate limiter. Each instance needs one
-    unit of the resource "cores" per thread. The rate limiter is active in a server with
-    `--rate-limit=execution_count`. The option `--rate-limit-resource=cores:<n>` of the server sets
-    the number of units of the resource "cores". Without the option `--rate-limit-resource`, the
-    server has only as many units of "cores" as the largest instance needs. With so few units, the
-    server never executes two instances of the largest size at the same time.
+    The priority of a tenant becomes its priority in Triton's rate limiter. An instance of a tenant
+    with a priority needs one unit of the resource "cores" per thread. The rate limiter is active in
+    a server with `--rate-limit=execution_count`. The option `--rate-limit-resource=cores:<n>` of
+    the server sets the number of units of the resource "cores". Without this option, the server has
+    only as many units as the largest instance needs, and never executes two such instances at the
+    same time.
 
     Raises RepositoryError for settings that Triton or the runtime rejects.
     """

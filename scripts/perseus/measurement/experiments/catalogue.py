@@ -2,7 +2,7 @@
 
 The experiment measures the service times on a saturated server. The simulation of a queue with the
 measured service times shows the largest rate within an SLA. Finally, the experiment certifies a
-rate below the simulated rate, in a window with the arrivals of the study.
+rate below the simulated limit, in a window with the arrivals of the study.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Run the experiment `concurrency`: measure throughput and latency at fixed numbers of requests in
 flight.
 
-A closed loop sends a request after each response, so a slow server gets fewer requests than from
-independent users. The latencies in a closed loop do not show whether the server keeps an SLA. The
-results are comparable with the results of other load generators that use closed loops.
+A closed loop sends a request after each response. Independent users would send more requests to a
+slow server. The latencies in a closed loop do not show whether the server keeps an SLA. The results
+are comparable with the results of other load generators that use closed loops.
 """
 
 from __future__ import annotations
@@ -48,7 +48,8 @@ def empty_record(cell: CellUnderTest) -> Mapping[str, Any]:
 
 def load_s(task: MeasureTask) -> tuple[float, float]:
     """Return the usual duration and the longest duration of the load, in seconds. The usual
-    duration and the longest duration are equal, because all windows have their maximum length."""
+    duration and the longest duration are equal, because all windows have the same length, and the
+    experiment repeats no window."""
     seconds = len(_concurrencies(task)) * loop_s(task.search, task.slas)
     return seconds, seconds
 

@@ -1,8 +1,8 @@
 """Run the experiment `replay`: offer bursty or recorded arrivals for minutes at fixed mean rates.
 
 On the same server, each tenant gets the same arrivals twice: once together with all other tenants,
-and once while no other tenant has load. If the two latencies of a tenant differ, the other tenants
-are the cause (docs/explanation/replay.md).
+and once while no other tenant has load. The difference between the two latencies of a tenant shows
+the effect of the other tenants (docs/explanation/replay.md).
 """
 
 from __future__ import annotations
@@ -52,9 +52,8 @@ NONE: Final = np.empty(0)
 """Send times of a tenant without load."""
 
 BURSTY: Final = Tolerance(ON_IDLE_HOST.other_load, ON_BUSY_HOST.send_lag, late_within=True)
-"""Tolerance for windows with bursty arrivals. This tolerance allows a larger send lag than
-ON_IDLE_HOST. Requests of a burst may have the same intended send time, but the client sends them
-one after another."""
+"""Tolerance for windows with bursty arrivals. The allowed send lag is larger than in ON_IDLE_HOST,
+because the client sends requests with the same intended send time one after another."""
 
 
 @dataclass(frozen=True)
@@ -170,7 +169,7 @@ def one_window(
     tolerance: Tolerance,
 ) -> Window:
     """Offer the arrivals of the tenants with load, and then wait for all responses, for at most
-    DRAIN_S seconds."""
+    `grace_s` plus DRAIN_S seconds."""
     duration_s = cast(Run, task.run).duration_s
     times_s = [each.times_s if i in phase.loaded else NONE for i, each in enumerate(drawn)]
     with system.offer_at(times_s) as load:

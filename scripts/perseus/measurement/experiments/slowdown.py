@@ -35,8 +35,8 @@ from perseus.study.tasks.measure import MeasureTask
 
 PHASE: Final = "slowdown"
 SLOW_RPS: Final = 50.0
-"""The function `load_s` assumes that each tenant has this rate in requests/s. At this rate, no
-window ends early, and no window is longer than usual."""
+"""If the study states no rate in requests/s, the function `load_s` assumes this rate for each
+tenant. At this rate, no window ends early, and no window is longer than usual."""
 
 OnWindow = Callable[[Window, float], None]
 """Function that the experiment calls after each window, with the remaining seconds of load."""

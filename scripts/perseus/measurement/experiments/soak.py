@@ -74,7 +74,7 @@ def load_s(task: MeasureTask) -> tuple[float, float]:
 
 
 def windows_of(task: MeasureTask) -> int:
-    """Return the number of windows that fit into the duration."""
+    """Return the number of windows whose total length is closest to the duration, at least 1."""
     run = cast(Run, task.run)
     return max(1, round(run.duration_s / open_loop_s(task, run.window_s)))
 

@@ -1,10 +1,10 @@
 """Run the experiment `startup`: measure the time from the start of a fresh server to its first
 responses.
 
-Perseus checks and monitors the first server as in every cell, so the results exclude the start time
-of this server. On every later server, the first request is a measured request. The states of the
-page cache alternate from start to start, so that a change of the host's speed does not look like an
-effect of the page cache.
+As in every cell, Perseus starts and checks a server first. The results do not include this start.
+On every later server, Perseus measures the first request. The states of the page cache alternate
+from start to start, so that a change of the host's speed does not look like an effect of the page
+cache.
 """
 
 from __future__ import annotations
@@ -51,9 +51,9 @@ class Start:
     """One start of a server. Each dictionary contains values by tenant.
 
     `page_cache` is the requested state of the page cache. `resident_share` is the share (0..1) of
-    the model files that the page cache holds. `ready_s` is the time in seconds from the start of
-    the server until the server is ready. `load_s` contains, by tenant, the seconds to load the
-    models of the tenant. The dictionary `load_s` omits tenants whose load time is not in the
+    the model files in the page cache before the start. `ready_s` is the time in seconds from the
+    start of the server until the server is ready. `load_s` contains, by tenant, the seconds to load
+    the models of the tenant. The dictionary `load_s` omits tenants whose load time is not in the
     server's log. `first_inference_ms` is the latency of the first request, and
     `steady_inference_ms` is the median latency of later single requests.
     """

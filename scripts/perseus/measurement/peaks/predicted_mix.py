@@ -42,7 +42,7 @@ def predicted_peak(
 
     Perseus must measure the mix in three cases: a dedicated peak is unknown, earlier cells measured
     too few mixes, or the best prediction model is not accurate enough. The accepted error is
-    `within_percent` percent. If `within_percent` is None, the accepted error is the error of a
+    `within_percent` percent. If `within_percent` is None, a prediction must be as accurate as a
     second measurement.
     """
     task, alone = cell.task, _alone(cell)
@@ -113,8 +113,8 @@ def _alone(cell: CellUnderTest) -> dict[str, list[SoloRecord]]:
 
 
 def _solo(repeats: Sequence[SoloRecord], memory_bytes: Mapping[str, float]) -> Solo:
-    """Return the results of a tenant's dedicated cells. `memory_bytes` contains, by model, how many
-    bytes of memory an inference accesses."""
+    """Return the results of a tenant's dedicated cells. `memory_bytes` contains, by model, the
+    working set of an inference."""
     (tenant,) = repeats[0].task.tenants
     return Solo.of(repeats, memory_bytes.get(tenant.model, np.nan))
 
@@ -178,8 +178,8 @@ def _known(
 
 
 def _relative_draws(repeats: Sequence[SearchRecord], rng: np.random.Generator) -> Floats:
-    """Return posterior draws of the mean limit of the repeats, divided by the mean estimate; shape
-    (DRAWS,)."""
+    """Return posterior draws of the limit, averaged over the repeats and divided by the mean
+    estimate; shape (DRAWS,)."""
     posteriors = [np.array(each.posterior_scales) for each in repeats]
     found = limit_draws(posteriors, rng, DRAWS).mean(axis=1)
     limits = np.array([each.limit_scale for each in repeats], float)

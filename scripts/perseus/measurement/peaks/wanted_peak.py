@@ -17,8 +17,8 @@ class WantedPeak:
 
     If the load line belongs to a mix, `run` contains the weights of the mix. `dedicated_rps`
     contains, by tenant, the dedicated peaks on which the load line depends, in requests/s. Unknown
-    dedicated peaks are NaN. If the cell has no load line, `blocked` states the reason. If the cell
-    has a load line, `blocked` is empty.
+    dedicated peaks are NaN. If the cell has no load line, `blocked` states the reason; otherwise
+    `blocked` is empty.
     """
 
     run: Run

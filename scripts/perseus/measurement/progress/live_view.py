@@ -62,7 +62,7 @@ def live_view(stream: TextIO, overview: Overview | None = None) -> Iterator[OnPr
 
 
 class _View(RenderHook):
-    """A live view, which the console draws again below each printed line and once a second."""
+    """A live view, which the console prints again below each printed line and once a second."""
 
     def __init__(self, console: Console, overview: Overview | None) -> None:
         self._console, self._over, self._overview = console, Event(), overview
