@@ -73,8 +73,8 @@ class ModelTensors:
     def of_classifier(
         cls, image: tuple[int, ...], classes: int, datatype: str = "FP32"
     ) -> ModelTensors:
-        """Return the input (images of channels, height, width) and the output (one score per class)
-        of a classification model."""
+        """Return the input and the output of a classification model: images with the sizes `image`
+        (channels, height, width), and one score per class."""
         return cls(
             (TensorSpec("input", datatype, image),), (TensorSpec("output", "FP32", (classes,)),)
         )

@@ -36,9 +36,9 @@ longest time of the preset. The more late requests come in clusters, the fewer r
 independent."""
 
 ENOUGH = 1.25
-"""A certification window has enough independent requests if it has this multiple of the number with
-which it passes if no request is late. The multiple exceeds 1, so that the window may also pass with
-a few late requests."""
+"""A certification window has enough independent requests if their number is at least ENOUGH times
+`stats.fewest_independent`, the number that is enough if no request is late. ENOUGH exceeds 1, so
+that the window may also pass with a few late requests."""
 
 SPARE = 1.2
 """At the lowest rate that a preset certifies, the longest certification window contains on average
@@ -89,8 +89,7 @@ def counted_s(
     contains the requests that determine the verdict.
 
     The counted part lasts until each tenant has the required number of requests, but no longer than
-    the preset allows. For slow models, the counted part may last longer than the preset allows
-    (FEWEST_COUNTED, TIMES_FEWEST).
+    the preset allows, except for slow models (FEWEST_COUNTED, TIMES_FEWEST).
     """
     much, loaded = effort(phase, settings), _loaded(slas, rates_rps)
     slowest_rps = min(rate for _, rate in loaded)

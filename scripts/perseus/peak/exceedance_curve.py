@@ -70,8 +70,9 @@ def _long_run_logit(model: LineModel, tenant: int) -> Logit:
         rates_rps, share = model.line.rates_rps(scale), 1.0
         if model.queue.utilisation(rates_rps) < 1:
             all_rps = sum(rates_rps)
-            # Along most load lines, the shares differ only by rounding errors. With rounded shares,
-            # the cache of `long_run` finds the earlier simulation.
+            # On most load lines, a tenant's share of the requests is the same at all load factors,
+            # except for rounding errors. With rounded shares, the cache of `long_run` finds the
+            # earlier simulation.
             shares = tuple(round(rate / all_rps, 9) for rate in rates_rps)
             share = model.long_run(shares, requests, run).late_share(tenant, all_rps)
         return float(np.log((share + 1e-6) / (1 - share + 1e-6)))

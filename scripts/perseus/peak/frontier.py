@@ -78,10 +78,10 @@ def rays(tenants: int) -> list[tuple[int, ...]]:
 def round_robin(tenants: int) -> list[tuple[int, int]]:
     """Return all pairs of tenants, in consecutive rounds. In a round, no tenant occurs twice.
 
-    The function uses the circle method for the largest odd number of tenants. In each round of the
-    circle method, one tenant has no partner. The sum of the two tenant numbers of a pair, modulo
-    the number of rounds, is the same for all pairs of a round. If the number of tenants is even,
-    the last tenant becomes the partner of the tenant without a partner.
+    The function uses the circle method, which needs an odd number of tenants. The sum of the two
+    tenant numbers of a pair, modulo the number of rounds, is the same for all pairs of a round, and
+    one tenant has no partner. If the number of tenants is even, the circle method leaves out the
+    last tenant, which then becomes the partner of the tenant without a partner.
     """
     rounds = tenants - 1 + tenants % 2
 

@@ -3,7 +3,7 @@
 A busy first-come first-served server answers a request one service time after the previous
 response. Therefore the gaps between the responses of a busy server are its service times. The times
 of the responses also show whether a server has several workers or forms batches. Perseus cannot
-infer the service times of a server that has several workers or forms batches.
+infer the service times of such a server.
 """
 
 from __future__ import annotations
@@ -49,9 +49,9 @@ for a single server with exponential service times. For a server that forms batc
 the spreads is 2 or more."""
 
 RARE = 0.01
-"""Share of all deviations from the median that `_spread` clips. `_spread` clips the largest
-deviations. Measurements without load hardly ever contain the pauses of a server, which cause the
-largest deviations."""
+"""`_spread` clips this share of the deviations from the median, namely the largest deviations.
+Pauses of the server cause the largest deviations, and measurements without load hardly ever contain
+a pause."""
 
 LAGS, CORRELATED = 4, 0.15
 """The correlation of service times up to LAGS requests apart may be at most CORRELATED. In
@@ -143,9 +143,8 @@ def in_turn(done_s: Sequence[Floats]) -> bool:
 
 
 def _as_alone(work_s: Floats, alone_s: Floats) -> bool:
-    """Return whether service times under load vary no more than latencies without load. If service
-    times under load vary more than latencies without load, the server serves several requests at
-    the same time."""
+    """Return whether service times under load vary hardly more than latencies without load.
+    Otherwise, the server serves several requests at the same time."""
     return _spread(work_s) <= SPREAD * _spread(alone_s) + EVEN * float(work_s.mean())
 
 

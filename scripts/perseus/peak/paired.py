@@ -103,12 +103,11 @@ def first_come_probability(rounds: Sequence[Round], work_s: Sequence[float]) -> 
     of serving all tenants at the same time.
 
     In a round, all tenants have equally many requests in flight. Let q be the throughput of a
-    tenant beside all other tenants, divided by its throughput alone. For the tenants of a server, q
-    is proportional to the service time to the power of an exponent. If the server serves all
-    requests in the order of arrival, q is proportional to the service time, so the exponent is 1.
-    If the server serves all tenants at the same time, q is the same for all tenants, so the
-    exponent is 0. If all service times are equal, the function cannot estimate the exponent of the
-    service time, and returns 0.5.
+    tenant beside all other tenants, divided by its throughput alone. Over the tenants of a server,
+    q is proportional to (service time) ^ exponent. If the server serves all requests in the order
+    of arrival, q is proportional to the service time, so the exponent is 1. If the server serves
+    all tenants at the same time, q is the same for all tenants, so the exponent is 0. If all
+    service times are equal, the function cannot estimate the exponent, and returns 0.5.
     """
     valid = [each.shares for each in rounds if np.isfinite(each.ratio)]
     if not valid:

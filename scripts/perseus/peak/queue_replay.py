@@ -1,6 +1,6 @@
 """Simulate the windows of a search in a virtual queue, with the real arrival times.
 
-If the real server answers one request after the other, the service time of each request is known
+If a dedicated server answers one request after the other, the service time of each request is known
 (`observed_work`), and the virtual queue reproduces the real queue. If the service times are
 unknown, the virtual queue draws service times from the latencies without load. For drawn service
 times, the module also adjusts the speed of the virtual queue, so that the virtual queue and the

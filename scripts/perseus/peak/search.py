@@ -3,9 +3,9 @@
 The search varies only the load factor s of a load line r(s) = base + s x direction, which contains
 the rate of each tenant. First, the search warms the server up. Then the search brackets the limit,
 bisects coarsely, and estimates the limit from windows near the limit. Finally, the search certifies
-a rate in fresh windows, and measures each tenant alone at its certified rate. Between the phases,
-saturation probes measure the speed of the busy server. The search is independent of Triton: it
-drives any `System`, real or simulated.
+a rate in fresh windows, and measures each tenant alone at its share of the certified rate. Between
+the phases, saturation probes measure the speed of the busy server. The search is independent of
+Triton: it drives any `System`, real or simulated.
 """
 
 from __future__ import annotations

@@ -28,8 +28,8 @@ FINE = Precision(requests=60_000, of_each=20_000, most=120_000, halvings=11)
 limits is about 0.3 %."""
 
 ROUGH = Precision(requests=15_000, of_each=5_000, most=30_000, halvings=9)
-"""Lower precision of the simulated limits, for use during a search. A simulation takes one fifth of
-the time with FINE, and the sampling error of a limit is about 1 %."""
+"""Lower precision of the simulated limits, for use during a search. A search for a limit takes
+one fifth of the time that it takes with FINE. The sampling error of a limit is about 1 %."""
 
 LIKELY = 0.02
 """The module simulates a queueing discipline only if the probability of the discipline exceeds this

@@ -54,7 +54,7 @@ class Speed:
 
 
 NO_SPEED = Speed(np.nan, np.nan)
-"""Unknown speed: of a tenant without load, or from too few responses."""
+"""Unknown speed: the tenant has no load, or too few responses."""
 
 
 def speed(requests: Requests, from_ns: int) -> Speed:

@@ -181,9 +181,8 @@ def dispersion(windows: Sequence[Exceedances], weights: ArrayLike) -> float:
     independent requests would have. Late requests come in independent clusters, so their number is
     nearly a compound Poisson variable. The dispersion of a compound Poisson variable is the
     size-weighted mean size of a cluster (declustering in extreme-value theory: Ferro and Segers,
-    JRSS B 65, 2003). The prior of the dispersion has the weight of PRIOR_EPISODES observed
-    clusters. The value of the prior is proportional to the correlation time of the latencies. If
-    the windows contain few or no late requests, the prior determines most of the result.
+    JRSS B 65, 2003). If the windows contain few or no late requests, the prior (PRIOR_EPISODES,
+    PRIOR_CORRELATIONS) determines most of the result.
     """
     w = np.asarray(weights, float)
     squares = float(np.dot(w, [seen.episode_squares for seen in windows]))

@@ -128,8 +128,8 @@ def _without_sampling_error(replay: QueueReplay, curve: ExceedanceCurve) -> Late
         products.append((np.dot(y, y), np.dot(x, y), np.dot(x, x), np.count_nonzero(y)))
         surplus.append(late.sum() - len(late) * curve.share(seen.scale))
         settles.append(curve.share(seen.scale) <= SETTLES)
-    # Windows at similar loads have similar clusters of late requests, so the sums include all
-    # windows with the weights `similar`; shape (k, 4).
+    # Windows at similar loads have similar clusters of late requests, so the sums for each window
+    # run over all windows, weighted by the similarity of their loads.
     yy, xy, xx, episodes = (replay.similar @ np.array(products, float)).T
     if replay.queue.observed:  # the same requests are late in the real and the virtual queue
         slope = np.ones(len(windows))

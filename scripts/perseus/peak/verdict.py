@@ -1,9 +1,10 @@
 """Compute the verdict on one window of load (docs/explanation/verdict.md).
 
-INVALID means that the client did not offer the planned load, or that other processes disturbed the
-window. FAIL means that too many requests in the window are late, or that the server does not keep
-up with the load. PASS means that the server keeps the SLA with the stated confidence. UNDECIDED
-means that the data suffice for no other verdict.
+INVALID means that the client did not offer the planned load, that other processes disturbed the
+window, or that the busy server was temporarily slower than usual. FAIL means that too many requests
+in the window are late, or that the server does not keep up with the load. PASS means that the
+server keeps the SLA with the stated confidence. UNDECIDED means that the data suffice for no other
+verdict.
 """
 
 from __future__ import annotations

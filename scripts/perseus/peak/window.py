@@ -23,8 +23,8 @@ class Phase(StrEnum):
 
 
 ON_THE_LINE: Final = (Phase.BRACKET, Phase.BISECT, Phase.NEAR_LIMIT, Phase.CERTIFY)
-"""Phases whose rates lie on the load line. Only windows of these phases are evidence for the limit
-of the load line."""
+"""Phases of the windows whose rates lie on the load line. Only windows of these phases are evidence
+for the limit of the load line."""
 
 
 @dataclass(frozen=True)

@@ -80,8 +80,8 @@ def _repeats_to_resolve(saving: pd.Series | None) -> int:
 
     If the saving is closer to 0 than RESOLVED, return the number of repeats after which the
     half-width of the interval is RESOLVED. Return 0 if the saving is unknown, if the interval
-    already excludes 0 or is infinite, or if the number is above MAX_REPEATS. The function assumes
-    that the width of an interval falls with the square root of the number of repeats.
+    already excludes 0 or is infinite, or if more than MAX_REPEATS repeats are needed. The function
+    assumes that the width of an interval is proportional to 1 / sqrt(number of repeats).
     """
     if saving is None or not saving["ci_simultaneous_low"] <= 0 <= saving["ci_simultaneous_high"]:
         return 0

@@ -184,7 +184,7 @@ def _thirds(points: pd.DataFrame, dedicated: Set[Hashable]) -> dict[str, float]:
 
 
 def _rounded(rows: pd.DataFrame, column: str) -> dict[str, float]:
-    """Return the known rates of a column in requests/s with five significant digits, by model."""
+    """Return, by model, the known rates in `column`, in requests/s with five significant digits."""
     known = rows.dropna(subset=column)
     return {of: float(f"{rps:.5g}") for of, rps in zip(known["model"], known[column], strict=True)}
 

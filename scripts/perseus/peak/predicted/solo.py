@@ -115,7 +115,7 @@ def limit_change(speed_change: float, utilisation: float) -> float:
     speed. Utilisations of at least 1 occur on servers that form batches. If the utilisation is
     below MIN_UTILISATION, the function uses MIN_UTILISATION instead. At a utilisation below
     MIN_UTILISATION, the latency limit of the SLA is only about two service times, so the limit
-    follows no power law. A power above 1 / MIN_UTILISATION would also amplify errors of the
+    follows no power law. An exponent above 1 / MIN_UTILISATION would also amplify errors of the
     measured speed.
     """
     if not utilisation < 1:

@@ -106,14 +106,14 @@ def _deviations(found: Comparison) -> str:
 
 
 def _has_intervals_of_repeats(source: Source) -> bool:
-    """Return whether the study has repeats but no records, so that only its tables show the
+    """Return whether the study has repeats but no records. If so, only the tables show the
     variation between repeats."""
     return bool(source.without_records and (source.tables["peaks"]["repeats_used"] > 1).any())
 
 
 def _of_tables(found: Comparison) -> str:
-    """Return sentences that say which variation the intervals include, if only the tables show the
-    variation between repeats."""
+    """Return sentences that say which variation the intervals include, for studies without records
+    (`_has_intervals_of_repeats`)."""
     once = any((source.tables["peaks"]["repeats_used"] == 1).any()
                for source in (found.base, found.new))  # fmt: skip
     allowed = USUAL

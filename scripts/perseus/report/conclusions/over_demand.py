@@ -85,8 +85,8 @@ class Asked:
         return sorted(found, key=lambda mix: mix[0], reverse=True)
 
     def _shares(self, carried: pd.DataFrame) -> pd.Series:
-        """Return the share of each model in a demand for which each model needs equally many
-        dedicated servers."""
+        """Return each model's share of the total demand, proportional to its estimated dedicated
+        peak. With these shares, all models need equally many dedicated servers."""
         dedicated = self.points[self.points["kind"] == "dedicated"]
         alone = carried.merge(dedicated[["scenario", "load_line", "preset"]])
         estimates = alone.groupby("model")["estimate_rps"].first()

@@ -1,4 +1,4 @@
-"""Write parts of sentences about the repeats of a cell."""
+"""Write parts of sentences about repeated measurements."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from perseus.report.numbers import bounds, listed
 
 
 def runs(table: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
-    """For each group of repeated cells, yield the name of the group in the report, and the rows of
-    all its repeats.
+    """For each group of cells that differ only in the number of the repeat, yield the name of the
+    group in the report, and the rows of its cells.
 
     If a server has only one group, the name of the group is the name of the server. If a server
     has several groups, the name of a group also contains the name of its cells in brackets, without

@@ -26,7 +26,7 @@ ALSO = ("crossings",)
 MAX_PANELS, MAX_SERVERS, COLUMNS = 8, 6, 2
 MAX_MODELS = 4  # largest number of models in a title
 FLAT = 0.2
-"""The demand axis starts at this share of the lowest demand at which a drawn cost changes."""
+"""The demand axis starts at this share of the lowest demand at which a plotted cost changes."""
 
 
 def draw(frame: pd.DataFrame, results: FigureData, style: FigureTask) -> Figure:
@@ -89,8 +89,8 @@ def _costs(panel: Axes, rows: pd.DataFrame, servers: list[str]) -> None:
 
 
 def _first_shown(rows: pd.DataFrame) -> float:
-    """Return the start of the demand axis: FLAT times the lowest demand at which a drawn cost
-    changes, but at least the lowest examined demand. If no drawn cost changes, return the lowest
+    """Return the start of the demand axis: FLAT times the lowest demand at which a plotted cost
+    changes, but at least the lowest examined demand. If no plotted cost changes, return the lowest
     examined demand."""
     firsts = rows.groupby(["server", "shared"], sort=False)["usd_per_hour"].transform("first")
     changed = rows[rows["usd_per_hour"] != firsts]["total_rps"]

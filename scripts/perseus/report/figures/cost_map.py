@@ -36,7 +36,7 @@ PAIR = ["server", "first", "second", "usd_per_month"]
 
 @dataclass(frozen=True)
 class ModelPair:
-    """Two models that share a type of server.
+    """Two models that were measured alone and together on the same type of server.
 
     `lines` has the rates of both models on one server, for each operating point of one or both
     models. `alone_rps` has the rate that a dedicated server carries, for each model. All rates are
@@ -51,7 +51,7 @@ class ModelPair:
 
 
 def data(results: FigureData) -> pd.DataFrame:
-    """Return the number of servers at each demand for the drawn pairs of models, by pair and type
+    """Return the number of servers at each demand for the plotted pairs of models, by pair and type
     of server."""
     drawn = islice(_pairs(results.tables["operating_points"]), MAX_PANELS)
     found = [_of_pair(pair) for pair in drawn]

@@ -84,8 +84,8 @@ def _step(axes: Axes, mixes: pd.DataFrame, step: str, ends: np.ndarray) -> None:
 
 
 def _range(mixes: pd.DataFrame, steps: list[str]) -> tuple[float, float]:
-    """Return the range of both axes. The range includes all points and, up to a limit, their
-    intervals."""
+    """Return the range of both axes. The range includes all points. Very long intervals continue
+    beyond the range."""
     values = mixes[["measured_ratio", *steps]].to_numpy(dtype=float)
     known = values[np.isfinite(values)]
     low, high = float(known.min()), float(known.max())
