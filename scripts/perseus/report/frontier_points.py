@@ -54,8 +54,8 @@ def relative_speed(line: pd.Series, tenants: pd.DataFrame) -> float:
     """Return the speed of the host while the shared peak was measured, divided by its speed while
     the dedicated peaks were measured. If the relative speed is unknown, return 1.
 
-    The relative speed is the sum of rate / dedicated peak over all tenants at the shared peak,
-    divided by the sharing ratio.
+    The relative speed is the sum over the tenants of (rate at the shared peak / dedicated peak),
+    divided by the sharing ratio. Only the sharing ratio is corrected for the speed of the host.
     """
     rates_rps = tenants["base_rps"] + line["estimate_scale"] * tenants["direction_rps"]
     speed = float((rates_rps / tenants["dedicated_rps"]).sum(skipna=False) / line["sharing_ratio"])

@@ -26,7 +26,7 @@ from perseus.results.fleets.plans import SHARING
 RATE: Final = "requests/s"
 MAX_CARDS: Final = 5
 MAX_ALONE: Final = 2
-"""Each model has a card of its own if there are at most this many models."""
+"""Each dedicated peak has a card of its own if there are at most this many dedicated peaks."""
 
 
 @dataclass(frozen=True)

@@ -51,7 +51,7 @@ def to_table(name: str) -> Link:
 
 
 def to_lines(peaks: pd.DataFrame) -> tuple[Link, ...]:
-    """Return a link to each row of `peaks`, which has rows of the table peaks.
+    """Return a link to each row of `peaks`, a part of the table peaks.
 
     If `peaks` has more than MAX_LINES rows, or if the report does not show all rows of `peaks`,
     return a single link to the table. The index of `peaks` must contain the row numbers in the

@@ -51,8 +51,8 @@ BEYOND = 0.3
 """Length of the arrow of an interval without an upper end, as a share of the value."""
 
 FAR = 1.5
-"""If the end of an interval is larger than this factor times the largest drawn value, the interval
-ends in an arrow."""
+"""If the end of an interval is larger than this factor times the largest value in the figure, the
+interval ends in an arrow."""
 
 
 def furthest(values: pd.DataFrame) -> float:
@@ -85,8 +85,8 @@ def upright(
 
 
 def _shown(ends: tuple[float, float, float], limit: float) -> tuple[float, float, float, bool]:
-    """Return the value, the lower end, the drawn upper end, and whether the interval continues
-    beyond the drawn end."""
+    """Return the value, the lower end, the distance from the value to the upper end in the figure,
+    and whether the interval continues beyond this end."""
     value, low, high = ends
     last = min((1 + BEYOND) * value if np.isinf(high) else high, max(limit, value))
     return value, min(max(low, 0), value), max(last - value, 0), bool(high > last)

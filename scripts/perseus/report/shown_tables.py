@@ -29,7 +29,7 @@ underscores of an identifier."""
 
 @dataclass(frozen=True)
 class Entry:
-    """A field of a table in the report; `link` is the id of the linked element."""
+    """An entry of a table in the report; `link` is the id of the linked element."""
 
     text: str
     interval: str = ""

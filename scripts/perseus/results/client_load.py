@@ -24,9 +24,9 @@ def ceiling_problems(
     (server, model, images per request).
 
     The function rejects a ceiling if other processes used the host while Perseus measured the
-    ceiling. The function also rejects a ceiling below a certified rate, because the client sent the
-    certified rate in valid windows. The function does not reject a ceiling below an estimated rate,
-    because the client may never have sent the estimated rate.
+    ceiling. The function also rejects the ceilings of the tenants of a load line if the sum of
+    (certified rate / ceiling) exceeds 1, because the client sent the certified rates in valid
+    windows. The function does not use estimated rates, because the client may never have sent them.
     """
     every, exceeded = _ceilings_rps(ceilings), dict[Requests, str]()
     for peak in peaks:

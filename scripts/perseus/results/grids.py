@@ -144,8 +144,7 @@ def _contenders(
 
 
 def inferences_per_request(peaks: Sequence[RepeatedPeak], results: StudyResults) -> Floats:
-    """For each of T tenants, return the weight of one request, shape (T,). The unit of the weight
-    is inferences.
+    """For each of T tenants, return the weight of one request in inferences, shape (T,).
 
     In a mix, the rates are in proportion to the dedicated peaks, which differ between the settings.
     The costs of all settings must refer to the same work, so all settings use the same weights. The

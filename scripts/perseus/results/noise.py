@@ -22,8 +22,8 @@ class Noise:
     `between_windows` is the standard deviation between the windows after one start of the server.
     `between_restarts` is the standard deviation between the mean throughputs after different
     starts. The value `between_restarts` includes a part of the variation between windows. `floor`
-    is the noise floor. For only 5 % of the pairs of server starts, the closed-loop throughputs
-    after the two starts differ by more than the share `floor`.
+    is the noise floor: for only 5 % of the pairs of server starts, the closed-loop throughputs
+    after the two starts differ by more than this share.
     """
 
     capacity_rps: float

@@ -43,9 +43,9 @@ SharedServer = tuple[str, tuple[int, ...]]
 """A scenario, and the indices of its tenants with load."""
 
 STARTS = 0.02
-"""The logarithm of the sharing ratio at saturation varies between starts of a server. STARTS is the
-scale of the half-normal prior of the standard deviation. (Four starts on a host with two vCPUs had
-a standard deviation of 0.019.)"""
+"""The logarithm of the sharing ratio at saturation has a standard deviation between starts of a
+server. The prior of this standard deviation is half-normal, with the scale STARTS. (Four starts on
+a host with two vCPUs had a standard deviation of 0.019.)"""
 
 MODEL_ERROR = 0.015
 """If the queueing model fits, the logarithmic error of a simulated sharing ratio has at least this

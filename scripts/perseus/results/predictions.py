@@ -66,9 +66,11 @@ class PredictedMix:
     sharing ratio of the mix.
 
     `missed` is the number of measured mixes on this server that violate the SLAs at every load, and
-    therefore have no sharing ratio. `measured` is the measured sharing ratio of the mix, or None if
-    the mix was not measured. `best` is the prediction model with the smallest error on
-    `other_mixes`; None if the evidence is insufficient (`left_out.why_none`).
+    therefore have no sharing ratio. For an unmeasured pair, `missed` counts only combinations of
+    models, each once, and only if no mix of these models has a measured sharing ratio. `measured`
+    is the measured sharing ratio of the mix, or None if the mix was not measured. `best` is the
+    prediction model with the smallest error on `other_mixes`; None if the evidence is insufficient
+    (`left_out.why_none`).
     """
 
     server: str

@@ -73,7 +73,7 @@ class Quantity:
         return replace(self, value=factor * self.value, draws=factor * self.draws)
 
     def dividing(self, by: float) -> Quantity:
-        """Return the quantity `by` divided by this quantity."""
+        """Return the number `by` divided by this quantity."""
         return Quantity(by / self.value, by / self.draws, self.open_above, self.open_below)
 
     def over(self, other: Quantity) -> Quantity:
@@ -221,8 +221,8 @@ class RepeatedPeak:
     def weights(self) -> tuple[int, ...]:
         """Weights of a mix, in the order of the tenants.
 
-        The result is empty if the load line is no mix. The weights of the mix of the demand follow
-        from the dedicated peaks: if a dedicated peak is unknown, the result is empty, too.
+        The result is empty if the load line is no mix. If the mix follows the demand, the weights
+        depend on the dedicated peaks, so the result is empty if a dedicated peak is unknown.
         """
         return self.records[0].weights or self.records[0].run.weights
 
@@ -409,8 +409,8 @@ def limit_changes(peak: RepeatedPeak, alone: Sequence[RepeatedPeak]) -> Floats:
     speed of the host in the cells of `peak`.
 
     The factor is the limit of the tenant in the cells of `peak`, divided by its limit in the cells
-    of the dedicated peak. Both limits come from a simulated queue without other tenants, with the
-    service times in these cells. If a limit is unknown, `limit_change` computes the factor from the
+    of the dedicated peak. Each limit comes from a simulated queue without other tenants, with the
+    service times in its cells. If a limit is unknown, `limit_change` computes the factor from the
     change of the server's speed (`speed_changes`) and the utilisation at the dedicated peak.
     """
     found = []

@@ -44,13 +44,12 @@ def savings(ratios: Sequence[Quantity]) -> list[Saving]:
 
 
 def simultaneous_tail(draws: Floats) -> float:
-    """Return the tail probability with which the percentile intervals of all load lines together
-    contain the true values with the probability CONFIDENCE.
+    """Return the tail probability t of simultaneous intervals. The interval of each load line lies
+    between the quantiles t and 1 - t of its draws.
 
-    `draws` has shape (lines, draws). A joint draw has one value per load line. In the share
-    CONFIDENCE of the joint draws, each value lies between the quantiles t and 1 - t of the draws of
-    its load line, where t is the result. (Balanced simultaneous confidence sets: Beran, J. Am.
-    Stat. Assoc. 83, 1988.)
+    `draws` has shape (lines, draws): a joint draw has one value per load line. In the share
+    CONFIDENCE of the joint draws, each value lies in the interval of its load line. (Balanced
+    simultaneous confidence sets: Beran, J. Am. Stat. Assoc. 83, 1988.)
     """
     ranks = (draws.argsort(axis=1).argsort(axis=1) + 0.5) / draws.shape[1]
     tail = np.quantile(np.minimum(ranks, 1 - ranks).min(axis=0), 1 - CONFIDENCE)

@@ -1,11 +1,12 @@
 """Fit the throughput of closed loops as a function of the concurrency, and find the knee
 (docs/explanation/closed-loops.md).
 
-The module fits two laws (formulas for the throughput). Both laws have two asymptotes: a straight
-line, on which each request in flight adds the throughput of a single request, and the saturation
-throughput. The knee is the concurrency at which the asymptotes intersect: N* = R/D of operational
-analysis (Denning and Buzen, ACM Computing Surveys 10(3), 1978). R is the response time of a single
-request, and D is the service time of the request at the bottleneck.
+The module fits two laws (formulas for the throughput). If the parameter kappa of a law is 0, the
+law has two asymptotes: a straight line, on which each request in flight adds the throughput of a
+single request, and the saturation throughput. The knee is the concurrency at which the asymptotes
+intersect: N* = R/D of operational analysis (Denning and Buzen, ACM Computing Surveys 10(3), 1978).
+R is the response time of a single request, and D is the service time of the request at the
+bottleneck.
 """
 
 from __future__ import annotations
@@ -56,10 +57,10 @@ def universal(in_flight: Sequence[int], knee: Floats, kappa: Floats) -> Floats:
     """Return the throughput by the Universal Scalability Law (Gunther, Guerrilla Capacity Planning,
     2007), relative to the throughput with one request in flight.
 
-    The throughput X at concurrency N is X(N) / X(1) = N / (1 + sigma (N - 1) + kappa N (N - 1)).
-    The contention sigma is 1 / knee, because the straight line X(N) / X(1) = N meets Amdahl's
-    asymptote 1 / sigma at the knee. With a coherency kappa above 0, the throughput falls at high
-    concurrency.
+    The law is X(N) / X(1) = N / (1 + sigma (N - 1) + kappa N (N - 1)), where X(N) is the throughput
+    at concurrency N. The contention sigma is 1 / knee, because the straight line X(N) / X(1) = N
+    meets Amdahl's asymptote 1 / sigma at the knee. With a coherency kappa above 0, the throughput
+    falls at high concurrency.
     """
     n, sigma = np.asarray(in_flight, float), 1 / knee[:, None]
     return np.asarray(n / (1 + sigma * (n - 1) + kappa[:, None] * n * (n - 1)))
@@ -121,9 +122,8 @@ def fitted(in_flight: Sequence[int], rates_rps: Sequence[float]) -> Fit | None:
 
     The concurrencies are in ascending order. The function chooses the law by Akaike's criterion,
     corrected for few values (Burnham and Anderson, Model Selection, 2nd ed., section 2.4). Akaike's
-    criterion counts the variance as a parameter of the law. Akaike's criterion for the universal
-    law needs at least six concurrencies. If there are fewer than six concurrencies, the function
-    always returns the queueing network.
+    criterion counts the variance as a parameter of the law. For the universal law, the criterion
+    needs at least six concurrencies; with fewer, the function returns the queueing network.
     """
     if len(in_flight) < FEWEST_LEVELS:
         return None
@@ -143,8 +143,6 @@ def _criterion(fit: Fit, parameters: int) -> float:
 
 def _fit(law: str, parameters: int, in_flight: Sequence[int], logs: Floats) -> Fit:
     """Fit a law to the logarithms of the throughput by least squares over a grid of parameters.
-
-    Each pass uses a finer grid around the best grid points of the previous pass.
 
     The throughput with one request in flight is a free parameter. The intervals are profile
     intervals. If the interval of the knee reaches the end of the grid, the interval has no upper
@@ -167,11 +165,11 @@ class _Region:
 
     An F test decides which sums are significantly larger than the least sum (Bates and Watts,
     Nonlinear Regression Analysis, 1988, section 6.1). The arrays `knee`, `kappa`, `single` and
-    `off` have one value per grid point, shape (points,). `knee` and `kappa` are the parameters of
-    the grid point. `single` is the logarithm of the throughput with one request in flight, fitted
-    for these values of `knee` and `kappa`. `off` is the largest change of `single` with which the
-    grid point stays in the confidence region. `best` is the index of the point with the least sum
-    of squares, and `error` is the root mean square error at this point.
+    `off` have one value per grid point, shape (points,). `single` is the logarithm of the
+    throughput with one request in flight, fitted for these values of `knee` and `kappa`. `off` is
+    the largest change of `single` with which the grid point stays in the confidence region. `best`
+    is the index of the point with the least sum of squares, and `error` is the root mean square
+    error at this point.
     """
 
     knee: Floats

@@ -93,7 +93,7 @@ def column(
 class Relation:
     """A rule that each row of a table must keep.
 
-    If `null` is false, rows with a null in one of `columns` are not tested.
+    Rows with a null in one of `columns` are tested only if `null` is true.
 
     `what` states the rule as a formula or a sentence. `test` gets one series for each of `columns`,
     with numbers as floats. `test` returns for each row whether the row keeps the rule.

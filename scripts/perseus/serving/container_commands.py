@@ -23,11 +23,11 @@ _SHM_SIZE = "4g"  # size of /dev/shm: the engines' default of 64 MB is too small
 
 @dataclass(frozen=True)
 class Contents:
-    """The content of a container.
+    """The image, the backend and the GPUs of a container.
 
     `image` is the name of an image or, for apptainer, a URI (docker://…) or a path. `backend` is
-    the folder of Perseus's backend for the runtime; None if the image contains a backend. `gpus`
-    contains the ids of the visible GPUs, and is empty for a CPU server.
+    the folder of Perseus's backend for the runtime; None if the image contains a backend for the
+    runtime. `gpus` contains the ids of the visible GPUs, and is empty for a CPU server.
     """
 
     image: str

@@ -66,8 +66,8 @@ def serve_in_engine(
 
 
 def contents(server: MeasuredServer) -> Contents:
-    """Return the content of a server's container. Raises ServerError if the configuration names no
-    image."""
+    """Return the image, the backend and the GPUs of a server's container. Raises ServerError if the
+    configuration names no image."""
     if server.image is None:
         raise ServerError(f"{server.name}: the launcher {server.launcher!r} needs an image")
     native = RUNTIMES[server.runtime].native_backend
@@ -89,10 +89,10 @@ def engine_triton(
 ) -> Iterator[RunningServer]:
     """Serve a model repository in a container of `engine`.
 
-    `inside` is the content of the container, and `say` gets a message about the pull of an image;
-    all other arguments are as in `embedded_triton`. Raises ServerError in the same cases as
-    `embedded_triton`. Also raises ServerError if the engine's program, its daemon, the image or the
-    GPUs are missing. After an error, no container remains.
+    `inside` has the image, the backend and the GPUs of the container. `say` gets a message about
+    the pull of an image. All other arguments are as in `embedded_triton`. Raises ServerError in the
+    same cases as `embedded_triton`. Also raises ServerError if the engine's program, its daemon,
+    the image or the GPUs are missing. After an error, no container remains.
     """
     check_served(repository, cores)
     program = find_engine(engine.program)

@@ -37,8 +37,8 @@ OTHER: Final[dict[str, Any]] = {
 
 
 def data(results: FigureData) -> pd.DataFrame:
-    """Return the monitor samples of the drawn cells, with the seconds since the start of the
-    cell."""
+    """Return the monitor samples of the first MAX_CELLS cells, with the seconds since the start of
+    the cell."""
     frames = [frame for folder in results.cells[:MAX_CELLS] for frame in samples(folder)]
     return pd.concat(frames, ignore_index=True) if frames else pd.DataFrame(columns=COLUMNS)
 

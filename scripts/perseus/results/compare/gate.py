@@ -16,7 +16,7 @@ from perseus.results.scenario_names import in_several_scenarios, with_scenarios
 
 class WorseError(ValueError):
     """Error: a new value is worse than the base value, or no value could be compared. The message
-    lists all worse values."""
+    lists the worse values, but lists costs only if no other value is worse."""
 
 
 def gate(table: pd.DataFrame, summary: Path) -> None:
@@ -26,7 +26,7 @@ def gate(table: pd.DataFrame, summary: Path) -> None:
         raise WorseError(f"no value could be compared with the base: {summary}")
     table = with_scenarios(table, in_several_scenarios(table[table["metric"] != OVERALL]))
     worse = table[table["verdict"] == WORSE]
-    # At equal prices, a cost is worse only because a peak is worse.
+    # If the prices did not change, a cost rises only because a peak fell.
     others = worse[worse["metric"] != COST]
     rows = [*table[table["lost"] != ""].to_dict("records")]
     rows += (worse if others.empty else others).to_dict("records")

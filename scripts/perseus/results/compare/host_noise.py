@@ -1,9 +1,9 @@
 """Estimate the noise of a host: how much two measurements of the same configuration differ by
 chance.
 
-The results of repeats vary because of the host. A single load line has too few repeats for an
-estimate of the noise. To estimate the noise of a server, Perseus uses all load lines with several
-repeats in both studies, on this server and on the other servers (docs/explanation/comparison.md).
+A single load line has too few repeats for an estimate of the noise. To estimate the noise of a
+server, Perseus uses all load lines with several repeats in both studies, on this server and on the
+other servers (docs/explanation/comparison.md).
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ FROM_REPEATS, FROM_AA, FROM_PRIOR = "repeats", "aa", "prior"
 class HostNoise:
     """Noise of the hosts of two studies, estimated from both studies together.
 
-    For each server, `deviations` has draws, shape (draws,), of the standard deviation of the
-    logarithm of a result between repeats. `known_from` says whether `deviations` come from repeats,
-    from an experiment `aa` or from a prior distribution. For each server, `floors` has the noise
-    floor from an experiment `aa`. A noise floor in `floors` applies to results of a single repeat.
-    If both studies measured a noise floor, `floors` has the higher noise floor.
+    For each server, `deviations` has draws, shape (draws,), of a standard deviation: the variation
+    of the logarithm of a result between repeats. `known_from` says whether `deviations` come from
+    repeats, from an experiment `aa` or from a prior distribution. For each server, `floors` has the
+    noise floor from an experiment `aa`. A noise floor in `floors` applies to results of a single
+    repeat. If both studies measured a noise floor, `floors` has the higher noise floor.
     """
 
     deviations: dict[str, Floats]

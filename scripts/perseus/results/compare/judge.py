@@ -1,8 +1,5 @@
 """For each pair of a base value and a new value, decide whether the new value is better, worse or
-not different.
-
-With a probability of 95 %, the simultaneous intervals of all pairs contain the true ratios.
-"""
+not different."""
 
 from __future__ import annotations
 
@@ -55,8 +52,8 @@ def simultaneous_reach(logs: Iterable[Floats]) -> float:
     function finds the largest standardised deviation of all rows. The result is the 95 % quantile
     of these largest deviations: the single-step max-t method (Westfall and Young, Resampling-Based
     Multiple Testing, 1993, section 2.3; Hothorn, Bretz and Westfall, Biometrical Journal 50, 2008,
-    section 3). Two correlated rows, such as the rows of a peak and of its cost, widen the intervals
-    hardly more than one of these rows alone.
+    section 3). If a row is strongly correlated with another row, such as a cost with its peak, the
+    row hardly increases the half-width.
     """
     largest: Floats | None = None
     for row in logs:  # the loop saves memory: 4,000 rows at once would take 0.3 GB

@@ -70,7 +70,7 @@ def late_shares(point: OperatingPoint, loads_rps: Mapping[str, float]) -> dict[s
 
 
 def _rates_rps(point: OperatingPoint, loads_rps: Mapping[str, float]) -> Floats:
-    """Return the rate of each tenant with load in requests/s, given the load of each model in
+    """For each tenant with load, return its rate in requests/s, given the load of each model in
     images/s.
 
     If several tenants of a server have the same model, these tenants share the load of the model in

@@ -28,14 +28,12 @@ MIN_SERVERS = 0.01
 MAX_SERVERS = 10
 STEPS = 121
 """Number of demands at which Perseus compares costs before it adds further demands (HALVINGS). The
-ratio of successive demands is constant. `demands_rps` describes the lowest and the highest
-demand."""
+ratio of successive demands is constant."""
 
 HALVINGS = 4
 """Number of times that Perseus adds a demand between two successive demands with different cheapest
 servers. The added demand is the geometric mean of the two demands. After HALVINGS additions, the
-demands in the table `crossings` have an error of at most half a percent. At these demands, the
-cheapest servers change."""
+demands at which the cheapest servers change (table `crossings`) have an error below one percent."""
 
 RELIABLE = 0.9
 """Perseus calls a saving reliable only if its probability is at least RELIABLE."""
@@ -132,13 +130,14 @@ def questions(points: Sequence[OperatingPoint], demand: FleetDemand | None) -> l
     """Return the groups of models for which Perseus compares costs, each with the proportion of the
     models' demands.
 
-    If the study has a demand, the models of the demand form one group, in proportion to their
-    demands at the highest level. If the study has no demand, the models of each shared scenario
-    form a group. In addition, each single model that has dedicated peaks on several servers forms a
-    group. The function leaves out a group if one of its models has no dedicated peak.
+    If the study has a demand, the models of the demand form the only group, in proportion to their
+    demands at the highest level.
 
-    In a group without a configured demand, the demands are such that each model needs the same
-    number of dedicated servers. The models are in the order of the configuration.
+    If the study has no demand, the models of each shared scenario form a group, and each single
+    model that has dedicated peaks on several servers forms a group. The function leaves out such a
+    group if one of its models has no dedicated peak. The demands in such a group are such that each
+    model needs the same number of dedicated servers. The models are in the order of the
+    configuration.
     """
     if demand is not None:
         top = demand.levels[-1]
@@ -253,8 +252,8 @@ def demands_rps(question: Question, points: Sequence[OperatingPoint]) -> list[fl
     The lowest demand is the lower of two rates: MIN_RPS, and the share MIN_SERVERS of the capacity
     of one server. The highest demand fills MAX_SERVERS servers that each serve one model.
 
-    The capacity for a model is the largest rate of the model on a server of any type. This server
-    may be a shared server, because a model may have no dedicated peak.
+    The capacity for a model is the largest of its lower limits on all servers, dedicated or shared,
+    because a model may have no dedicated peak.
     """
     most_rps: dict[str, float] = {}
     for model, rps in (item for each in points for item in each.lower_rps.items()):

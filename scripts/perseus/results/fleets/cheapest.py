@@ -164,8 +164,8 @@ def _constraints(offers: Offers, wanted: Wanted) -> tuple[Floats, Floats]:
     (rows,)."""
     asked = wanted.demand_rps > 0
     demand = wanted.demand_rps[asked]
-    # The rows are relative to the demand, so that the solver is equally accurate for demands of 1
-    # and of 10,000 requests/s.
+    # The capacities are divided by the demand, so that the solver is equally accurate for demands
+    # of 1 and of 10,000 requests/s.
     carried = (1 - wanted.headroom) * offers.rates_rps[asked] / demand[:, None]
     rows = [carried, offers.hosts[asked].astype(float)]
     least = [np.full(len(demand), 1 - TOLERANCE), np.full(len(demand), float(wanted.min_servers))]

@@ -28,8 +28,8 @@ DEDICATED, SHARING, ONE_TYPE = "dedicated", "sharing allowed", "one type of serv
 SPOT = "spot"
 HOURS_PER_MONTH = 730
 MAX_RESAMPLED = 400
-"""The cost of a plan gets a 95 % interval only if the plan has at most this size (offers x models).
-Perseus does not plan larger fleets again for each draw of the capacities."""
+"""The cost of a plan gets a 95 % interval only if the plan has at most this size (offers x
+models)."""
 RESAMPLES = 100
 NOTHING = np.zeros(1)
 

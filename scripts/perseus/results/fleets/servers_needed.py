@@ -118,11 +118,12 @@ def needed(
     model in the total demand. At least `with_each` servers serve each model. The function assumes
     that all servers cost the same.
 
-    If there are few ways to divide the servers among the operating points (`are_few_ways`), the
-    function tries all ways; else, it solves integer programmes. If a demand needs more than
-    MAX_TRIED servers and `with_each` is 1, the function adds copies of the group of servers with
-    the highest capacity per server. No other combination of servers carries much more. The
-    result is at most the number of servers that the demand needs if all servers are dedicated.
+    For up to MAX_TRIED servers, the function tries all ways to divide the servers among the
+    operating points if there are few ways (`are_few_ways`). For more servers, the function adds
+    copies of one group of servers: the tried way with the highest capacity per server. No other
+    combination of servers carries much more. If there are many ways, or if a demand needs more than
+    MAX_TRIED servers and `with_each` is not 1, the function solves integer programmes. The result
+    is at most the number of servers that the demand needs if all servers are dedicated.
     """
     return needed_at_each(rates_rps[None], shares, demands_rps, with_each)[0].astype(np.int64)
 
@@ -136,8 +137,8 @@ def needed_at_each(
 ) -> Floats:
     """Return the result of `needed` for each of several sets of rates, shape (sets, demands).
 
-    `rates_rps` has the rates of all sets, shape (sets, models, columns). The numbers of the first
-    `certain` sets are never NaN. In the other sets, the number is NaN if the demand needs more
+    `rates_rps` has the rates of all sets, shape (sets, models, columns). The result of the first
+    `certain` sets is never NaN. The result of any other set is NaN for each demand that needs more
     servers than the function `_reached_rps` tries.
     """
     demands = (1 - TOLERANCE) * np.array(demands_rps)
@@ -159,10 +160,10 @@ def needed_at_each(
 
 
 def _again_and_again(reached_rps: Floats, demands_rps: Floats) -> NDArray[np.int64]:
-    """Return the number of servers for each demand. Each demand needs more than MAX_TRIED servers.
+    """Return the number of servers for each demand. Each demand must need more than MAX_TRIED
+    servers.
 
-    `reached_rps` has the highest total demands that 1, 2, 3, ... servers carry. The additional
-    servers are copies of the group of servers with the highest capacity per server.
+    `reached_rps` has the highest total demands that 1, 2, 3, ... servers carry.
     """
     of_each = reached_rps / np.arange(1, len(reached_rps) + 1)
     best = int(
@@ -259,14 +260,14 @@ def _carried(rates: Floats, tried: Floats) -> Floats:
 
 
 def _may_carry_most(rates: Floats, tried: Floats) -> NDArray[np.bool_]:
-    """For each way, return whether the way may carry the highest total demand in at least one set.
+    """For each way, return false only if another way carries a higher total demand in every set.
 
     `rates` has shape (sets, models, columns), with the entries that `_carried` describes. The
     function compares all ways with one reference way: the best way at the mean rates of all sets.
     The function divides the rates of each set by the demand that the reference way carries in this
-    set. For each model and column, the function keeps the highest of these relative rates. If a way
-    carries less than 1 at the highest relative rates, the way carries less than the reference way
-    in every set.
+    set. For each model and column, the function keeps the highest quotient of all sets. If a way
+    carries less than 1 at the highest quotients, the way carries less than the reference way in
+    every set.
     """
     if not tried.shape[1]:
         return np.ones(0, bool)

@@ -62,7 +62,7 @@ def _is_no_dearer(
     """Return for each row whether (cost of the fleet) x (1 - `gap`) is at most the cost of the
     dedicated fleet.
 
-    For a strategy without shared servers, the result is true.
+    The result is true for every strategy except SHARING, and if there is no dedicated fleet.
     """
     dedicated = usd_per_hour.where(strategy == DEDICATED).groupby(level).transform("max")
     is_cheap = usd_per_hour * (1 - gap) <= dedicated * (1 + 10 * TOLERANCE)
