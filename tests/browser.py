@@ -57,11 +57,12 @@ addEventListener("load", () =>
 def look(page: str, widths: tuple[int, ...], ask: str = "null") -> dict[str, Any]:
     """Return what a browser finds in a page at these widths in pixels.
 
-    For each width, as text, the result contains: `width`, the width of the document; `cut`, the
-    names of tables that do not fit; `images`, the number of images; and `broken`, the number of
-    images that do not load. The result also contains `asked`, the value of the JavaScript `ask`,
-    and `console`, the console messages. `ask` is an expression, or statements with a `return`.
-    `ask` may use `await` and `page`, the document at the first width.
+    The result has one entry for each width (such as "1100"), which contains: `width`, the width of
+    the document; `cut`, the names of the tables that are too wide for the page; `images`, the
+    number of images; and `broken`, the number of images that do not load. The result also contains
+    `asked`, the value of the JavaScript `ask`, and `console`, the console messages. `ask` is an
+    expression, or statements with a `return`. `ask` may use `await` and `page`, the document at the
+    first width.
     """
     views = "".join(
         f'<iframe width="{width}" height="900" srcdoc="{html.escape(page)}"></iframe>'

@@ -39,7 +39,6 @@ WHOLE = {
 
 
 def counts(jobs, prefix=""):
-    """Return the number of jobs per rule."""
     names = [job[0].removeprefix(prefix) for job in jobs]
     return {name: names.count(name) for name in names}
 

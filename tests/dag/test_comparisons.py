@@ -38,7 +38,6 @@ def asked(studies, base="base", new="same"):
 
 
 def counts(output):
-    """Return the number of jobs per rule of a dry run."""
     found = {
         rule: int(count) for rule, count in re.findall(r"^(\w+) +(\d+)$", output, re.MULTILINE)
     }

@@ -49,7 +49,7 @@ def overlaps(empty, tmp_path):
 
 
 def measured(pairs):
-    """Return the number of measurements in each pair of jobs."""
+    """For each pair of jobs, return how many of the two jobs are measurements."""
     return [sum(name.startswith("measure") for name in pair) for pair in pairs]
 
 

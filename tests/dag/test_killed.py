@@ -131,7 +131,7 @@ def test_a_lock_of_which_nothing_is_known_stays(tmp_path):
 
 
 def test_the_lock_of_another_user_s_run_stays_where_only_it_may_write(tmp_path, monkeypatch):
-    """A user detects the live run of another user without the right to write `perseus.live`."""
+    """A user who may not write `perseus.live` detects the live run of another user."""
     (tmp_path / ".snakemake/locks").mkdir(parents=True)
     (tmp_path / ".snakemake/locks/0.output.lock").touch()
     (tmp_path / ".snakemake/perseus.live").touch(0o644)

@@ -45,7 +45,8 @@ COMMAND = [sys.executable, "-m", "snakemake", "--cores", "2", "all"]
 
 
 def outputs(root: Path) -> dict[str, str]:
-    """Return the text of each file in the results and repositories by path, with leftover files."""
+    """Return the text of each file in the results and repositories, also of leftover files, by
+    path."""
     places = [root / "results", root / "model_repository"]
     found = [path for place in places for path in place.rglob("*") if path.is_file()]
     return {str(path.relative_to(root)): path.read_text(errors="replace") for path in found}

@@ -18,7 +18,7 @@ told.write_text(
                    snakemake.threads, resources)))
 )
 """
-"""Writes the values that a job was given into a file."""
+"""Writes the values that Snakemake gives a job into a file."""
 
 OTHER = """
 rule every:
@@ -73,8 +73,8 @@ def test_jobs_are_given_the_same_with_and_without(told):
 
 
 def test_another_workflow_has_the_script_of_each_job(empty, tmp_path):
-    """Script paths contain wildcards and params. Each job runs its own script, with and without
-    Perseus."""
+    """The script paths of the other workflow contain wildcards or params. Each job runs its own
+    script, whether or not the other workflow uses Perseus as a module."""
     for head in (
         MODULE.format(head="", snakefile=empty.root / "Snakefile", config="", renamed=""),
         "",

@@ -159,7 +159,7 @@ case "$*" in
   *) exit 1 ;;
 esac
 """
-"""A fake conda. It answers the calls of Snakemake before a plan, but makes no environment."""
+"""A fake conda, which answers the questions of a dry run, but makes no environment."""
 
 
 def test_the_environment_of_all_jobs_is_planned_by_conda(empty, tmp_path, monkeypatch):
@@ -208,7 +208,7 @@ async function look() {
 addEventListener("load", () => look().catch((error) => console.error(error)));
 </script>
 """
-"""Opens the parts of the page of Snakemake's report one by one, as a reader does."""
+"""Opens the parts of Snakemake's report one by one, as a reader does."""
 
 
 @pytest.fixture

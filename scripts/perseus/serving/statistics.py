@@ -12,10 +12,10 @@ from perseus.serving.running_server import STATISTICS, RunningServer
 
 @dataclass(frozen=True)
 class ServerTimes:
-    """Triton's counters of a model since the server loaded the model: the number of executed
+    """Triton's counters of a model since the server loaded the model: the number of successful
     requests and, for each phase, the total time of all requests in nanoseconds.
 
-    The response cache answered `cache_hits` of the requests.
+    `cache_hits` is the number of responses from the response cache.
     """
 
     requests: int

@@ -101,11 +101,11 @@ class Study:
     """A study: its definition, and the scenarios, prices and files that follow from the definition.
 
     `scenarios` has the scenarios by id: first the dedicated scenarios, then the shared scenarios.
-    If a configured scenario has a grid, `scenarios` has one scenario for each setting of the grid,
-    and `grids` has the configured scenario. `images` has the paths of the image files of each
-    model; empty for random images. `labelled` has, for each model, the paths and labels of its
-    labelled images. `prices` has the price of each server with the key `price:`. `other_prices` has
-    the prices in the list `other_prices:` of each server. `demand_rps` has the demand for each
+    If a configured scenario has a grid, `scenarios` has one scenario for each setting that Perseus
+    can measure, and `grids` has the configured scenario. `images` has the paths of the image files
+    of each model; empty for random images. `labelled` has, for each model, the paths and labels of
+    its labelled images. `prices` has the price of each server with the key `price:`. `other_prices`
+    has the prices in the list `other_prices:` of each server. `demand_rps` has the demand for each
     model in images/s, at the low, typical and peak level.
     """
 
@@ -240,7 +240,6 @@ class Study:
         return of.precision or self.models[of.model].precision
 
     def runs_of(self, item: ScenarioSettings) -> Iterator[ExperimentRun]:
-        """Yield the runs of all experiments of a scenario."""
         shares = rate_shares(item.tenants, self.demand_rps)
         return (run for each in item.experiments for run in each.runs_for(shares))
 
@@ -268,8 +267,9 @@ class Study:
         return tuple(self.cells[f"{repeated}.r{repeat}"] for repeat in self.repeats(preset))
 
     def earlier_cells(self, of: Cell) -> tuple[Cell, ...]:
-        """Return the cells of a frontier whose results determine the weights of the mix in the cell
-        `of`. Perseus measures the returned cells before the cell `of`."""
+        """If the cell `of` measures a mix of a frontier, return the cells of the earlier mixes.
+        Perseus measures the returned cells first, because the mix in the cell `of`, or its
+        prediction, may depend on their results."""
         return tuple(
             self.cells[f"{of.scenario.id}.{name}.r{repeat}"]
             for name in of.run.needs_runs

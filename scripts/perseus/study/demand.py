@@ -176,8 +176,8 @@ def rate_shares(
     ]
     if len(typical_rps) < len(tenants) or not all(typical_rps):
         return ()
-    # If all rates double, the shares change only by a floating-point error. Without rounding, this
-    # error would repeat a measurement.
+    # If all rates change by the same factor, the shares change only by a floating-point error.
+    # Without rounding, this error would repeat a measurement.
     return tuple(float(f"{rate_rps / sum(typical_rps):.9g}") for rate_rps in typical_rps)
 
 

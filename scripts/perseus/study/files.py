@@ -38,7 +38,6 @@ def raw(study: Study, cells: Iterable[Cell]) -> list[str]:
 
 
 def records(study: Study, cells: Iterable[Cell]) -> list[str]:
-    """Return the path of each cell's record.json."""
     return [f"{folder}/{RECORD}" for folder in raw(study, cells)]
 
 
@@ -146,7 +145,6 @@ def _of_copies(study: Study, of: Cell) -> dict[str, list[str]]:
 
 
 def checked_tables(study: Study) -> str:
-    """Return the path of the file that the check of the tables writes."""
     return f"{results(study)}/tables/checked.json"
 
 
@@ -168,7 +166,6 @@ def repository(study: Study, of: Scenario) -> list[str]:
 
 
 def repositories(study: Study) -> list[str]:
-    """Return the folders of the Triton repositories of all scenarios."""
     return [folder for of in study.scenarios.values() for folder in repository(study, of)]
 
 
@@ -244,7 +241,6 @@ def pictures(study: Study, model: str) -> str:
 
 
 def labelled(study: Study, model: str) -> str:
-    """Return the path of the file with the labelled images of a model."""
     return f"{results(study)}/models/{model}/labelled.npz"
 
 
@@ -290,7 +286,6 @@ def trace(study: Study) -> list[str]:
 
 
 def experiment_files(of: Cell) -> list[str]:
-    """Return the files that the experiment of a cell reads."""
     return list(of.run.files)
 
 

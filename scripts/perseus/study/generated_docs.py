@@ -186,8 +186,8 @@ def _object(part: Schema, root: Schema) -> bool:
 
 
 def _section(name: str, part: Schema, root: Schema) -> Iterator[str]:
-    """Yield the heading and the table of a section of config/README.md, and then the sections of
-    the lists of objects in this section."""
+    """Yield a section of config/README.md: its heading, its text and its tables. Then yield one
+    more section for each list of mappings in this section."""
     part = _resolved(part, root)
     is_list = part.get("type") == "array"
     yield f"## {name}\n"

@@ -55,11 +55,11 @@ def machine_price(wanted: PriceRow, prices: PriceList, costs: Costs) -> list[Mac
     """Return the price of the machine and, if the configuration names an `accelerator`, the price
     of the accelerators.
 
-    If the price list has zones with a price of the machine and a price of the accelerators, both
-    returned prices are for one of these zones: the zone with the lowest sum of the two prices.
+    If some zones have both prices, the function returns the two prices of the zone with the lowest
+    sum.
 
     Raises UnpricedError if the price list has no price for the machine or for the accelerators, or
-    if two rows for the same zone have different prices.
+    if two rows for the same zone have different prices or numbers of vCPUs.
     """
     machines = (
         {"": _custom(wanted.custom, costs)}
@@ -176,7 +176,8 @@ def _by_zone(
     zone, return only the row for the configured zone.
 
     `what` is the name of the machine or accelerator. Raises UnpricedError if no row matches, if a
-    matching row cannot be read, or if two rows of a zone have different prices.
+    matching row cannot be read, if no matching row has a usable price, or if two rows of a zone
+    have different prices or numbers of vCPUs.
     """
     here = [row for row in rows if row.region == wanted.region]
     if not here:
@@ -307,8 +308,8 @@ def doubts_of(row: ListedPrice, rows: Sequence[ListedPrice]) -> Iterator[str]:
 
 
 def _unlikely(prices: Mapping[str, float | None]) -> Iterator[str]:
-    """Yield the reasons why the spot price or the committed price may be wrong. Each reason follows
-    from a comparison with the on-demand price."""
+    """Compare the spot price and the committed price with the on-demand price, and yield the
+    reasons why one of the prices may be wrong."""
     on_demand, spot = prices["on_demand"], prices["spot"]
     if on_demand is None:
         return

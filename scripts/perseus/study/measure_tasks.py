@@ -42,7 +42,7 @@ class MeasureTasks:
         return self._code(self._study.cells[cell].repeated)
 
     def versions(self, cell: str) -> dict[str, str]:
-        """Return the versions of the software of the server and the client of a cell."""
+        """Return the versions of the packages that the server and the client of a cell use."""
         return self._versions(self._study.cells[cell].repeated)
 
     def _of_first(self, repeated: str) -> MeasureTask:

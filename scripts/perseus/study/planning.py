@@ -336,8 +336,8 @@ def _questions(study: Study, of: ScenarioGrid) -> Iterator[GridQuestion]:
     """Yield the questions of a grid: which setting is best for one tenant alone on a server, or for
     all tenants on one load line.
 
-    If the weights of a mix follow from earlier results, they differ between the settings of a grid,
-    so the grid has no question about the mix.
+    The weights of the mixes of a frontier may differ between the settings of a grid, so the grid
+    has no question about these mixes.
     """
     names = tuple(tenant.name for tenant in of.scenario.tenants)
     preset = of.scenario.preset or study.definition.measurement.preset
@@ -401,8 +401,8 @@ def track_task(study: Study) -> TrackTask | None:
 def report_task(study: Study, traces: Sequence[str] = ()) -> ReportTask:
     """Return the task that writes the report.
 
-    The task contains the tenants and servers of all settings of a grid. `traces` has one message
-    for each trace: how Perseus interpreted the trace.
+    The task contains the tenants and servers of each setting of a grid that Perseus can measure.
+    `traces` has one message for each trace: how Perseus interpreted the trace.
     """
     tenants = [tenant for scenario in study.scenarios.values() for tenant in scenario.tenants]
     used = {tenant.model for tenant in tenants}

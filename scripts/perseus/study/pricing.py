@@ -69,8 +69,8 @@ def _date(parts: Sequence[MachinePrice]) -> str | None:
 
 
 def _share(server: Server, wanted: PriceRow, parts: Sequence[MachinePrice]) -> float:
-    """Return the share of the instance's price that the server pays: the configured `share`, or 1
-    for the whole instance.
+    """Return the server's share of the price of the instance: the configured `share`, or 1 for the
+    whole instance.
 
     Raises UnpricedError if `accelerator` or `share` in `wanted` is missing or invalid, or if the
     `instance` has fewer cores or GPUs than the server.

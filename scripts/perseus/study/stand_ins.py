@@ -18,13 +18,14 @@ _FOLLOWING: Final = re.compile(
     r"models(\[\d+\](\.name)?)? (models\[\d+\]|scenarios\[\d+\]\.tenants\[\d+\]\.model"
     r"|demand\.models\[\d+\]\.name)"
     r"|servers(\[\d+\](\.name)?)? scenarios\[\d+\]\.servers\[\d+\]"
-    # A stand-in for a tenant hides which models are served and how many models share a server.
+    # With a stand-in for a tenant, Perseus does not know which models are served, or how many
+    # models share a server.
     r"|scenarios(\[\d+\])? (models\[\d+\]|demand\.models.*)"
     r"|scenarios\[(?P<i>\d+)\]\.tenants(\[\d+\](\.(model|name))?)? (models\[\d+\]|demand\.models.*"
     r"|scenarios\[(?P=i)\]\.(name|tenants|experiments.*|grid.*))"
     r"|scenarios(\[\d+\](\.servers.*)?)? demand\.servers.*"
-    # A stand-in hides the precision of a model, the settings that a tenant must match, the machine
-    # of a price, or the keys that a grid varies.
+    # With a stand-in, Perseus does not know the precision of a model, the other settings of a
+    # tenant, the machine of a price, or the keys that a grid varies.
     r"|(models\[\d+\]|scenarios\[\d+\]\.tenants\[\d+\])\.precision"
     r" scenarios\[\d+\]\.(tenants\[\d+\]\.model|grid)"
     r"|scenarios\[(?P<j>\d+)\]\.tenants\[(?P<t>\d+)\]\..*"
@@ -32,15 +33,15 @@ _FOLLOWING: Final = re.compile(
     r"|servers\[(?P<s>\d+)\]\.(?P<p>price|other_prices\[\d+\])\..*"
     r" servers\[(?P=s)\]\.(?P=p)(\..*)?"
     r"|scenarios\[(?P<g>\d+)\]\.grid\.vary\..* scenarios\[(?P=g)\]\.grid(\.vary)?"
-    # A stand-in hides the columns of a trace file.
+    # With a stand-in, Perseus does not know the columns of a trace file.
     r"|(?P<f>.*\.(trace|traces\[\d+\]))\.(file|column|unit|where.*) (?P=f)"
-    # A stand-in hides the arrival process, on which the allowed keys depend.
+    # With a stand-in, Perseus does not know the arrival process, on which the allowed keys depend.
     r"|measurement\.arrivals\.process measurement\.arrivals\..*"
     r"|scenarios\[(?P<k>\d+)\]\.experiments\[(?P<e>\d+)\]\.process"
     r" scenarios\[(?P=k)\]\.experiments\[(?P=e)\](\..*)?"
 )
-"""Pattern of "STAND_IN PROBLEM": the place of a stand-in, and the place of a problem that the
-stand-in may cause."""
+"""Pattern of a text with two places: the place of a stand-in, a space, and the place of a problem
+that the stand-in may cause."""
 
 
 def stands_in(place: Place, stand_ins: Sequence[Place]) -> bool:

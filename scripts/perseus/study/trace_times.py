@@ -41,10 +41,10 @@ LATEST_S: Final = 1e11
 """Largest valid time in seconds since 1970 (the year 5138). A larger time means a wrong unit."""
 
 HOUR_S, NIGHT_HOURS, DISORDER_S = 3600.0, 4, 60.0
-"""At the end of summer time, clocks go back by HOUR_S seconds, to a time in the first NIGHT_HOURS
-hours of a day. If a time in a file is at most DISORDER_S seconds earlier than the previous time,
-Perseus assumes that the rows are not exactly sorted. Only a larger step back between two times in
-the file can be a change of the clocks."""
+"""Perseus assumes that clocks go back by HOUR_S seconds at the end of summer time, to a time in the
+first NIGHT_HOURS hours of a day. If a time in a file is at most DISORDER_S seconds earlier than the
+previous time, Perseus assumes that the rows are not exactly sorted. Only a larger step back between
+two times in the file can be a change of the clocks."""
 
 BETWEEN_AUTUMNS_S: Final = 300 * 24 * HOUR_S
 
@@ -64,10 +64,10 @@ REPEATED_HOURS: Final = (0, 1, 2, 3, 23)
 class Understood:
     """How Perseus interpreted the times in a trace file.
 
-    `column` is the name of the column with the times, empty if the file has only one column. `unit`
-    is s, ms, us or ns, or "dates" for dates with times. `note` states in a few words how Perseus
-    read times without a time zone, or is empty. `doubt` says why the interpretation may be wrong,
-    or is empty.
+    `column` is the name of the column with the times; empty if the file has only one column, or
+    counts per minute. `unit` is s, ms, us, ns, "dates" (dates with times) or "counts per minute".
+    `note` states in a few words how Perseus read times without a time zone, or is empty. `doubt`
+    says why the interpretation may be wrong, or is empty.
     """
 
     column: str
@@ -242,8 +242,8 @@ def _local(
     """Return times without a time zone, corrected for the hour that clocks repeat at the end of
     summer time.
 
-    At the beginning of the repeated hour, the times in the file step back. If the times step back
-    by more than DISORDER_S seconds at any other place, the function corrects no time.
+    When clocks go back, the times in the file step back. If the times step back by more than
+    DISORDER_S seconds at any other place, the function corrects no time.
     """
     back = np.flatnonzero(np.diff(times_s) < -DISORDER_S) + 1
     hours = times_s[back] / HOUR_S % 24

@@ -145,7 +145,6 @@ class Client:
         self._stop_s = patience_s + idle_s
 
     def result(self) -> Result:
-        """Return the result of the stopped window."""
         results: list[Result] = [process.receive(self._stop_s) for process in self._processes]
         errors: dict[str, str] = {}
         for each in reversed(results):

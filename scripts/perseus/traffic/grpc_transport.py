@@ -184,7 +184,6 @@ def _is_message(body: bytes) -> bool:
 
 
 def serialise(model: str, inputs: Inputs, outputs: Sequence[str] = (OUTPUT,)) -> bytes:
-    """Return a serialised ModelInferRequest."""
     request = service_pb2.ModelInferRequest(model_name=model)
     for each in inputs:
         described = request.inputs.add(name=each.name, datatype=each.datatype, shape=each.shape)

@@ -1,9 +1,9 @@
 """Implement HTTP/2 for a gRPC client (RFC 9113), without sockets.
 
 Callers pass in the bytes from the server, and get the ended requests and the bytes to send. The
-flow-control window for received data always has the largest allowed size. The client writes header
-fields without a dynamic table, and announces a table of size 0, so that the server uses no dynamic
-table either.
+client opens the flow-control window for received data to the largest allowed size (2 GiB), and
+opens the window again after each GiB. The client writes header fields without a dynamic table, and
+announces a table of size 0, so that the server uses no dynamic table either.
 """
 
 from __future__ import annotations

@@ -95,7 +95,6 @@ class Http2Client:
             self._write_first()
 
     def cancel(self, call: Call) -> None:
-        """Cancel a request in flight."""
         self._end(call, End.CANCELLED, "")
 
     def _end(self, call: Call, how: End, why: str) -> None:

@@ -170,7 +170,7 @@ TRANSPORT: Final = HttpTransport
 def _reply(answer: aiohttp.ClientResponse, body: bytes) -> Reply:
     done_ns = time.monotonic_ns()
     if answer.status == 200:
-        # Do not parse the JSON here (see `decode`): other requests wait during these checks.
+        # `decode` parses the JSON later, because all other requests wait for this function.
         json_bytes = int(answer.headers.get(HEADER_LENGTH, len(body)))
         if 0 < json_bytes <= len(body) and body.startswith(b"{"):
             return Reply(done_ns, Status.OK, "", body, json_bytes)

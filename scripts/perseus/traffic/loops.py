@@ -64,7 +64,7 @@ class LoadLoop:
         `until_ns`."""
         part = slice(int(np.searchsorted(self._known(), until_ns)))
         # Other threads write the status of a request after its times. The function copies the
-        # status before the times, so each response in the copy has its times.
+        # status first, so the copy contains the times of each request that has ended.
         status = self._status[part].copy()
         return Requests(
             self._intended_ns[part].copy(),

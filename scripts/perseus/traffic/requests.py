@@ -28,7 +28,8 @@ class Requests:
     """The requests of one tenant in one window, in the order of their intended send times.
 
     Times are in nanoseconds of a monotonic clock, shape (n,). `sent_ns` is 0 for a request that is
-    not sent, and `done_ns` is 0 for a request without a response.
+    not sent. `done_ns` is the time of the response, timeout or error; 0 for a request that is
+    pending, cancelled or not sent.
     """
 
     intended_ns: NDArray[np.int64]
@@ -48,7 +49,6 @@ class Requests:
         )
 
     def count(self, status: Status) -> int:
-        """Return the number of requests with this status."""
         return int(np.sum(self.status == status))
 
     @property

@@ -47,8 +47,9 @@ class Snapshot:
 class Result:
     """The result of an ended window: its requests, and the first message of each kind of error.
 
-    `idle` says whether the server has answered all requests in its queue. `cpu_s` is the CPU time
-    of the client process in seconds, from the start of the window until the server is idle.
+    `idle` says whether the server has processed all requests in its queue. `cpu_s` is the CPU time
+    of the client processes in seconds, from the start of the window until the client stops waiting
+    for the server.
     """
 
     requests: Requests

@@ -39,8 +39,8 @@ CHOSEN = {("figure", "grid"), PRICED}
 
 @dataclass(frozen=True)
 class Group:
-    """The keys of a finished study, and its rows. Each row has an edit, and the jobs that run after
-    the edit."""
+    """Edits of one study. `study` has the keys of the finished study. Each row has a further edit,
+    and the jobs that run after the edit."""
 
     study: Edits
     rows: tuple[tuple[Edits, set[Job]], ...]
@@ -93,7 +93,7 @@ TIMES = {"file": "times.csv"}
 TRACE = {"process": "trace", "traces": [TIMES], "duration_s": 20}
 AZURE = {**TRACE, "traces": ["azure.csv"]}
 READ = {"file": "azure.csv", "column": "time_s", "unit": "s", "where": {"user": "a"}}
-"""Keys that a trace may have."""
+"""A trace with every key that a trace may have."""
 
 UNREAD = {
     "startup": {"starts": 2},
@@ -101,8 +101,8 @@ UNREAD = {
     "concurrency": {"concurrencies": [1]},
     "replay": BURSTS,
 }
-"""Experiments that do not use the arrivals of the study. The experiment `startup` does not even use
-clients."""
+"""Experiments that do not use the arrivals of the study. The experiment `startup` does not use the
+number of client processes either."""
 DRAWN = {("figure", kind) for kind in UNREAD}
 STARTED = {("measure", "cpu1.shared.startup.r1")}
 LOADED = {("measure", f"cpu1.shared.{run}.r1") for run in ("aa", "concurrency", "replay-mmpp")}

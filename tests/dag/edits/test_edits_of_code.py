@@ -22,7 +22,8 @@ from fake_engine import image_id, install
 
 
 def test_a_new_kind_of_experiment_brings_its_table_and_measures_nothing(edited, downstream):
-    """A new kind of experiment adds a phase, so the test also edits the description of `phase`."""
+    """A new kind of experiment adds a phase, so the test also edits the description of the column
+    `phase`."""
     layers = ("study/experiments", "measurement/experiments", "results/tables", "report/figures")
     for layer in layers:
         folder = edited.root / "scripts" / "perseus" / layer

@@ -62,7 +62,8 @@ def test_starts_of_a_server_added_and_one_more(edited, priced_jobs):
 
 
 def test_a_frontier_added_and_one_more_point(edited, downstream):
-    """A point depends only on earlier points, so a new point does not affect the earlier points."""
+    """A mix of a frontier depends only on earlier mixes, so a new mix does not repeat the earlier
+    mixes."""
     points = [("measure", f"cpu1.shared.frontier-{point}.r1") for point in (1, 2, 3)]
     frontier = {"kind": "frontier", "points": 2}
     reconfigured(edited, lambda s: s["scenarios"][0]["experiments"].append(frontier))
@@ -101,8 +102,8 @@ def test_a_model_beside_a_copy_of_itself_added_where_mixes_are_predicted(edited)
 def test_a_demand_of_three_tenants_then_another_ratio_and_higher_rates(
     edited, downstream, priced_jobs
 ):
-    """A frontier has a separate mix for the demand. Another ratio of rates repeats
-    only the measurement of this mix."""
+    """A frontier of three tenants has a separate mix for the demand. If the demand has another
+    ratio of rates, Perseus measures only this mix again."""
     drawn = ("figure", "fleets")
     mix = ("measure", "cpu1.three.mix-demand.r1")
     tenants = [{"model": RESNET}, {"model": MOBILENET}, {"model": RESNET, "name": "another"}]
@@ -275,7 +276,8 @@ EVERY_KIND = [
 
 
 def test_an_experiment_of_each_kind_removed(edited, downstream, priced_jobs):
-    """No cell is measured. If the kind has searches, predictions change."""
+    """No cell is measured. If the removed experiment searched peaks, the job `predictions` runs
+    again."""
 
     def ask(*others):
         first = {"kind": "peak", "mixes": [[3, 1]]}

@@ -76,8 +76,6 @@ def test_another_study_leaves_this_one_alone(edited):
 
 
 class Rewritten(ast.NodeTransformer):
-    """A transformer that replaces all docstrings."""
-
     def visit_Expr(self, node):
         if isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
             node.value.value = "Said in other words."

@@ -19,7 +19,7 @@ from perseus.study.problems import Problems
 
 
 class Run(peak.Run):
-    """Search for the peak of a mix whose weights follow from the results of earlier mixes.
+    """Search for the peak of one mix of the frontier.
 
     `point` is the number of the mix in the frontier, from 1. With `predict`, Perseus predicts the
     peak, and measures the peak only if the estimated error of the prediction exceeds the largest

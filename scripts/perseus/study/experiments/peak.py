@@ -76,8 +76,8 @@ class Run(ExperimentRun):
         return self.line != "dedicated"
 
     def of_weights(self, weights: tuple[int, ...]) -> Self:
-        """Return a copy of the search with these `weights` of the mix. Perseus computes the weights
-        from the results of earlier cells."""
+        """Return a copy of the search with these `weights` of the mix. In a frontier, Perseus
+        chooses the weights when it measures the cell."""
         return self.model_copy(update={"weights": weights})
 
     def background_tenants(self, names: Sequence[str]) -> tuple[str, ...]:

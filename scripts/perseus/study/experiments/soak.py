@@ -13,9 +13,9 @@ from perseus.study.experiments.base import ExperimentRun, ExperimentSettings, Ra
 from perseus.study.problems import Problems
 
 WINDOWS: Final = 60
-"""A soak divides its duration by this number to get the length of a window. If this length would
-be below `SHORTEST_WINDOW_S` or above `LONGEST_WINDOW_S` seconds, the window has the length of the
-bound. The result is valid if at least half of the windows are valid."""
+"""The length of a window is the duration of the soak divided by this number, but at least
+`SHORTEST_WINDOW_S` and at most `LONGEST_WINDOW_S` seconds. The result is valid if at least half of
+the windows are valid."""
 
 SHORTEST_WINDOW_S, LONGEST_WINDOW_S = 2.0, 60.0
 """Shortest and longest length of a window in seconds. A shorter window would have too few requests

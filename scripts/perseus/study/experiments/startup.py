@@ -14,8 +14,8 @@ PageCache = Literal["warm", "cold"]
 
 
 class Run(ExperimentRun):
-    """Start a new server repeatedly. The state of the page cache (warm, cold) alternates between
-    the starts."""
+    """Start a new server `starts` times for each state of the page cache. If `page_cache` has both
+    states (warm, cold), the state alternates between the starts."""
 
     kind: Literal["startup"] = "startup"
     name: str = "startup"

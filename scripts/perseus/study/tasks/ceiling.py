@@ -11,9 +11,9 @@ from perseus.study.traces import TraceOf
 class RequestOfModel(Part):
     """The requests to one model, each with `images` images.
 
-    `sla_ms` is the latency limit of the model's SLA, rounded down to 50, 100, 200, 500, ... ms.
-    Because Perseus rounds `sla_ms`, a small change of the SLA does not repeat the measurement. The
-    allowed send lag follows from `sla_ms`.
+    `sla_ms` is the latency limit of the model's SLA, rounded down to 50, 100, 200, 500, ... ms, and
+    at least 50 ms. Because Perseus rounds `sla_ms`, a small change of the SLA does not repeat the
+    measurement. The allowed send lag follows from `sla_ms`.
     """
 
     model: str

@@ -95,7 +95,7 @@ class MeasuredTenant(Part):
 
 
 class MeasureTask(Part):
-    """Settings of the measurement of one cell (one repeat of one experiment of a scenario).
+    """Settings of the measurement of one cell (one repeat of one run of a scenario).
 
     `trace` is the trace of the arrival process, or None. If the experiment does not use a setting
     of the arrival process or the client, the setting has its default value.

@@ -14,9 +14,9 @@ from perseus.study.setting import Value
 class Price(Part):
     """The price of a server in USD per hour, and its source.
 
-    The server pays the share `share` of the price of an instance with `vcpus` vCPUs. `vcpus` is
-    None if the price list does not state the number of vCPUs. `currency` is the currency of the
-    price list. `date` is the day on which the price was valid, or None if unknown. `doubts` has the
+    The price is the share `share` of the price of an instance with `vcpus` vCPUs. `vcpus` is None
+    if the price list does not state the number of vCPUs. `currency` is the currency of the price
+    list. `date` is the day on which the price was valid, or None if unknown. `doubts` has the
     reasons why the price may be wrong.
     """
 
