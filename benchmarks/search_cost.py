@@ -128,7 +128,7 @@ def cost_rows(
     and with BEST_MODE only."""
     requests, seconds, error = None, None, None
     if goals and peer_name == RAMP:
-        condition = "a median error of ours <= 3 %"
+        condition = "a median error of Perseus of at most 3 %"
         requests = Goal("<=", 1 / 20, condition=condition, holds=ours.error <= 0.03)
         error = Goal("<=", 0.03, "ours")
     if goals and peer_name == BEST_MODE:

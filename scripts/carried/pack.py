@@ -89,11 +89,11 @@ def job_of(study: Study) -> Job:
         )
     for name, model in study.models.items():
         if model.weights_file or model.images:
-            raise ValueError(f"{name}: files of weights and of images cannot be packed")
+            raise ValueError(f"{name}: a model with `images` or a weights file cannot be packed")
     for scenario in study.scenarios.values():
         for tenant in scenario.tenants:
             if tenant.preprocessing:
-                raise ValueError(f"{tenant.name}: preprocessing of images cannot be packed")
+                raise ValueError(f"{tenant.name}: a tenant with `preprocessing` cannot be packed")
     if any(study.copies_cells(cell) for cell in study.cells.values()):
         raise ValueError("predictions from copies of a model cannot be packed (predict: true)")
     return Job(

@@ -132,7 +132,7 @@ def test_who_works_on_the_servers_core_is_seen_and_waited_for(server, tmp_path):
         finally:
             other.kill()
     assert seen.other_cpu_share > 0.5 and re.fullmatch(r".+ \(process \d+\)", seen.other_process)
-    assert re.search(r"among them .+ \(process \d+\): waiting until they end", messages[0])
+    assert re.search(r"among them .+ \(process \d+\): waiting until this load ends", messages[0])
 
 
 # A server that stops responding within a window

@@ -128,7 +128,7 @@ def test_what_there_is_no_time_for_is_listed(carried, tmp_path):
                 ]
             },
             [],
-            "mobilenet_v3_small: preprocessing of images cannot be packed",
+            "mobilenet_v3_small: a tenant with `preprocessing` cannot be packed",
         ),
         ({}, ["--python", "3.99"], "no stub for Python 3.99"),
         ({"models": []}, [], "models: must have at least 1 item"),

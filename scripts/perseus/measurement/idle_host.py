@@ -53,6 +53,6 @@ class HostPatience:
             if share <= other_load:
                 return True
             if not is_announced:
-                self._say(f"{used}: waiting until they end, at most {self._left_s:.0f} s")
+                self._say(f"{used}: waiting until this load ends, at most {self._left_s:.0f} s")
                 is_announced = True
         return False

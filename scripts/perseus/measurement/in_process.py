@@ -67,7 +67,8 @@ def in_process_ms(
         process.wait(LOADS_S + 4 * seconds)
     except subprocess.TimeoutExpired:
         raise InProcessError(
-            f"the run of {tenant.name} without a server does not end in time"
+            f"{tenant.name}, run without a server, did not end within"
+            f" {LOADS_S + 4 * seconds:.0f} s"
         ) from None
     finally:
         kill_group(process)

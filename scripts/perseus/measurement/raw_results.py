@@ -66,7 +66,8 @@ WINDOWS_SCHEMA = pa.schema(
         column("scale", REAL, "",
             "load factor s of the window: each tenant has the rate base + s x direction. In a"
             " closed loop, `scale` is the number of requests in flight of each tenant. In the phase"
-            " `within`, `scale` is the rate in requests/s. NaN without a load line."),
+            " `within`, `scale` is the rate in requests/s. In all other windows that are not on a"
+            " load line, `scale` is NaN."),
         column("elapsed_s", REAL, "s", "time from the start of the window to its verdict"),
         column("settle_s", REAL, "s",
             "settling time: length of the first part of the window, whose requests do not count for"

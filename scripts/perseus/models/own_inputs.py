@@ -79,8 +79,8 @@ def problems(model: onnx.ModelProto, sizes: Sizes) -> Iterator[str]:
     if sizes.input_size and not any(_has_size(each, sizes.input_size) for each in inputs):
         given = ", ".join(_described(each) for each in inputs)
         yield (
-            f"input_size: {given}: after its first size, no input has a variable size or the size"
-            f" {sizes.input_size}. Remove input_size"
+            f"input_size: no size of the inputs ({given}) is variable or equals"
+            f" {sizes.input_size}, not counting the first size of each input. Remove input_size"
         )
 
 
@@ -170,5 +170,5 @@ def _has_size(value: onnx.ValueInfoProto, size: int) -> bool:
 
 def _described(value: onnx.ValueInfoProto) -> str:
     if not _has_shape(value):
-        return f"{value.name!r} {declared(value).datatype} of no declared shape"
+        return f"{value.name!r} {declared(value).datatype} without a declared shape"
     return str(declared(value))

@@ -365,7 +365,7 @@ def _verdict(found: _Findings, sla: Sla) -> tuple[Verdict, str]:
         (Verdict.UNDECIDED, undecided),
     )
     if found.slowed > found.tolerance.slowed and verdict in (fails, Verdict.UNDECIDED):
-        slowed = f"the busy server temporarily took {found.slowed:.1f} times as long as usual"
+        slowed = f"the busy server was temporarily {found.slowed:.1f} times as slow as usual"
         return invalid, f"{slowed} ({reason})"
     return verdict, reason
 

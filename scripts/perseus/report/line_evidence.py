@@ -88,7 +88,8 @@ def _facts(windows: pd.DataFrame, row: Row | None) -> dict[str, str]:
         },
     }
     if row and row["certified_rps"] is not None:
-        facts["certified"] = f"{significant(row['certified_rps'])} requests/s passed fresh windows"
+        rate = significant(row["certified_rps"])
+        facts["certified"] = f"at {rate} requests/s, every SLA held in new windows"
     if row and row["first_failing_rps"] is not None:
         worst = windows.loc[windows["window_verdict"] == "fail", "exceedance"]
         over = (

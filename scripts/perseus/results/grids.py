@@ -1,5 +1,5 @@
 """Compare the settings of a grid (combinations of configured values), and choose the cheapest
-setting within the bounds.
+setting that satisfies all limits in `at_most`.
 
 docs/explanation/grids.md explains the method.
 """
@@ -28,7 +28,7 @@ class Contender:
 
     `inferences` is the number of inferences/s at the peak, computed with the weights from
     `inferences_per_request`. `usd` is the cost of a million inferences in USD. `measured` has the
-    quantities for which a study may set bounds, by the names of their columns in the table `grid`.
+    quantities that `at_most` may limit, by the names of their columns in the table `grid`.
     An unmeasured quantity is NaN. `excluded` says why the setting cannot be recommended, and is
     empty otherwise. `peak` is None if the setting was not measured.
     """
@@ -205,4 +205,4 @@ def _broken(value: float, key: str, most: float) -> str:
     if value <= most:
         return ""
     found = "was not measured" if np.isnan(value) else f"is {value:.3g}"
-    return f"{key} {found}, and the bound is {most:g}"
+    return f"{key} {found}, and the limit in at_most is {most:g}"

@@ -108,7 +108,7 @@ class Control:
             self.unload(left, say)
             owners = {name: owner for name, owner in owners.items() if name not in left}
         problems = [
-            f"{name!r}, {f'of the measurement {owner}' if owner else 'not pushed by Perseus'}"
+            f"{name!r}, {f'of the measurement {owner}' if owner else 'not loaded by Perseus'}"
             for name, owner in owners.items()
             if name in ours or owner or not allow_other_models
         ]
@@ -119,7 +119,7 @@ class Control:
                 " be replaced, and any other model would share the server with the measured models."
                 " If nobody needs the loaded models, unload them (POST"
                 " /v2/repository/models/<name>/unload). To measure beside models that Perseus did"
-                " not push and that have other names than the measured models, set other_models:"
+                " not load and that have other names than the measured models, set other_models:"
                 " allow."
             )
 

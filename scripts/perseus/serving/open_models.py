@@ -45,8 +45,8 @@ def read_open_model(
     problems = [*_of_tensors(inputs, outputs, wanted.shape, has_batches)]
     if request_batch_size > 1 and not has_batches:
         problems.append(
-            f"the model accepts no batches, but request_batch_size is {request_batch_size}: set a"
-            " smaller request_batch_size"
+            f"the model accepts no batches, but request_batch_size is {request_batch_size}: set"
+            " request_batch_size: 1"
         )
     if problems:
         raise ServerError(

@@ -46,7 +46,7 @@ _HINTS = (
     ),
     (
         r"UNIMPLEMENTED|HTTP 404",
-        "The server does not support this call. Perseus can push models only to a Triton server. On"
+        "The server does not support this call. Perseus can load models only on a Triton server. On"
         " any other server of the Open Inference Protocol, Perseus measures only models that the"
         " server already has (key `served_model`).",
     ),

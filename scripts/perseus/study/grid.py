@@ -67,19 +67,19 @@ class Vary(Part):
 
 
 class AtMost(Part):
-    """Bounds that a recommended setting must keep in addition to the SLA. A change of the bounds
-    never repeats a measurement."""
+    """Upper limits that a recommended setting must not exceed, in addition to the SLA. A change of
+    the limits never repeats a measurement."""
 
     p95_ms: Bound | None = Field(
         default=None,
         description=(
-            "Upper bound of the p95 latency of every tenant at the certified rate, in milliseconds."
+            "Largest allowed p95 latency of every tenant at the certified rate, in milliseconds."
         ),
     )
     relative_error: Bound | None = Field(
         default=None,
         description=(
-            "Upper bound of the relative error of the responses. The relative error is the largest"
+            "Largest allowed relative error of the responses. The relative error is the largest"
             " difference between a response and the fp32 response to the same request, divided by"
             " the standard deviation of the fp32 responses to different images"
             " (docs/evidence/exports.md)."
@@ -88,14 +88,14 @@ class AtMost(Part):
     joules_per_inference: Bound | None = Field(
         default=None,
         description=(
-            "Upper bound of the energy of one inference at the certified rate, in joules. The"
-            " energy counters of GPUs and processors measure this energy."
+            "Largest allowed energy of one inference at the certified rate, in joules. The energy"
+            " counters of GPUs and processors measure this energy."
         ),
     )
 
     @property
     def given(self) -> dict[str, float]:
-        """The configured bounds, by the column of the table `grid` that each bound limits."""
+        """The configured limits, by the column of the table `grid` to which each limit applies."""
         return {key: float(value) for key, value in self if value is not None}
 
 
@@ -116,7 +116,8 @@ class Grid(Part):
         ),
     )
     at_most: AtMost = Field(
-        default=AtMost(), description="Bounds that a recommended setting must keep."
+        default=AtMost(),
+        description="Upper limits that a recommended setting must not exceed.",
     )
 
     @property

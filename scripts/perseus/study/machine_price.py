@@ -83,7 +83,10 @@ def machine_price(wanted: PriceRow, prices: PriceList, costs: Costs) -> list[Mac
         ),
     )
     if not zones and machine.zone:
-        doubt = f"{accelerator.source} lists {wanted.accelerator} only in zones without the machine"
+        doubt = (
+            f"{accelerator.source} lists {wanted.accelerator} only in zones without"
+            f" {wanted.instance}"
+        )
         accelerator = replace(accelerator, doubts=(*accelerator.doubts, doubt))
     return [machine, accelerator]
 

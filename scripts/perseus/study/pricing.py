@@ -93,7 +93,7 @@ def _share(server: Server, wanted: PriceRow, parts: Sequence[MachinePrice]) -> f
             raise UnpricedError(
                 "share",
                 "is missing: the price list does not state the number of vCPUs of"
-                f" {wanted.instance!r}",
+                f" {wanted.instance!r} (write the share that the server uses, such as `share: 1`)",
             )
         return wanted.share
     has, used, least = f"{vcpus:g} vCPUs", f"{server.cores} cores", server.cores / vcpus

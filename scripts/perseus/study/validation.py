@@ -191,7 +191,7 @@ def _explain(place: Place, error: Any, raw: Json) -> Iterator[str]:
             wanted = wanted or f"valid here (use {part.get('description', '')})"
             yield f"{where}: {value!r} is not {wanted}"
         case _ if len(part.get("anyOf", [])) > 1:  # all branches of a union give the same line
-            yield f"{where}: {_short(value)} does not fit ({part['description']})"
+            yield f"{where}: {_short(value)} is not valid ({part['description']})"
         case "literal_error":
             choices = [str(choice) for choice in part.get("enum", [part.get("const")])]
             hint = did_you_mean(str(value), choices) or f" (one of {', '.join(choices)})"

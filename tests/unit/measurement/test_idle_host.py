@@ -56,7 +56,7 @@ def test_others_are_waited_for_and_named_once(host: Any) -> None:
     assert host.slept_s == 4 * LOOK_S
     assert host.messages == [
         "other processes used 80% of the server's cores, among them make (process 7): waiting"
-        " until they end, at most 115 s"
+        " until this load ends, at most 115 s"
     ]
 
 

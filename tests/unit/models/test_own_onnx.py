@@ -402,7 +402,7 @@ def without_outputs():
         (
             network(),
             {"input_size": 48},
-            "input_size: 'x' FP32 (? x 3 x 32 x 32): after its first size, no input has a variable",
+            "input_size: no size of the inputs ('x' FP32 (? x 3 x 32 x 32)) is variable or equals",
         ),
     ],
 )

@@ -125,7 +125,7 @@ def test_a_server_that_something_slowed_is_not_blamed_for_late_answers():
     some_late = late(requests(), 0.3)
     seen = verdict(some_late, slowed=2.1)
     assert (seen.verdict, seen.slowed, seen.disturbed) == ("invalid", 2.1, True)
-    assert "2.1 times as long as usual" in seen.reason and "longer than 100 ms" in seen.reason
+    assert "2.1 times as slow as usual" in seen.reason and "longer than 100 ms" in seen.reason
     assert verdict(some_late, slowed=1.4).verdict == "fail"
     assert verdict(late(requests(), 0.05), slowed=1.4).verdict == "undecided"
     assert verdict(late(requests(), 0.05), slowed=1.6).verdict == "invalid"

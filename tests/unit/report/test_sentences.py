@@ -476,8 +476,8 @@ OF_FLEETS = {
         fleet(peaks({"preset": "smoke"}, "a")),
         ASKED,
     ),
-    "In a simulated queue with Poisson arrivals, the fleet also keeps every SLA. One model"
-    " has the smallest margin: 96 % of the requests of b take at most 40 ms.": (
+    "In a simulated queue with Poisson arrivals, the fleet also keeps every SLA. The margin is"
+    " smallest for b: 96 % of its requests take at most 40 ms.": (
         ASKED,
         fleet(models=[MODEL, MODEL | {"model": "b", "attained": 0.5}]),
     ),
@@ -560,8 +560,8 @@ OF_FLEETS = {
     ),
     "40 % of the demand is on servers at the spot price; on average over time, the fleet loses"
     " 0.2 % of the whole demand, because the replacement of a revoked server must first start. This"
-    " loss does not include the boot time of new machines. With additional servers that compensate"
-    " the loss, expect 220 USD per month.": (
+    " loss does not include the time in which a new machine boots. You also pay for replacement"
+    " servers while they start, so expect 220 USD per month.": (
         fleet(together=OFTEN | {"lost_to_revocations": 0.002, "usd_per_month_expected": 220.0}),
         ASKED,
     ),
@@ -696,13 +696,16 @@ OF_DEMANDS = {
         UNSURE,
     ),
     "10 % to 50 % less than dedicated servers (96 % sure).": (UNSURE, ALWAYS),
-    "In the examined proportion of the models, one shared server carries the most with the mix 1 :"
-    " 1: 80.0 requests/s. With other mixes, it carries 60.0 with 3 : 1.": (
+    "If the models get requests in the examined proportion, one shared server carries the most with"
+    " the mix 1 : 1: 80.0 requests/s. The server carries 60.0 requests/s with the mix 3 : 1.": (
         study(ONE_TO_ONE, crossings=[STRETCH], **MIXES),
         study(ONE_TO_ONE, crossings=[STRETCH], **MIXES | {"peaks": []}),
     ),
     "a and b should use dedicated servers: sharing is not reliably cheaper at any demand from 1.00"
-    " to 100 requests/s (11 servers)": (over_demand(STRETCH | AGAIN | {"to_servers": 11}), SECOND),
+    " to 100 requests/s (a load for 11 servers)": (
+        over_demand(STRETCH | AGAIN | {"to_servers": 11}),
+        SECOND,
+    ),
     "The saving of sharing a and b is not known: not every model has a measured dedicated server": (
         over_demand(STRETCH | {"least_saving": None, "most_saving": None}),
         ALWAYS,

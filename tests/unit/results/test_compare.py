@@ -134,7 +134,7 @@ def test_latencies_at_other_rates_are_not_compared(compared):
     table = compared("base", "faster")
     p95s = table[table["metric"] == "p95"]
     assert set(p95s["verdict"]) == {"not comparable"}
-    assert p95s["reason"].str.startswith("at other rates: ").all()
+    assert p95s["reason"].str.startswith("the certified rates differ: ").all()
 
 
 def test_a_latency_that_rises_at_the_same_rate_is_worse(studies, tmp_path):

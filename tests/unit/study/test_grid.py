@@ -437,7 +437,7 @@ def test_many_that_are_left_out_for_one_reason_are_said_in_one_line():
         (alone({"runtime": ["openvin"]}), "grid.vary.runtime[0]: 'openvin' is not known (did you"),
         (
             alone({"max_queue_delay_us": ["off"]}),
-            "grid.vary.max_queue_delay_us[0]: 'off' does not fit (`none`, or the microseconds",
+            "grid.vary.max_queue_delay_us[0]: 'off' is not valid (`none`, or the microseconds",
         ),
         (alone({"cores": [1]}, design="halving"), "grid.design: 'halving' is not known"),
         (

@@ -265,7 +265,7 @@ def test_a_list_without_vcpus_says_nothing_of_the_share(price, refused):
     catalogue = "InstanceType,Region,Price\nbig,here,2\n"
     assert refused(catalogue, at("big", "here")) == [
         "servers[0].price.share: is missing: the price list does not state the number"
-        " of vCPUs of 'big'"
+        " of vCPUs of 'big' (write the share that the server uses, such as `share: 1`)"
     ]
     assert price(catalogue, at("big", "here", share=0.5)).on_demand_usd_per_hour == 1
 
@@ -454,7 +454,7 @@ def test_rows_that_contradict_each_other_are_refused_and_the_same_twice_is_said(
         (GCP, at("mine", "here", custom=own(committed=0.1)), {},
          "configured rates: the committed price is not below the on-demand price"),
         (GCP, at("n1-standard-4", "us-central1", accelerator="P100"), GPU,
-         "list.csv lists P100 only in zones without the machine"),
+         "list.csv lists P100 only in zones without n1-standard-4"),
     ],
     ids=["spot above", "spot at a ninth", "cheap region", "own spot above", "own spot at a tenth",
          "own commitment", "other zone"],

@@ -570,8 +570,8 @@ def background(**keys):
             background(rates_rps=[5, [5, 5]]),
             r"rates_rps\[1\]: has 2 rates, but needs 1: one for each tenant other than `search`",
         ),
-        (background(rates_rps=[-5]), r"rates_rps\[0\]: -5 does not fit \(requests/s of the"),
-        (background(rates_rps=["5"]), r"rates_rps\[0\]: '5' does not fit \(requests/s"),
+        (background(rates_rps=[-5]), r"rates_rps\[0\]: -5 is not valid \(requests/s of the"),
+        (background(rates_rps=["5"]), r"rates_rps\[0\]: '5' is not valid \(requests/s"),
         (background(rates_rps=5), r"rates_rps: must be a list, not 5"),
         (
             scenario(
@@ -635,7 +635,7 @@ def background(**keys):
         ),
         (shared(kind="slowdown", rate_rps=50_001), r"rate_rps: must be <= 50000, not 50001"),
         (shared(kind="soak", rates_rps=[1, 50_001]), r"rates_rps\[1\]: must be <= 50000"),
-        (background(rates_rps=[50_001]), r"rates_rps\[0\]: 50001 does not fit"),
+        (background(rates_rps=[50_001]), r"rates_rps\[0\]: 50001 is not valid"),
         (shared(kind="frontier", predict="no"), r"predict: must be a boolean, not 'no'"),
         (
             scenario(BATCHES, PAIR[1]),
@@ -1039,7 +1039,7 @@ def test_processes_are_a_number_or_by_the_cores():
         assert planning.measure_task(study, cells(study)[0]).client.processes == expected
     (line,) = problems({"measurement": {"client": {"processes": 0}}})
     assert line.startswith(
-        "measurement.client.processes: 0 does not fit (Number of client processes"
+        "measurement.client.processes: 0 is not valid (Number of client processes"
     )
 
 

@@ -228,7 +228,7 @@ def not_compared(judged: Sequence[Judged]) -> Iterator[str]:
     moved = sum(each.pair.why_not.startswith(OTHER_RATES) for each in judged)
     if moved:
         who = "1 tenant" if moved == 1 else f"{moved} tenants"
-        yield f"p95 of {who}: certified {OTHER_RATES} in the new study than in base; see the CSV"
+        yield f"p95 of {who}: {OTHER_RATES} between the studies; see the CSV"
     for each in judged:
         if not each.pair.why_not.startswith(OTHER_RATES):
             yield f"{what(each)}: {each.pair.why_not}"

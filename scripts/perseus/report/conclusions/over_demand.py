@@ -60,10 +60,10 @@ class Asked:
         if len(found) < 2:
             return
         (most, best), *others = ((significant(rps), line["weights"]) for rps, line in found)
-        with_others = ", ".join(f"{rps} with {mix}" for rps, mix in others)
+        with_others = ", ".join(f"{rps} requests/s with the mix {mix}" for rps, mix in others)
         yield (
-            "In the examined proportion of the models, one shared server carries the most with the"
-            f" mix {best}: {most} requests/s. With other mixes, it carries {with_others}."
+            "If the models get requests in the examined proportion, one shared server carries the"
+            f" most with the mix {best}: {most} requests/s. The server carries {with_others}."
         )
 
     def mixes(self, carried: pd.DataFrame) -> list[tuple[float, pd.Series]]:
@@ -150,7 +150,7 @@ def _whether_to_share(asked: Asked) -> tuple[str, str]:
         return "no", (
             f"{who} should use dedicated servers: sharing is not reliably cheaper at any demand"
             f" from {significant(rows[0]['from_rps'])} to {most} requests/s"
-            f" ({servers(rows[-1]['to_servers'])})"
+            f" (a load for {servers(rows[-1]['to_servers'])})"
         )
     if any(pd.isna(row["least_saving"]) for row in shared):
         return "unknown", (

@@ -137,9 +137,9 @@ def _in_virtual_time(mine: pd.DataFrame, late: pd.DataFrame) -> Iterator[str]:
     if len(mine) and late.empty and mine["attained"].notna().all():
         worst = mine.iloc[int((mine["attained"] - mine["sla_share"]).argmin())]
         yield (
-            "In a simulated queue with Poisson arrivals, the fleet also keeps every SLA. One model"
-            f" has the smallest margin: {percent(worst['attained'])} of the requests of"
-            f" {worst['model']} take at most {worst['sla_ms']:g} ms."
+            "In a simulated queue with Poisson arrivals, the fleet also keeps every SLA. The margin"
+            f" is smallest for {worst['model']}: {percent(worst['attained'])} of its requests take"
+            f" at most {worst['sla_ms']:g} ms."
         )
     for _, row in late.head(MAX_LATE).iterrows():
         yield (
@@ -238,8 +238,8 @@ def _spot(row: pd.Series, mine: pd.DataFrame) -> Iterator[str]:
         if pd.isna(row["lost_to_revocations"])
         else "on average over time, the fleet loses"
         f" {_small(row['lost_to_revocations'])} of the whole demand, because the replacement of a"
-        " revoked server must first start. This loss does not include the boot time of new"
-        " machines. With additional servers that compensate the loss, expect"
+        " revoked server must first start. This loss does not include the time in which a"
+        " new machine boots. You also pay for replacement servers while they start, so expect"
         f" {significant(row['usd_per_month_expected'])} USD per month"
     )
     yield f"{percent(row['on_spot'])} of the demand is on servers at the spot price; {lost}."

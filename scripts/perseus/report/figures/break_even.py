@@ -17,8 +17,8 @@ from perseus.study.tasks.figure import FigureTask
 
 CAPTION = (
     "For each demand, the cost of the cheapest set of whole servers. The plan uses lower limits of"
-    " the capacities. In a shaded range, sharing is cheaper both with the lower limits and with the"
-    " estimates of the capacities. Sharing is also cheaper with at least"
+    " the capacities. In a shaded range, sharing is cheaper with the lower limits of the"
+    " capacities, with the estimates of the capacities, and with at least"
     f" {RELIABLE:.0%} of the random draws of the capacities."
 )
 ALSO = ("crossings",)

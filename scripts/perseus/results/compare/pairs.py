@@ -31,7 +31,7 @@ RATES_ALIKE: Final = 0.05
 most this share. A p95 rises several times as fast as the rate, so a larger difference between the
 rates could explain a difference between the latencies."""
 
-OTHER_RATES: Final = "at other rates"
+OTHER_RATES: Final = "the certified rates differ"
 
 
 @dataclass(frozen=True)

@@ -52,7 +52,10 @@ class CatalogueRecord(Record):
         )
     )
     in_process_error: str = Field(
-        description=("reason why the measurement of the network without a server failed")
+        description=(
+            "reason why the attempt to run the network without a server failed. Empty without such"
+            " a failure."
+        )
     )
     accuracy: AccuracyRecord | None = Field(
         description=(
@@ -212,8 +215,8 @@ SCHEMA = Schema(
             "upper end of the 95 % interval of `usd_per_million_inferences`"),
         column("on_front", FLAG, "",
             "true if each other row with the same kind of SLA, request_batch_size and front is"
-            " worse in cost or accuracy, or is equal in both (Pareto front). Null without a cost or"
-            " an accuracy.", null=True),
+            " worse in cost or accuracy, or is equal in both (Pareto front). Null if the cost or"
+            " the accuracy is unknown.", null=True),
         column("verdict", TEXT, "",
             "outcome of the cell, as in the table peaks. In a cell with outcome ok, an SLA without"
             " a limit has the verdict infeasible. An SLA with a limit but without a certified rate"

@@ -122,8 +122,8 @@ SCHEMA = Schema(
                null=True, least=1),
         column("excluded", TEXT, "",
             "reason why the setting cannot be recommended: it was not measured, has no certified"
-            " rate or no known cost, or breaks a bound of the grid. Empty for a setting that can be"
-            " recommended."),
+            " rate or no known cost, or does not satisfy a limit in `at_most` of the grid. Empty"
+            " for a setting that can be recommended."),
         column("verdict", TEXT, "",
             "verdict on the setting, as in the table peaks, or left_out if the setting was not"
             " measured",

@@ -150,8 +150,8 @@ def _found(fit: Fit) -> Row:
 def _reason(fit: Fit | None, levels: Sequence[int]) -> str:
     if fit is None:
         return (
-            f"the server limited the throughput at {len(levels)} concurrencies; a fit needs"
-            f" {FEWEST_LEVELS}"
+            f"the server limited the throughput at {len(levels)} concurrencies; a fit needs at"
+            f" least {FEWEST_LEVELS} such concurrencies"
         )
     if fit.knee.value > levels[-1]:
         return (

@@ -27,11 +27,11 @@ DESCRIPTION = (
 )
 TITLE = "Recommended settings"
 NOTE = (
-    "The table shows the cheapest setting that has a certified rate and keeps the bounds of the"
-    " grid. The choice is clear if the setting is the cheapest with a probability of at least"
-    f" {SURE:g}, and if (cost of the runner-up / cost of the setting - 1) exceeds the noise floor"
-    " of the host (from an experiment `aa`). With a single repeat, the intervals do not include the"
-    " variation between server starts."
+    "The table shows the cheapest setting that has a certified rate and satisfies all limits in"
+    " `at_most` of the grid. The choice is clear if the setting is the cheapest with a probability"
+    f" of at least {SURE:g}, and if (cost of the runner-up / cost of the setting - 1) exceeds the"
+    " noise floor of the host (from an experiment `aa`). With a single repeat, the intervals do not"
+    " include the variation between server starts."
 )
 SHOWN = {
     "model or mix": "mix",
