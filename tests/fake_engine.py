@@ -80,7 +80,6 @@ def _fail(message: str, code: int = 1) -> int:
 
 
 def image_id(image: str) -> str:
-    """Return an id that depends only on the name of the image."""
     return f"sha256:{hashlib.sha256(image.encode()).hexdigest()}"
 
 

@@ -1,7 +1,7 @@
 """Run a workflow to its end while processes of the workflow are killed at random times.
 
 A Story records the random seed and the kills. `SEED=… KILLS=… make test-kills` draws the same kills
-again. At another speed of the machine, the kills meet other states of the workflow.
+again. On a slower or faster machine, the same kills interrupt other steps of the workflow.
 """
 
 from __future__ import annotations
@@ -37,7 +37,6 @@ KINDS = {
 
 
 def kills(few: int) -> int:
-    """Return the environment variable KILLS, or `few` if KILLS is not set."""
     return int(os.environ.get("KILLS", few))
 
 
@@ -171,7 +170,8 @@ class Killer:
         assert run.status == 0 or self._left < before, self.explained()
 
     def _kill(self, run: Run) -> bool:
-        """Kill in a random way, and return whether the way simulates a crash of the machine."""
+        """Kill in one of several ways, chosen at random; return whether this simulates a crash of
+        the machine."""
         ways = (self._kill_snakemake, self._kill_another, self._close, self._go_down)
         way = self._random.choice(ways)
         way(run)

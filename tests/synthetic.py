@@ -3,8 +3,9 @@
 Tenant i reaches the dedicated peak `capacities[i]`. On each load line, a shared server reaches the
 point where sum(r_i / C_i) = gain. The estimates vary from repeat to repeat (`between`) and from
 batch to batch (`within`). The speed of the host varies from cell to cell (`host`). `between`,
-`within` and `host` are standard deviations of the logarithm. In each cell, the throughput of the
-busy server is SPARE * capacity * speed. The limit is proportional to speed ** SPARE, as in a queue.
+`within` and `host` are standard deviations on a logarithmic scale. In each cell, the throughput of
+the busy server is SPARE * capacity * speed. The limit is proportional to speed ** SPARE, as in a
+queue.
 """
 
 from __future__ import annotations
@@ -324,7 +325,6 @@ LEVELS = (1, 4, 16)
 def _of_kind(
     run: ExperimentRun, names: Sequence[str] = tuple(TRUTH.capacities), **found: Any
 ) -> Plain:
-    """Return the record of a cell with these tenants and this result."""
     return record_of(_task(tuple(names), "shared", run, 1)) | found
 
 
@@ -369,7 +369,8 @@ AA_RPS = ((98.0, 100.0, 102.0), (104.0, 106.0, 108.0), (92.0, 94.0, 96.0), (99.0
 
 
 def aa_record() -> Plain:
-    """Return the record of four equal servers, which carry 100 requests/s except for noise."""
+    """Return the record of an A/A experiment: four starts of a server, each with throughputs of
+    about 100 requests/s."""
     run = AaRun(restarts=len(AA_RPS), windows=len(AA_RPS[0]), concurrency=4)
     return _of_kind(run, capacities_rps=[list(rates) for rates in AA_RPS])
 
@@ -378,10 +379,7 @@ def catalogue_record(
     name: str = "resnet18", full_rps: float = 33.0, in_process_ms: float = 27.0, **settings: Any
 ) -> Plain:
     """Return the record of a model in a catalogue. The limits within both SLAs are below the
-    saturation throughput `full_rps`.
-
-    `settings` are settings of the tenant.
-    """
+    saturation throughput `full_rps`."""
     run = CatalogueRun(times_unloaded=3.0, in_process_s=2.0)
     record = record_of(_task((name,), name, run, 1))
     tenants = [each | settings for each in record["cell"]["tenants"]]
@@ -411,7 +409,8 @@ PAIR_SLOWDOWN, ROUNDS = 1.6, 3
 
 
 def slowdown_record(names: Sequence[str] = tuple(TRUTH.capacities)) -> Plain:
-    """Return the record of slowdowns at 9 requests/s: PAIR_SLOWDOWN for each tenant of a pair.
+    """Return the record of slowdowns at 9 requests/s. The slowdown of each tenant of a pair is
+    PAIR_SLOWDOWN.
 
     Alone, the mean latency of each tenant is 10 ms.
     """
@@ -587,7 +586,6 @@ def grid_task(
 
 
 def server_with(runtime: str, factors: Mapping[str, float]) -> str:
-    """Return the name of the server with a runtime; cpu1 for the first runtime in `factors`."""
     return "cpu1" if runtime == next(iter(factors)) else f"cpu1~runtime-{runtime}"
 
 

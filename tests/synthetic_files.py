@@ -30,11 +30,12 @@ from perseus.study.tasks.tables import TablesTask
 from perseus.traffic.requests import MS, Requests, Status
 
 IN_TABLES = ("certify", "alone")
-"""The phases of a search that the tables read."""
+"""The phases of a search whose windows the tables read."""
 
 
 def window_rows(record: Plain, only: tuple[str, ...] = ()) -> list[tuple[dict[str, Any], Requests]]:
-    """Return the rows and requests of eight windows around the limit and of each tenant alone.
+    """Return the rows and requests of the windows around the limit, of each tenant alone, and of
+    the saturation probes.
 
     If `only` names phases, return only the windows of these phases. The rules of Perseus judge the
     windows. The latency of a tenant alone is lower by the factor synthetic.SLOWDOWN.
@@ -152,7 +153,7 @@ def _write_cell(results: Path, record: Plain, windows: Sequence[Plain]) -> Path:
 
 
 def _certified() -> list[Plain]:
-    """Return the rows of a window that certified both tenants together."""
+    """Return the rows of a certification window of both tenants together."""
     searched = next(r for r in synthetic.records() if r["cell"]["run"]["name"] == "mix-1-1")
     return [row for row, _ in window_rows(searched) if row["phase"] == "certify"]
 
@@ -218,12 +219,12 @@ def write_aa(results: Path) -> Path:
 
 
 def write_catalogue(results: Path) -> Path:
-    """Write a cell of a catalogue without windows; return its folder."""
+    """Write a catalogue cell that has no windows; return its folder."""
     return _write_cell(results, synthetic.catalogue_record(), [])
 
 
 def write_slowdown(results: Path) -> Path:
-    """Write a cell of slowdowns without windows; return its folder."""
+    """Write a slowdown cell that has no windows; return its folder."""
     return _write_cell(results, synthetic.slowdown_record(), [])
 
 

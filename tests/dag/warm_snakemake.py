@@ -197,7 +197,8 @@ def _take_library(folder: Path) -> None:
 
 
 def _remember(scripts: Path, parsed: Parsed) -> None:
-    """Reuse the parsed fingerprints if `scripts` has the same modules and fingerprint code."""
+    """Reuse the hashes and imports in `parsed` if `scripts` has the same files and computes
+    fingerprints with the same code."""
     reader = "perseus/study/fingerprint.py"
     if _files(scripts) != set(parsed) or (scripts / reader).read_bytes() != parsed[reader][0]:
         return

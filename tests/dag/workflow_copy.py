@@ -128,11 +128,10 @@ class Workflow:
         return {job: wanted for job, wanted in jobs.items() if job not in [("all",), *lists]}
 
     def stale(self, *arguments: str) -> set[Job]:
-        """Return the jobs that a run would do now."""
         return {job for job, wanted in self.jobs(*arguments).items() if wanted}
 
     def edit(self, path: str, old: str, new: str) -> None:
-        """Replace `old` in a file by `new`. The file must contain `old` exactly once."""
+        """Replace `old` in a file by `new`."""
         text = (self.root / path).read_text()
         assert text.count(old) == 1, f"{path} has {text.count(old)} times {old!r}"
         (self.root / path).write_text(text.replace(old, new))

@@ -49,7 +49,8 @@ def repository(tmp_path: Path) -> Path:
 
 
 def with_model(repository: Path) -> Path:
-    """Add a model file: the backend needs no network, but each of our models has a file."""
+    """Add a model file: the backend needs no network, but Perseus expects a file in each of its
+    models."""
     (repository / "tiny" / "1" / "model.onnx").write_bytes(bytes(1000))
     return repository
 

@@ -1,4 +1,4 @@
-"""Our backends return every type and shape bit by bit as the client sends it.
+"""The backends of Perseus return every type and shape bit by bit as the client sends it.
 
 Triton's Python stub was built with NumPy 1. Under NumPy 2, the conversions of the stub lose the
 values, and the server nevertheless counts a success.

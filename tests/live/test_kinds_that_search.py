@@ -33,7 +33,7 @@ MEASURED = [
 
 @pytest.fixture(scope="module")
 def added(finished, tmp_path_factory) -> Path:
-    """Return the folder of the study with these experiments and the grid added."""
+    """Return the folder of the study, to which the fixture adds EXPERIMENTS and GRID."""
     root = tmp_path_factory.mktemp("searches") / "workflow"
     return with_more(finished[0], root, EXPERIMENTS, [GRID], len(MEASURED))
 

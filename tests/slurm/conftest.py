@@ -45,7 +45,6 @@ RAW = f"results/smoke/raw/{CELL}"
 
 @pytest.fixture(scope="session")
 def slurm() -> Iterator[None]:
-    """Run a Slurm cluster whose only node is this machine."""
     with one_node.one_node():
         yield
 

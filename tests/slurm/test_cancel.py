@@ -50,7 +50,6 @@ def client_runs() -> bool:
 
 
 def running() -> list[str]:
-    """Return the ids of the jobs that have not ended in Slurm."""
     return one_node.output("squeue", "--noheader", "--format=%A").split()
 
 

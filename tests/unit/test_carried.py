@@ -31,7 +31,7 @@ def carried(monkeypatch):
 
 
 def study_of(folder: Path):
-    """Return a study of one model. Its arrivals and replay come from two files of the same name."""
+    """Return a study of one model. The arrivals and the replay read two files of the same name."""
     names = []
     for number in range(2):
         (folder / str(number)).mkdir()

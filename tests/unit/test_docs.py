@@ -51,7 +51,7 @@ EXAMPLES = [
 
 @pytest.mark.parametrize("block", EXAMPLES)
 def test_an_example_of_a_configuration_has_the_form_of_one(block):
-    """The example replaces the same sections of the default study."""
+    """Each section of the example replaces the section with the same name in the default study."""
     default = yaml.safe_load((ROOT / "config/config.yaml").read_text())
     _, problems, _ = validated({**default, **yaml.safe_load(block)})
     assert problems == []

@@ -377,8 +377,8 @@ def onnx_with_weights_at(path: Path, location: str) -> Path:
 
 @pytest.mark.parametrize("how", ["relative", "absolute", "link"])
 def test_an_onnx_file_reads_no_file_outside_its_folder(tmp_path, how):
-    """ONNX Runtime and OpenVINO refuse such a file. The test fails if a newer version accepts the
-    file."""
+    """ONNX Runtime and OpenVINO refuse an ONNX file that reads weights outside its folder. The test
+    fails if a newer version accepts the file."""
     import onnxruntime
     import openvino
 

@@ -54,7 +54,8 @@ def quota_of(groups: Path, own: str, files: dict[str, str]) -> CpuQuota | None:
             },
             (3.5, "kubepods/pod1"),
         ),
-        # In a container, the listed path may not exist. The root folder is then the own group.
+        # In a container, the listed path may not exist. The root folder is then the control group
+        # of the process.
         (f"0::/../..{POD}\n", {"cpu.max": "50000 100000"}, (0.5, "")),
         (f"0::{POD}\n", {"cpu.max": "150000 100000"}, (1.5, "")),
         (

@@ -107,7 +107,6 @@ def test_a_child_that_ends_takes_no_time_of_its_server_along() -> None:
 
 
 def only(pid: int, seen: CpuReading) -> CpuReading:
-    """Return the reading with the CPU time of only one other process, `pid`."""
     return replace(seen, others={pid: seen.others[pid]})
 
 

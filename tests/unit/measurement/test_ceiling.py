@@ -48,7 +48,6 @@ STRICT, WIDE = Sla(latency_ms=50), Sla(latency_ms=500)
 
 
 def of_image(size):
-    """Return the shape of a request with one image."""
     return Shape((TensorSpec("input", "FP32", (3, size, size)),), 1)
 
 

@@ -48,8 +48,8 @@ def of(tmp_path: Path, rows: list[Row], window: int = 3) -> float | None:
 
 
 def test_the_counter_gives_the_energy_of_the_part_that_counts(tmp_path):
-    # At both ends of the window, the mean includes up to 0.6 s outside the window, because a sample
-    # contains the energy of a whole second.
+    # Perseus interpolates the energy linearly within a sample. The power changes within the samples
+    # at both ends of the window, so the mean is 7.2 W too low.
     assert of(tmp_path, samples(0, "gpu_energy_joules")) == pytest.approx(250, abs=9)
 
 

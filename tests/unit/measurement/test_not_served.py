@@ -138,7 +138,7 @@ def test_whatever_was_asked_the_study_has_its_tables_and_figures(tmp_path, refus
     for name, table in found.items():
         paths[name] = tmp_path / f"{name}.parquet"
         parquet.write(table, paths[name], tmp_path / f"{name}.csv")
-    # the figures are equal for both values of `converted`
+    # the figures are equal for both values of `converted`, so one value is enough
     for name, facts in FIGURES.items() if converted else ():
         cells = [path for path in folders if Record.read(path).task.run.kind == facts.kind]
         svg, png, csv = (tmp_path / f"{name}.{kind}" for kind in ("svg", "png", "csv"))

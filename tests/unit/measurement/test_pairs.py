@@ -1,4 +1,5 @@
-"""Tests of the order of tenants: every pair once, beside each of its two tenants alone."""
+"""Tests of the order of windows: every pair of tenants once, between windows of each tenant
+alone."""
 
 from __future__ import annotations
 
@@ -32,7 +33,8 @@ def test_every_pair_has_one_step_between_its_two_tenants_alone(tenants):
 def test_every_tenant_is_alone_twice_in_a_row(tenants):
     """In each round, each tenant has two successive windows alone.
 
-    A tenant that ends one path and begins the next has two successive windows alone once more.
+    If one path ends with a tenant and the next path begins with the same tenant, this tenant has
+    two further successive windows alone.
     """
     again = Counter(first for first, second in pairwise(steps_of(tenants)) if first == second)
     assert set(again) == {(tenant,) for tenant in range(tenants)}

@@ -254,7 +254,7 @@ def copies(tmp_path):
     checks, found = [], {"copies": [], "copies_alone": []}
     for model in WORK_MS:
         (_, copy), mixes = of_world((model, f"{model}2"), ((1, 1),), f"cpu1.{model}_twice")
-        # Beside a copy, each request follows a request that evicts all of its data from the caches.
+        # A request of the copy evicts all data of the model from the caches.
         found["copies"] += mixes
         found["copies_alone"].append(copy)
         path = tmp_path / "models" / model / "check.json"
@@ -283,7 +283,8 @@ def test_without_any_of_that_it_is_measured(cell_of, searched, copies, missing):
 def test_a_step_that_cannot_predict_this_mix_does_not_though_it_predicts_the_others_best(
     cell_of, searched, copies, monkeypatch
 ):
-    """If the graph of a model is unknown, B2 does not know its working set and cannot predict."""
+    """Without the graph of a model, prediction model B2 does not know the working set and cannot
+    predict."""
     monkeypatch.setitem(WORK_MS, "d", 12.0)
     monkeypatch.setitem(EXCESS, "d", 0.5)
     mixes = [(*weights, 0) for weights in OF_THREE]

@@ -84,7 +84,8 @@ def test_an_sla_that_fails_without_load_is_infeasible():
 def test_a_line_without_one_of_its_dedicated_peaks_is_blocked_by_that_cell(
     tmp_path, monkeypatch, outcome
 ):
-    """Perseus does not start the shared server, even if the latency without load exceeds an SLA."""
+    """Without a dedicated peak, Perseus starts no shared server, and cannot see that a latency
+    without load exceeds an SLA."""
 
     started = []
 
@@ -138,7 +139,7 @@ def found_in(monkeypatch, task, search, p50_ms=5.0, first_window=0):
 
 @pytest.mark.parametrize(("in_search", "in_files"), [(3, 8), (-1, -1)])
 def test_the_certified_window_has_its_number_in_the_files(monkeypatch, in_search, in_files):
-    """Five windows belong to an earlier attempt."""
+    """The first five windows in the files are from an earlier attempt."""
     found = replace(no_peak(Outcome.OK, ""), certified_window=in_search)
     task = measure_task(TENANT)
     findings, _ = found_in(monkeypatch, task, Mock(return_value=found), first_window=5)

@@ -82,7 +82,7 @@ PRODUCT = 2 * 768 * 10
 
 
 def branch(name, matrix, **weights):
-    """Return a graph that multiplies an outer tensor with a matrix.
+    """Return a graph that multiplies `flat`, a tensor of the outer graph, by a matrix.
 
     `weights` are the arrays inside the graph, by name: the matrix, or nothing.
     """

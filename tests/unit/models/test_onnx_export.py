@@ -359,7 +359,6 @@ def test_a_checkpoint_with_several_weights_is_refused_with_what_keeps_one(tmp_pa
 
 
 def as_plain_dictionary(state):
-    """Return the weights as a plain dictionary, without the names of another wrapper."""
     return {key: value.clone() for key, value in state.items()}
 
 

@@ -17,7 +17,6 @@ from perseus.models.torch_export import export_program
 
 @pytest.fixture
 def network(exported):
-    """Return the folder of the network that the tests convert."""
     return exported[0]
 
 

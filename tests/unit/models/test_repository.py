@@ -20,7 +20,6 @@ PLAIN = ServedTenant(name="resnet", model="resnet50")
 
 
 def changed(tenant: ServedTenant, **changes: Any) -> ServedTenant:
-    """Return a changed copy of the tenant, validated again."""
     return ServedTenant.model_validate(tenant.model_dump() | changes)
 
 

@@ -45,7 +45,7 @@ def requests(intended_s, done_s, sent_s=None):
 
 
 def with_burst(seconds, *at_s):
-    """Return two requests/s, a hundred in the seconds `at_s`, and a service time of 100 ms."""
+    """Return 2 requests/s, 100 requests/s in the seconds `at_s`, and service times of 100 ms."""
     base = np.arange(0, seconds, 0.5)
     quiet = base[~np.isin(base.astype(int), at_s)]
     crowds = [at + np.arange(100) / 100 for at in at_s]
@@ -60,9 +60,10 @@ def by_second(of, seconds, elapsed_s=None):
 
 # The expected values for one burst: 100 requests arrive in second 10, and the server completes one
 # request every 100 ms, until second 20. The first request takes 100 ms, and each later request of
-# the burst takes 90 ms longer. Therefore only the first five requests keep the SLA of 500 ms. After
-# the burst, the backlog falls by 0.8 s per second. The requests of second 11 take 9.1 and 8.7 s,
-# the requests of second 21 take 1.1 and 0.7 s, and the requests of second 22 take 0.3 and 0.1 s.
+# the burst takes 90 ms longer than the request before it. Therefore only the first five requests
+# keep the SLA of 500 ms. After the burst, the backlog falls by 0.8 s per second. The requests of
+# second 11 take 9.1 and 8.7 s, the requests of second 21 take 1.1 and 0.7 s, and the requests of
+# second 22 take 0.3 and 0.1 s.
 
 
 def test_attainment_is_counted_by_the_second_in_which_requests_were_intended():
@@ -103,9 +104,9 @@ def test_a_burst_before_recovery_makes_one_of_both():
     of = with_burst(80, 10, 15)
     (burst,) = recoveries(of, START_NS, by_second(of, 80).back(SLA))
     assert (burst.start_s, burst.end_s) == (10, 16)
-    # Before second 16, 100 + 8 + 100 requests arrive. The server completes the last of these
+    # From 10 s to 16 s, 100 + 8 + 100 requests arrive. The server completes the last of these
     # requests at 30.8 s, so the backlog at 16 s is 14.8 s. The backlog falls by 0.8 s per second. A
-    # request keeps the SLA if the backlog is at most 0.4 s: (14.8 - 0.4) / 0.8 = 18 seconds.
+    # request keeps the SLA at a backlog of at most 0.4 s: after (14.8 - 0.4) / 0.8 = 18 s.
     assert burst.requests == 208 and burst.recovery_s == pytest.approx(18.0)
 
 

@@ -45,9 +45,9 @@ def test_a_window_that_certifies_waits_for_three_times_as_many_within_two_minute
 
 
 def test_a_window_waits_for_the_tenant_that_needs_most():
-    """At 100 requests/s, p99 needs 20 s for three times 662 requests.
+    """An SLA at p99 needs 3 x 662 requests, which take 20 s at 100 requests/s.
 
-    At 10 requests/s, p99 needs the longest window: 120 s.
+    At 10 requests/s, this SLA needs the longest window: 120 s.
     """
     p90 = Sla(latency_ms=100, percentile=90)
     assert counted_s(Phase.CERTIFY, QUICK, [P99, p90], [100.0, 10.0]) == pytest.approx(19.86)

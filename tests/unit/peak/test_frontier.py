@@ -16,8 +16,8 @@ NOTHING = Interval(math.nan, math.nan, math.nan)
 def measured(ratio, half, count):
     """Return `count` mixes, each chosen from the earlier mixes.
 
-    `ratio` and `half` return the sharing ratio and half the width of its interval for the share of
-    the first tenant.
+    Given the share of the first tenant, `ratio` returns the sharing ratio, and `half` returns half
+    the width of its interval.
     """
     mixes = []
     for _ in range(count):

@@ -42,7 +42,7 @@ def shared(*solos, weights=None):
 
 
 def alone(of):
-    """Return the tenant with its dedicated peak in a simulated queue without other tenants."""
+    """Return the tenant, whose dedicated peak is its limit alone in a simulated queue."""
     limit = Shared.of([of], [1], POISSON).of_queue
     return solo(of.model, 1000 * of.work_s[0], of.sla.latency_ms, limit * of.peak_rps)
 
@@ -116,8 +116,8 @@ def test_requests_take_longer_after_those_of_another_as_they_did_after_a_copy():
     found = predicted(LadderStep.MEMORY, shared(a, b), copies)
     slowed = shared(a, b).of_slowed_queue(np.array([1.1, 1.1]))
     rates = np.array([a.peak_rps, b.peak_rps])
-    # The service time is 20 % longer after a request of the other tenant. The other tenant's share
-    # of the total rate is the probability that its request was the previous request.
+    # The service time is 20 % longer after a request of the other tenant. The other tenant sent the
+    # previous request with a probability that equals its share of the total rate.
     exact = shared(a, b).of_slowed_queue(1 + 0.2 * rates[::-1] / rates.sum())
     assert found == pytest.approx(exact, rel=0.02)
     assert slowed < shared(a, b).of_queue / 1.08
@@ -174,7 +174,8 @@ def test_each_mix_is_predicted_without_itself_its_model_or_its_server():
     known = pairs(lambda each: 0.5 if "a" in each.models else 1.0)
     of_mix = list(errors(LadderStep.SHARES, Out.MIX, "here", {"here": known}))
     assert len(of_mix) == 15
-    # Ten of the fifteen pairs do not contain a. Without any one pair, the median ratio is still 1.
+    # Ten of the fifteen pairs do not contain the model a. Whichever pair is left out, the median
+    # ratio of the other pairs is 1.
     with_a = [each.error for each in of_mix if "a" in each.shared.models]
     assert with_a == [1.0] * 5
     assert len(list(errors(LadderStep.SHARES, Out.MODEL, "here", {"here": known}))) == 30
@@ -249,7 +250,7 @@ def test_a_step_that_is_chosen_for_its_errors_is_not_said_to_be_closer_than_it_i
 def test_a_step_that_knows_few_mixes_has_no_part_in_how_far_the_chosen_one_is_off(unlike):
     """Perseus does not choose a prediction model that predicts only three of eight mixes.
 
-    This prediction model also does not change the interval of the chosen prediction model.
+    Nor do the errors of this prediction model change the interval of the chosen prediction model.
     """
     known = [
         Known(shared, 0.85 * factor)

@@ -72,7 +72,6 @@ def search(
 
 
 def searches(count: int, service=None, **kwargs) -> list[Peak]:
-    """Return one search for each seed from 0 to `count` - 1."""
     return [search(seed, service, **kwargs) for seed in range(count)]
 
 
@@ -118,7 +117,7 @@ def peaks(request) -> tuple[str, float, list[Peak]]:
 
 @cache
 def found_on(name: str) -> list[Peak]:
-    """Return the searches against one of SERVERS. Several tests use the same searches."""
+    """Several tests use the same searches."""
     return [search_on(name, seed) for seed in range(SEEDS)]
 
 
@@ -157,8 +156,8 @@ def test_the_estimate_is_nearly_unbiased(peaks):
     name, limit, found = peaks
     relative = np.array([peak.estimate for peak in found]) / limit
     assert np.nanmean(relative) == pytest.approx(1, abs=0.03)
-    # If the server serves one request after another, the random error of arrivals and service times
-    # is known.
+    # If the server serves one request after another, the search corrects the error of random
+    # arrivals and service times.
     assert np.nanstd(relative) < (0.035 if name == "M/M/1" else 0.04)
 
 
@@ -189,7 +188,6 @@ def test_an_sla_below_the_service_time_is_infeasible():
 
 
 def slow_for_some(rng: np.random.Generator, n: int, share: float = 0.03) -> np.ndarray:
-    """Return service times: half a second for `share` of the requests, 2 ms for the others."""
     return np.where(rng.random(n) < share, 0.5, 0.002)
 
 
@@ -403,7 +401,6 @@ def begun(seed: int, service, **server) -> _Search:
 
 
 def confirmed_at_the_limit(seed: int) -> Verdict:
-    """Return the verdict of one certification window exactly at the limit."""
     return begun(seed, exponential(0.005))._measure(Phase.CERTIFY, MM1_LIMIT_RPS).verdict
 
 
@@ -534,7 +531,8 @@ def test_a_cliff_is_said():
     "seen", [{"send_lag_p99_ms": 5.0}, {"other_cpu_share": 0.3}], ids=["client", "other processes"]
 )
 def test_a_leap_that_others_than_the_server_may_have_made_is_no_cliff(seen):
-    """Windows with tolerated load of other processes still count for the limit."""
+    """A window with a tolerated send lag or load of other processes counts for the limit, but is no
+    evidence of a cliff."""
     peak = search(0, deterministic(0.005), discipline=overwhelmed_above(90))
     line = [window for window in peak.windows if window.on_the_line]
     invalid = [

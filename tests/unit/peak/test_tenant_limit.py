@@ -68,7 +68,8 @@ def test_few_requests_tell_a_limit_where_their_work_is_seen():
 
 
 def test_the_lowest_of_two_limits_that_rest_on_the_same_is_either_of_them():
-    """If the draws of the two limits were independent, the lower limit would be too low."""
+    """Both limits follow from the same windows. With independent draws, the minimum of the two
+    limits would be too low."""
     windows = [evidence(rate, 40 + i, shape=lost) for i, rate in enumerate(RATES_RPS)]
     draws = Draws.of(400, np.random.default_rng(5))
     first, second = (tenant_limit(MODEL, 0, windows, draws).scales for _ in range(2))

@@ -250,7 +250,8 @@ def test_two_percent_of_errors_are_not_answers():
 
 
 def test_long_latencies_alone_are_no_backlog():
-    """Requests in flight count from the start of the window, not from the first counted request."""
+    """The growth of the requests in flight includes requests of the settling time, which are not
+    counted requests."""
     part = requests(latency_ms=90, n=400)
     seen = Observation(int(part.intended_ns[0]), 4.0, (part,), (0.1,))
     window = judge(
@@ -274,7 +275,8 @@ def test_few_requests_decide_nothing():
 
 
 def test_late_requests_that_cluster_elsewhere_prove_less_here():
-    """A window without late requests uses the correlation in windows at similar loads."""
+    """For a window without late requests, Perseus uses the correlation in windows at similar
+    loads."""
     bursts = Exceedances(requests=1000, late=50, episode_squares=50 * 25, correlation=25)
     assert verdict(requests(n=200), similar=[(1.0, bursts)]).verdict == "undecided"
     assert verdict(requests(n=2000), similar=[(1.0, bursts)]).verdict == "pass"
@@ -308,7 +310,8 @@ def test_a_late_client_does_not_excuse_a_server_that_is_later_by_far():
 
 @pytest.mark.parametrize(("latency_ms", "found"), [(255, "invalid"), (265, "fail")])
 def test_what_a_late_client_may_explain_does_not_fail_the_server(latency_ms, found):
-    """A latency below 2 x SLA + 2 x send lag (2 x 100 ms + 2 x 30 ms) does not fail a window."""
+    """If the client sends too late, a window fails only at latencies above 2 x SLA + 2 x send lag =
+    260 ms."""
     part = sent_late(requests(latency_ms=latency_ms), lag_ms=30)
     assert verdict(part).verdict == found
     assert verdict(requests(latency_ms=155)).verdict == "fail"

@@ -10,7 +10,7 @@ from perseus.results.tables import TABLES, module_of
 
 
 def tables_of(rows):
-    """Return all tables of a study from rows by table.
+    """Return all tables of a study. `rows` contains the rows of each table by its name.
 
     Columns may be missing. Tests only read the tables.
     """
@@ -18,7 +18,7 @@ def tables_of(rows):
 
 
 MADE = {}
-"""Tables by name and rows. Most studies of a test differ in one table, and share all others."""
+"""Tables already made, by name and rows. Most studies of a test differ in one table only."""
 
 
 def table_of(name, rows):
@@ -31,7 +31,8 @@ def table_of(name, rows):
 
 
 SAID = {}
-"""The tables of a study and their text, by the id of the tables. Many cases use the same tables."""
+"""For each id of the tables of a study: the tables, and the text of the conclusions. Many cases use
+the same tables."""
 
 
 def sentences_of(tables):
@@ -79,7 +80,7 @@ def stands_only_where_true(sentence, true, false):
 
 
 def without_case(module, cases):
-    """Return the texts of a module that no sentence of `cases` contains.
+    """Return the texts of a module for which `cases` has no sentence.
 
     The function fails if the module has no texts.
     """

@@ -11,7 +11,8 @@ from perseus.report.figures import break_even
 
 
 def results_of(gains, factors, dollars, folder=None, between=0.01):
-    """Return the results of a study. Server type i has gain i, factor i and price i."""
+    """Return the results of a study. Server type i has the sharing ratio `gains[i]`, `factors[i]`
+    times the capacities, and the price `dollars[i]`."""
     made, prices = [], {}
     for i, (gain, factor, usd) in enumerate(zip(gains, factors, dollars, strict=True)):
         name = f"cpu{i + 1}"

@@ -383,7 +383,7 @@ def test_the_form_begins_with_the_demand_of_the_study():
 
 
 def test_without_a_demand_the_form_begins_in_the_proportion_and_the_order_of_the_headline():
-    """The lower limits have another proportion than the estimates."""
+    """The ratio of the lower limits of the models differs from the ratio of the estimates."""
     truth = synthetic.Truth({"z": 37.0, "a": 83.0}, repeats=2)
     made = synthetic.records(truth, mixes=[(1, 1)], holds=())
     frames = {n: t.to_pandas() for n, t in synthetic_files.tables_of(made).items()}

@@ -70,7 +70,8 @@ class OfCell:
 
 
 def test_windows_in_a_closed_loop_have_a_label_instead_of_a_verdict():
-    """Windows that are invalid or undecided for another reason keep their verdict."""
+    """A window that is invalid, or undecided for another reason than a missing SLA, keeps its
+    verdict."""
     rows = {
         "window_verdict": ["undecided", "invalid", "undecided", "pass"],
         "reason": [NO_SLA, NO_SLA, "too few requests", ""],

@@ -132,7 +132,7 @@ def test_an_interval_that_goes_on_ends_in_an_arrow(ends, limit, reach, arrow):
 
 
 def cut_off(results):
-    """Give one peak an interval that is a hundred times as wide as any value."""
+    """Give one peak an interval whose upper end is a hundred times the largest estimate."""
     results.tables["peaks"].loc[0, "ci_high_rps"] = 100 * results.peaks["estimate_rps"].max()
     results.tables["peaks"].loc[0, "ci_high_scale"] = 100 * results.peaks["estimate_scale"].max()
     last = results.peaks.index[-1]

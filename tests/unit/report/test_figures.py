@@ -1,4 +1,4 @@
-"""Tests that every figure draws any result of a study, is not blank, and is reproducible."""
+"""Tests that every figure shows any result of a study, is not blank, and is reproducible."""
 
 import hashlib
 from itertools import combinations
@@ -128,7 +128,7 @@ def test_each_figure_is_a_module():
 
 
 # "crowded", "two_presets" and "survivors" have only cells that search peaks. With "survivors", the
-# test also draws the other figures, which then have no cells.
+# test also makes the figures of other kinds of cells, which the study lacks.
 DRAWN = [(name, kind) for kind in ("study", "barren", "survivors") for name in FIGURES] + [
     (name, kind) for kind in ("crowded", "two_presets") for name in figures_of({"peak"})
 ]
@@ -184,8 +184,8 @@ def test_a_figure_is_the_same_each_time(name, study, tmp_path):
 
 
 def test_a_plane_without_a_dedicated_peak_is_not_drawn_empty(barren, study):
-    """If a scenario has no dedicated peak, the figure names the scenario instead of drawing it. If
-    no scenario has dedicated peaks, the figure is empty."""
+    """If a scenario has no dedicated peak, the figure names the scenario and plots nothing for it.
+    If no scenario has dedicated peaks, the figure is empty."""
     frames = frames_with(barren, [])
     assert figure_of("frontier", FigureData(frames)).get_gid() == NOTHING
     other = frames_with(study, [])
@@ -548,7 +548,8 @@ def table_of(name, folders):
 
 
 def frames_with(study, folders, *names):
-    """Return the tables of a study. The tables `names` come from the cells in `folders` instead."""
+    """Return the tables of a study, in which the tables `names` are made from the cells in
+    `folders`."""
     frames = {name: pd.read_parquet(path) for name, path in study[0].items()}
     return frames | {name: table_of(name, folders) for name in names}
 

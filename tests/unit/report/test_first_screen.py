@@ -350,9 +350,10 @@ ADVICE = {
         "repeats: 3",
         "10 more minutes",
     ),
-    # (0.05 / 0.03)^2 x 3 repeats, rounded up to 9, take 15 minutes; 5 are already measured.
+    # (0.05 / 0.03)^2 x 3 repeats, rounded up to 9, take 15 minutes, of which 5 minutes are already
+    # measured.
     "an unclear saving": (study(savings(UNCLEAR | NARROW)), "repeats: 9", "10 more minutes"),
-    # (0.06 / 0.03)^2 x 3 = 12 repeats take 20 minutes; 5 are already measured.
+    # (0.06 / 0.03)^2 x 3 = 12 repeats take 20 minutes, of which 5 minutes are already measured.
     "an unclear saving by the preset quick": (
         study(QUICK, savings(UNCLEAR | {"ci_low": -0.06, "ci_high": 0.06})),
         "repeats: 12",

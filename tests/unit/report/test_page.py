@@ -36,7 +36,7 @@ def without_scripts(page):
 
 
 def repeated(gain=1.25, repeats=5, **truth):
-    """Return a truth with five repeats, as in the preset publication.
+    """Return the true values of a study with five repeats, as in the preset publication.
 
     Two repeats leave a large uncertainty.
     """

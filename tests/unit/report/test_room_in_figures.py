@@ -210,7 +210,8 @@ def test_the_legend_of_frontiers_names_what_is_drawn(beside_many):
 
 
 def grid_of(keys, broken):
-    """Return the figure of a grid. Each of six settings has `keys` keys, long ones if `broken`."""
+    """Return the figure of a grid. Each of six settings has `keys` keys, which are long if `broken`
+    is true."""
     factors = {f"r{i}": 0.6 + 0.2 * i for i in range(6)}
     task = synthetic.grid_task(factors)
     for question in task.grids:

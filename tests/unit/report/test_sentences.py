@@ -80,7 +80,6 @@ def study(*edits, **more):
 
 
 def without(table):
-    """Return the study with an empty table."""
     return {**study(), table: study()[table].iloc[:0]}
 
 

@@ -21,7 +21,6 @@ AGAIN = {"cell": "cpu1.s.x.r2", "repeat": 2}
 
 
 def study(kind, *rows, of_cell=CELL, **more):
-    """Return the tables of a study with these rows in the table of a kind."""
     return tables_of({kind: [of_cell | row for row in rows], **more})
 
 
@@ -134,7 +133,7 @@ OF_SLOWDOWNS = {
         study("slowdown", *NOTHING, *both("a", "c", 1.1, 1.2)),
     ),
     "The slowdown of a and b on cpu1 is not known 81 % were answered.": (
-        # no tenant alone has a result either, so the server had no model to serve
+        # all rows are infeasible, as if no server ran
         study("slowdown", *OVERLOADED),
         study("slowdown", TWO[0], *OVERLOADED),
     ),

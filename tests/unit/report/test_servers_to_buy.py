@@ -49,7 +49,8 @@ def test_no_gain_is_no_saving():
 
 
 def test_a_fleet_that_the_simulation_doubts_is_not_called_sure():
-    """With a gain of 2, the peaks are far above the limits that the service times allow."""
+    """With a sharing ratio of 2, the peaks are far above the limits that the service times
+    allow."""
     (doubted,) = concluded(gain=2.0, rps={"a": 390.0, "b": 1560.0})
     assert doubted.kind == "perhaps"
     assert "measure a server of this fleet at its planned load" in " ".join(doubted.sentences)

@@ -69,7 +69,7 @@ def test_rounding_does_not_say_which_servers_are_taken_again_and_again():
 def test_shared_servers_are_known_though_no_server_has_every_dedicated_peak(lost):
     """Only cpu1 has a dedicated peak of A.
 
-    If there is a cpu2, only cpu2 has a dedicated peak of B.
+    In the second case, only a second server, cpu2, has a dedicated peak of B.
     """
     records = synthetic.records(TRUTH, mixes=((1, 1),), holds=())
     kept = [
@@ -94,8 +94,8 @@ def on(server, record):
 
 
 HUNDRED = np.hstack([np.eye(100), np.repeat(np.eye(100)[:, :1] + np.eye(100)[:, 1:2], 2, axis=1)])
-"""Models on each server, shape (100 models, 102 servers): each model alone, and twice the first two
-models together."""
+"""Rate of each model on each server, shape (100 models, 102 servers): 100 servers with one model
+each, and two servers with the first two models."""
 
 
 def test_a_hundred_models_of_which_two_share_need_99_servers():
@@ -120,8 +120,8 @@ def test_servers_of_many_load_lines_are_the_fewest_at_each_demand():
 
 @pytest.mark.parametrize("with_each", [1, 2, 20, 41])
 def test_few_load_lines_with_several_servers_of_each_model_are_counted_to_the_last(with_each):
-    """The result equals the solutions of integer programmes, also if more servers are needed than
-    the full search tries."""
+    """The result equals the solutions of integer programmes, even if a demand needs more servers
+    than the full search tries."""
     rates, shares = np.array([[30.0, 0.0, 20.0], [0.0, 10.0, 8.0]]), np.array([0.5, 0.5])
     demands = [16.0, 600.0, 725.0, 735.0, 745.0, 770.0, 900.0]
     found = servers_needed.needed(rates, shares, demands, with_each)
@@ -198,7 +198,7 @@ def costs_known(of, asked):
 @pytest.mark.parametrize("mixes", [((1, 0), (1, 1)), ((1, 0), (0, 1))])
 def test_each_question_is_asked_once(mixes):
     """Model `a` has a load line alone on a shared server, and dedicated peaks on two servers. Both
-    ask the same question."""
+    lead to the same question."""
     made = synthetic.records(TRUTH, mixes=mixes, holds=())
     alone = [on("cpu2", record) for record in made if len(record["cell"]["tenants"]) == 1]
     found = group(synthetic.loaded([*made, *alone]), seed=0, draws=100)

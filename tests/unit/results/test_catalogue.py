@@ -41,7 +41,8 @@ def results_of(folder, records, exports):
 
 @pytest.fixture
 def study(tmp_path):
-    """Return a study of ten networks whose times are sums of operations, bytes and operators."""
+    """Return a study of ten networks whose times are weighted sums of the numbers of operations,
+    bytes and operators."""
     exports = {name: export_of(name) for name in NAMES}
     records = [
         synthetic.catalogue_record(name, full_rps=1000 / time_ms(exports[name])) for name in NAMES
@@ -71,7 +72,8 @@ def test_a_network_is_on_the_front_unless_another_is_cheaper_and_more_accurate(s
 
 
 def test_measured_accuracies_of_all_precisions_share_a_front(tmp_path):
-    """By its published accuracy, resnet34 is better than resnet18; in int8, it is worse."""
+    """By published accuracy, resnet34 is better than resnet18. By measured accuracy, resnet34 in
+    int8 is worse than resnet18 in fp32."""
     records = [
         synthetic.catalogue_record(name, precision=precision)
         | {"accuracy": {"images": 200, "correct": correct}}

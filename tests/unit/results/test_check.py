@@ -78,7 +78,6 @@ def test_a_study_without_a_search_holds(tmp_path):
 
 
 def alone(name, table):
-    """Return the problems within one table."""
     return of_table(name, module_of(name).SCHEMA, table)
 
 

@@ -160,7 +160,7 @@ def test_tenants_without_load_have_no_latency_that_could_be_compared(tmp_path):
 
 
 def edited(folder, tables):
-    """Return the results of a folder with other tables."""
+    """Return the results of a folder, in which `tables` replace some tables."""
     source = read_source(folder)
     return replace(source, tables={**source.tables, **tables})
 
@@ -267,7 +267,8 @@ def test_each_server_is_compared_with_its_own_noise(tmp_path):
 
 
 def test_a_difference_within_the_noise_floor_is_none(studies):
-    """The noise floor of three repeats is that of single cells divided by the root of three."""
+    """The noise floor of three repeats is the noise floor of single cells, divided by the square
+    root of three."""
     base, faster = (read_source(studies[name]) for name in ("base", "faster"))
     for floor, verdict in ((0.3, "better"), (1.2, "no difference")):
         found = compare(with_aa(base, 0.01, floor), faster, draws=1000)

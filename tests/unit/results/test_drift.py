@@ -125,7 +125,7 @@ def test_what_could_hide_a_drift_is_not_called_steady():
 def test_what_was_infinite_at_times_is_neither_steady_nor_falls(slope, trend):
     """Infinite values are the highest values.
 
-    If the finite values of a quantity grow, the quantity grows.
+    A series with infinite values grows if its finite values grow. Otherwise, its trend is INFINITE.
     """
     values = LEVEL + slope * hours(60) + noise(6, 60)
     values[40:44] = np.inf

@@ -91,7 +91,7 @@ def test_no_fleet_is_cheaper(seed):
 def test_of_equally_cheap_fleets_the_one_with_most_to_spare(best):
     """Each of the three servers carries the demand alone.
 
-    For the same price, one server carries twice as much as each other server.
+    All servers have the same price, but one server carries twice as much as each of the others.
     """
     rates = np.full((1, 3), 10.0)
     rates[0, best] = 20.0
@@ -443,12 +443,12 @@ def test_a_gain_of_two_pays_at_every_demand_but_one_of_half_only_at_small_ones()
     assert rich[0].least_saving >= 1 / 3
     poor = synthetic.Truth(EXACT.capacities, gain=0.5, between=0, within=1e-9, repeats=1)
     found = list(stretches(list(costs(points(poor), None))))
-    # At higher demands, sharing saves only the last server of each model, which has hardly any
-    # load.
+    # At higher demands, sharing saves a server only if the last dedicated server of each model has
+    # hardly any load.
     assert [each.option.shared for each in found[:4]] == [True, False, True, False]
     assert found[2].most_saving == pytest.approx(1 / 4)
-    # With a gain of 0.5, a shared server carries a quarter of each dedicated peak: 10 / 4 + 40 / 4
-    # requests/s.
+    # With a sharing ratio of 0.5, a shared server carries a quarter of each dedicated peak: 10 / 4
+    # + 40 / 4 requests/s.
     assert found[0].last.total_rps == pytest.approx(12.5, rel=0.06)
     # The lowest demand is one hundredth of the load of one dedicated server: 25 / 100 requests/s.
     assert found[0].first.total_rps == pytest.approx(0.25, rel=1e-6)
@@ -512,7 +512,7 @@ def test_a_saving_is_not_reliable_where_one_draw_in_ten_saves_nothing(probabilit
 def test_how_sure_a_saving_of_whole_servers_is(gain, within):
     """At small demands, one shared server replaces two dedicated servers, so sharing surely saves.
 
-    At large demands, the probability of a saving depends on the uncertainty of the gain.
+    At large demands, the probability of a saving depends on the uncertainty of the sharing ratio.
     """
     truth = synthetic.Truth(EXACT.capacities, gain=gain, between=0, within=within, repeats=1)
     found = list(costs(points(truth), None))
@@ -580,7 +580,8 @@ def carrying(record, scenario, rates_rps):
 
 
 def test_a_change_is_solved_once_and_keeps_the_fleet_where_none_is_cheaper(monkeypatch):
-    """At a gain of one, two shared servers equal one dedicated server of each model."""
+    """At a sharing ratio of 1, two shared servers carry as much as one dedicated server of each
+    model."""
     asked = demand({A: 15.0, B: 60.0})
     of = points(synthetic.Truth(EXACT.capacities, between=0, within=1e-9, repeats=1))
     made = plans(of, asked)
@@ -600,7 +601,7 @@ def test_a_change_is_solved_once_and_keeps_the_fleet_where_none_is_cheaper(monke
 
 
 def test_what_a_plan_says_of_its_models_looks_at_the_servers_with_them_alone():
-    """For each model, a plan examines only the servers that serve this model alone.
+    """A plan reads the models of each server type only once.
 
     If a plan examined all servers for each model, a plan of many models would be slow.
     """
@@ -649,7 +650,8 @@ def test_revocations_lose_what_a_start_takes(tmp_path):
 
 
 def test_no_more_is_lost_to_revocations_than_there_is(tmp_path):
-    """With 60 revocations per hour and starts of 1 min, each server starts for half of its time."""
+    """With 60 revocations per hour and a start time of 1 min, a server spends half of its time on
+    starts."""
     made = synthetic.records(synthetic.Truth(synthetic.TRUTH.capacities, repeats=1), holds=())
     cells = [*synthetic_files.write(tmp_path, made), synthetic_files.write_startup(tmp_path)]
     record = json.loads((cells[-1] / "record.json").read_text())
@@ -663,7 +665,7 @@ def test_no_more_is_lost_to_revocations_than_there_is(tmp_path):
 
 
 def _spot_part(task, cells):
-    """Return the part of the dedicated fleet's price that spot servers cost."""
+    """Return the share of the spot servers in the price of the dedicated fleet."""
     (plan, *_) = StudyResults.read(task, cells, []).plans
     spot = sum(n * each.usd_per_hour for n, each in plan.chosen if each.pricing == "spot")
     return spot / plan.usd_per_hour

@@ -24,7 +24,6 @@ MIX = "resnet18 1 : 1 mobilenet_v3_large"
 
 
 def found(made, **task):
-    """Return the tables grid and recommendations."""
     with TemporaryDirectory() as folder:
         results = synthetic_files.results_of(Path(folder), made, synthetic.grid_task(**task))
         modules = [tables.module_of(name) for name in ("grid", "recommendations")]
@@ -201,7 +200,8 @@ def test_a_difference_below_the_noise_of_the_host_is_not_clear(tmp_path):
 def test_a_mix_counts_work_not_requests():
     """The fast setting doubles the dedicated peak of one tenant.
 
-    Therefore the mix contains more of the cheap requests of this tenant than with the slow setting.
+    Therefore a larger part of the requests of the mix comes from this tenant than with the slow
+    setting.
     """
     slow = dict(zip(synthetic.TRUTH.capacities, (30.0, 90.0), strict=True))
     fast = dict(zip(synthetic.TRUTH.capacities, (30.0, 180.0), strict=True))
@@ -213,8 +213,8 @@ def test_a_mix_counts_work_not_requests():
         made += [synthetic.on_server(record, name, runtime) for record in only]
     rows, _ = found(made, factors={"onnxruntime": 1.0, "openvino": 1.0})
     mix = rows[(rows["mix"] == MIX) & rows["rank"].notna()].set_index("runtime")
-    # In units of the dedicated peaks of the slow setting, the fast setting does 0.625 + 1.25 of
-    # work, and the slow setting 0.625 + 0.625.
+    # In units of the dedicated peaks of the slow setting, the fast setting carries 0.625 + 1.25,
+    # and the slow setting carries 0.625 + 0.625.
     assert mix.loc["onnxruntime", "cost_ratio"] == pytest.approx(1.5, rel=0.02)
     plain = mix.loc["openvino", "estimate_rps"] / mix.loc["onnxruntime", "estimate_rps"]
     assert plain == pytest.approx(1.75, rel=0.02)

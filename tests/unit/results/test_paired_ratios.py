@@ -16,10 +16,10 @@ MIXES = ((2, 1), (1, 1), (1, 2))
 
 
 def study(seed, gain=0.92, model_gain=None, searched=0.08, rounds=8, noise=0.05, mixes=MIXES):
-    """Return records of searches with the error `searched`.
+    """Return records of searches whose estimates have the error `searched`.
 
-    The model of each cell has the ratio `model_gain` (by default the true ratio) and rounds with
-    the error `noise`.
+    In each cell, the queueing model and the rounds have the sharing ratio `model_gain`, by default
+    the true ratio. The throughputs in the rounds have the error `noise`.
     """
     model_gain = gain if model_gain is None else model_gain
     truth = synthetic.Truth(CAPACITIES, gain, 0.0, searched, repeats=1)

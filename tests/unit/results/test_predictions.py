@@ -92,7 +92,7 @@ def test_of_mixes_of_the_same_models_the_most_even_one_counts(tmp_path):
     results = results_of(tmp_path, made)
     peaks = list(results.peaks.values())
     (server,) = shared_servers(peaks, dedicated_peaks(peaks), {})
-    # the models a and b have four mixes: 3 to 1, and three equal ones
+    # the models a and b have four mixes: one mix 3 : 1, and three mixes 1 : 1
     assert len(server.measured) == 6
     assert [set(each.shared.shares) for each in server.one_of_each] == [{1 / 6}, {1 / 2}, {1 / 2}]
 
@@ -213,7 +213,7 @@ def test_a_pair_that_another_preset_measured_is_not_said_to_lack_a_measurement(t
 
 
 def test_a_measured_pair_is_one_however_many_were(monkeypatch):
-    """Predictions use at most MAX_MIXES measured mixes. The table does not list the other measured
+    """Predictions use at most MAX_MIXES measured mixes. The table must not list further measured
     mixes as unmeasured."""
     monkeypatch.setattr(predictions, "MAX_MIXES", 4)
     made = tables_of(synthetic.records(SIX, mixes=MIXES, holds=()))["predictions"].to_pandas()

@@ -37,7 +37,6 @@ def gaining():
 
 @pytest.fixture(scope="module")
 def equal():
-    """Return studies in which sharing changes nothing."""
     return [study(seed, gain=1.0) for seed in range(STUDIES, 2 * STUDIES)]
 
 
@@ -177,7 +176,7 @@ def test_one_look_at_the_speed_that_met_a_burst_does_not_decide():
 
 
 def test_a_tenant_without_load_in_a_mix_needs_no_peak_of_its_own():
-    """The third tenant of a pair has no load, so its dedicated peak does not matter."""
+    """In the mix 1 : 1 : 0, the third tenant has no load, so its dedicated peak does not matter."""
     three = synthetic.Truth({"a": 30.0, "b": 90.0, "c": 50.0}, gain=0.8, repeats=1)
     made = synthetic.records(three, mixes=((1, 1, 0),), holds=())
     peaks = list(group(synthetic.loaded(made), 1).values())

@@ -85,7 +85,8 @@ def test_intervals_are_of_use():
 
 
 def test_noise_is_seldom_taken_for_a_slowdown():
-    """No pair has a slowdown. The ratios of the rounds differ only by the stated errors."""
+    """The true slowdown of each pair is 1. The ratios of the rounds differ only by the stated
+    errors."""
     rng, beyond = np.random.default_rng(0), []
     for _ in range(300):
         pair, noise = (
@@ -110,7 +111,8 @@ def test_a_host_that_slows_down_all_the_time_hardly_changes_a_ratio():
     alone = [np.mean([row["alone_mean_ms"] for row in rows]) for rows in (slowed, quiet)]
     assert alone[0] > 1.1 * alone[1]
     # Longer service times also raise the utilisation, and with it the slowdown in theory. In the
-    # middle of the study, SHARE is 0.345 instead of 0.3, and the slowdown 2.1 instead of 1.75.
+    # middle of the measurement, each tenant alone has a utilisation of 0.345 instead of 0.3, so the
+    # slowdown in theory is 2.1 instead of 1.75.
     assert np.median([row["slowdown"] for row in slowed]) == pytest.approx(2.1, rel=0.1)
     rows = [row for found in studies(slowness=SLOWER) for row in map(found.get, ALONE)]
     assert 1 < np.median([row["slowdown"] for row in rows]) < 1.07  # the host slows down

@@ -33,7 +33,8 @@ ROOT = Path(__file__).parents[3]
 
 @pytest.fixture(scope="module")
 def results(tmp_path_factory):
-    """Return a study with two dedicated lines, three mixes, two hold lines and every verdict."""
+    """Return a study with two dedicated load lines, three mixes, two load lines with background
+    load, and every verdict."""
     folder = tmp_path_factory.mktemp("synthetic")
     made = synthetic.with_failures(synthetic.records())
     cells = synthetic_files.write(folder, made)
@@ -231,7 +232,8 @@ def test_what_a_request_costs_stands_side_by_side(tmp_path):
 
 
 def test_the_ceiling_of_tensors_says_nothing_of_pictures(tmp_path):
-    """If a tenant with pictures exceeds the ceiling of tensors, the ceiling is still valid."""
+    """A client ceiling that was measured with tensors stays valid if a tenant with pictures exceeds
+    the ceiling."""
     truth = synthetic.Truth({"resnet18": 2000.0, "mobilenet_v3_large": 90.0}, repeats=1)
     fast, slow = synthetic.records(truth, mixes=(), holds=())
     made = synthetic_files.tables_of([synthetic.by_server(fast), slow])
@@ -677,7 +679,6 @@ def repeated(repeats):
 
 
 def row_of(found, table):
-    """Return the row of the mix at the first price."""
     return next(row for row in found[table].to_pylist() if row["load_line"] == "mix-1-1")
 
 
@@ -796,7 +797,6 @@ def test_every_tenant_has_a_row_beside_every_other_and_beside_itself(tmp_path):
 
 
 def steps_of(record, tenants):
-    """Return the windows of a slowdown record in which `tenants` tenants have load."""
     return [step for step in record["steps"] if len(step["tenants"]) == tenants]
 
 

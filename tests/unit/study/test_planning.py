@@ -146,7 +146,7 @@ STUDIES = sorted((ROOT / "config" / "studies").glob("*.yaml"))
 
 
 def tasks_of(study):
-    """Yield the tasks of all jobs, and the tasks of at most a hundred cells."""
+    """Yield the tasks of the jobs of a study, with at most a hundred cells."""
     for model in study.models.values():
         if model.architecture:
             yield planning.export_task(study, model.name)

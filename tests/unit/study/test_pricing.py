@@ -82,7 +82,7 @@ def price(study):
 
 @pytest.fixture
 def refused(study):
-    """Return a function that returns all problems of such a study."""
+    """Return a function that returns all problems of a study that Perseus refuses."""
 
     def problems(*arguments, **more):
         with pytest.raises(ConfigError) as caught:

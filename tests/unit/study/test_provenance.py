@@ -21,7 +21,7 @@ SCRIPTS = Path(__file__).parents[3] / "scripts"
 
 
 class Named(Sources):
-    """Sources whose fingerprint is the set of its files and modules."""
+    """Sources whose fingerprints are sets of file paths and module names."""
 
     def fingerprint(self, paths, modules=()):
         return {*paths, *self.modules(paths, modules)}

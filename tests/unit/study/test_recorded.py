@@ -257,7 +257,7 @@ def test_an_hour_with_twice_the_requests_is_refused_if_clocks_show_it_twice(
 
 @pytest.mark.parametrize("day", ["2025-10-25", "2025-03-30", "2025-10-26"])
 def test_other_nights_and_even_hours_are_not_doubted(day, tmp_path):
-    """Clocks are set back only on 2025-10-26. Each hour of that file has 60 requests."""
+    """Clocks are set back only on 2025-10-26. The file of this day has 60 requests in each hour."""
     often = 1 if day == "2025-10-26" else 2
     hours = ["01", *["02"] * often, "03"]
     times = sorted(f"{day} {hour}:{minute:02}:30" for hour in hours for minute in range(60))

@@ -76,7 +76,8 @@ def transport(
 
 
 class Answers:
-    """The results of requests by number. A second result of the same request is an error."""
+    """The results of requests, by request number. A second result of the same request is an
+    error."""
 
     def __init__(self) -> None:
         self.told: list[tuple[int, Status]] = []

@@ -113,7 +113,7 @@ def test_a_request_is_its_header_fields_and_its_body():
 
 
 def test_no_table_remembers_header_fields():
-    """A table with header fields would contain secrets, and the client could not repeat blocks."""
+    """A dynamic HPACK table would contain secrets, and the client could not send a block twice."""
     block = header_block([("authorization", "secret")])
     assert block == header_block([("authorization", "secret")])
     decoder = Decoder()
@@ -128,7 +128,7 @@ def test_a_body_goes_out_in_frames_as_the_windows_let_it():
     data = sent(connection, http2.DATA)
     assert [len(each.payload) for each in data] == [16_384] * 3 + [16_383]
     assert not any(each.flags for each in data)
-    # the window of the connection; the window of the stream stays closed
+    # this opens the flow-control window of the connection, but not the window of the stream
     connection.receive(window(20_000))
     assert connection.to_send() == []
     connection.receive(window(10_000, number=1))

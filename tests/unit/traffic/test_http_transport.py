@@ -26,7 +26,8 @@ from perseus.traffic.transport import RequestFailedError
     ],
 )
 def test_what_a_server_does_not_take_is_refused(code, status):
-    """429 and 503 are refusals, as over gRPC, where both codes of a proxy become UNAVAILABLE."""
+    """The codes 429 and 503 are refusals. From a proxy, a gRPC client gets both codes as
+    UNAVAILABLE, which is also a refusal."""
     body = b'{"outputs": []}'
     reply = _reply(SimpleNamespace(status=code, headers={}), body)
     assert reply.status is status

@@ -65,7 +65,7 @@ def test_a_client_that_did_not_answer_in_time_is_lost_for_good(server, monkeypat
 
 
 def test_a_signal_to_every_process_of_a_job_does_not_end_a_client(server):
-    """The job also gets the signal. Only the job decides whether the client ends."""
+    """The job gets the signal too, and decides whether its client ends."""
     with client_of(server) as client:
         (process,) = client._processes
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
