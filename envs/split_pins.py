@@ -14,9 +14,9 @@ from packaging.utils import canonicalize_name
 
 ROOT = Path(__file__).parents[1]
 FILES = {
-    "": ("requirements.txt", "Packages that measure, and write tables, figures and the report"),
-    "export": ("envs/export.txt", "Packages that export networks, and the runtime pytorch"),
-    "development": ("envs/development.txt", "Packages of the tests and of `make lint`"),
+    "": ("requirements.txt", "Pinned packages for measurements, tables, figures and the report"),
+    "export": ("envs/export.txt", "Pinned packages for the export of networks and for the runtime pytorch"),
+    "development": ("envs/development.txt", "Pinned packages for the tests and for `make lint`"),
 }
 """For each section of requirements.in: the file of its pins, and the first line of this file."""
 
@@ -69,7 +69,7 @@ def main() -> None:
         written |= names
         packages = sorted((metadata.distribution(name) for name in names), key=_order)
         pins = [f"{each.name}=={each.version.partition('+')[0]}" for each in packages]
-        head = f"# {about}, pinned.\n# Made from requirements.in by: make requirements.txt"
+        head = f"# {about}.\n# Made from requirements.in by: make requirements.txt"
         (ROOT / path).write_text("\n".join([head, *pins, ""]))
 
 

@@ -40,11 +40,11 @@ EPOCH_S: Final = (1e9, 1e10)
 LATEST_S: Final = 1e11
 """Largest valid time in seconds since 1970 (the year 5138). A larger time means a wrong unit."""
 
-HOUR_S, NIGHT_HOURS, DISORDER_S = 3600.0, 4, 60.0
-"""Perseus assumes that clocks go back by HOUR_S seconds at the end of summer time, to a time in the
-first NIGHT_HOURS hours of a day. If a time in a file is at most DISORDER_S seconds earlier than the
-previous time, Perseus assumes that the rows are not exactly sorted. Only a larger step back between
-two times in the file can be a change of the clocks."""
+HOUR_S, DISORDER_S = 3600.0, 60.0
+"""Perseus assumes that clocks go back by HOUR_S seconds at the end of summer time. If a time in a
+file is at most DISORDER_S seconds earlier than the previous time, Perseus assumes that the rows are
+not exactly sorted. Only a larger step back between two times in the file can be a change of the
+clocks."""
 
 BETWEEN_AUTUMNS_S: Final = 300 * 24 * HOUR_S
 
@@ -246,8 +246,8 @@ def _local(
     DISORDER_S seconds at any other place, the function corrects no time.
     """
     back = np.flatnonzero(np.diff(times_s) < -DISORDER_S) + 1
-    hours = times_s[back] / HOUR_S % 24
-    is_clock = (times_s[back] - times_s[back - 1] >= -HOUR_S) & (hours < NIGHT_HOURS)
+    is_repeated = np.isin(times_s[back] // HOUR_S % 24, REPEATED_HOURS)
+    is_clock = (times_s[back] - times_s[back - 1] >= -HOUR_S) & is_repeated
     most = 1 + np.ptp(times_s) / BETWEEN_AUTUMNS_S
     if not len(back) or not is_clock.all() or len(back) > most:
         note = "without a time zone: the hour that clocks show twice in autumn is read as one hour"

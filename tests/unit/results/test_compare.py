@@ -659,6 +659,17 @@ def test_the_gate_names_what_got_worse_and_lets_the_rest_pass(compared):
         gate(compared("base", name), Path("summary.md"))
 
 
+def test_a_lower_peak_does_not_hide_the_higher_price_of_another_load_line(compared):
+    slower, dear = compared("base", "slower"), compared("base", "dear")
+    is_of_resnet = dear["mix"] == "resnet18"
+    table = pd.concat([slower[slower["mix"] == "resnet18"], dear[~is_of_resnet]])
+    with pytest.raises(WorseError) as caught:
+        gate(table, Path("summary.md"))
+    message = str(caught.value)
+    assert "peak resnet18: " in message and "cost resnet18 on_demand" not in message
+    assert "cost mobilenet_v3_large on_demand: " in message
+
+
 @pytest.mark.parametrize(
     ("outcome", "passes"), [("infeasible", False), ("failed", False), ("disturbed", True)]
 )

@@ -226,6 +226,13 @@ def test_the_hour_that_comes_twice_is_two(tmp_path):
     assert with_zone.recorded.length_s == pytest.approx(3 * 3600, rel=0.01)
 
 
+def test_clocks_may_go_back_from_midnight_to_23_o_clock(tmp_path):
+    """In Cairo, the hour from 23:00 on 30 October 2025 comes twice."""
+    hours = ("30 22", "30 23", "30 23", "31 00")
+    times = [f"2025-10-{hour}:{minute:02}:30" for hour in hours for minute in range(60)]
+    assert np.diff(read(tmp_path, "\n".join(times)).recorded.starts_s).tolist() == [60.0] * 239
+
+
 @pytest.mark.parametrize(
     ("repeated", "before", "after", "zone"),
     [

@@ -10,13 +10,13 @@ from typing import Any
 import pandas as pd
 
 from perseus.results.compare.judge import NOT_COMPARABLE, WORSE
-from perseus.results.compare.pairs import COST, OVERALL
+from perseus.results.compare.pairs import COST, OVERALL, PEAK
 from perseus.results.scenario_names import in_several_scenarios, with_scenarios
 
 
 class WorseError(ValueError):
     """Error: a new value is worse than the base value, or no value could be compared. The message
-    lists the worse values, but lists costs only if no other value is worse."""
+    lists the worse values. If the peak of a load line is worse, the message leaves out its costs."""
 
 
 def gate(table: pd.DataFrame, summary: Path) -> None:
@@ -25,13 +25,17 @@ def gate(table: pd.DataFrame, summary: Path) -> None:
     if (table["verdict"] == NOT_COMPARABLE).all():
         raise WorseError(f"no value could be compared with the base: {summary}")
     table = with_scenarios(table, in_several_scenarios(table[table["metric"] != OVERALL]))
-    worse = table[table["verdict"] == WORSE]
-    # If the prices did not change, a cost rises only because a peak fell.
-    others = worse[worse["metric"] != COST]
-    rows = [*table[table["lost"] != ""].to_dict("records")]
-    rows += (worse if others.empty else others).to_dict("records")
+    worse = table[table["verdict"] == WORSE].to_dict("records")
+    peaks = {_load_line(row) for row in worse if row["metric"] == PEAK}
+    rows = table[table["lost"] != ""].to_dict("records")
+    # If the peak of a load line is worse, its cost is worse for the same reason.
+    rows += [row for row in worse if row["metric"] != COST or _load_line(row) not in peaks]
     if rows:
         raise WorseError("\n".join([f"worse than the base ({summary}):", *map(_line, rows)]))
+
+
+def _load_line(row: Mapping[Any, Any]) -> tuple[str, str, str]:
+    return row["scenario"], row["load_line"], row["preset"]
 
 
 def _line(row: Mapping[Any, Any]) -> str:
