@@ -57,6 +57,11 @@ speed."""
 
 SLOW_SLA = Sla(latency_ms=4000)
 NOMINAL = Goal(">=", 0.95, "ours")
+WIDTH, CALIBRATED = (
+    "half-width / (1.96 x standard deviation) (lower is better)",
+    Goal("<=", 1.3, "ours"),
+)
+"""Metric of the width of 95 % intervals, relative to the standard deviation of the estimates."""
 
 ORDINARY = {
     **KNOWN,
@@ -134,6 +139,11 @@ def rows_of(name: str, found: list[Found], nominal: Goal | None) -> Iterator[Row
         ("mean of estimate / truth", float(np.nanmean(estimate / truth)), None),
         ("standard deviation of estimate / truth", float(np.nanstd(estimate / truth)), None),
         ("width of the interval / truth", float(np.nanmean((high - low) / truth)), None),
+        (
+            WIDTH,
+            float(np.nanmean((high - low) / truth) / (2 * 1.96 * np.nanstd(estimate / truth))),
+            CALIBRATED,
+        ),
         ("certified / truth", float(np.nanmean(certified / truth)), None),
         ("share of searches that certify a rate", float(np.mean(~np.isnan(certified))), None),
         ("seconds of load", float(np.mean(seconds)), None),

@@ -1,8 +1,8 @@
 """Test whether a study finds the known sharing ratio of a real server.
 
 Two models share a core. A request to a model takes a known number of rounds of computation. While
-the other model also computes, a round takes longer by a known share. The true sharing ratio comes
-from a simulated queue with processor sharing, in which computation is slower by the same share. In
+the other model also computes, a request takes longer by a known share. The true sharing ratio comes
+from a simulated queue with processor sharing, in which requests take longer by the same share. In
 the simulated queue, each model has its service times alone on the server. A closed loop measures
 these service times in the same study.
 """
@@ -36,10 +36,13 @@ from perseus.traffic.route import Route, inline
 
 BENCHMARK = "interference"
 SLOWER = (0.0, 0.05, 0.15)
-"""Shares by which a round of computation takes longer while both models compute."""
+"""Shares by which a request takes longer while both models compute."""
 
 STUDIES = 2
-WORKS_MS, SLAS = (4.0, 12.0), (Sla(latency_ms=40), Sla(latency_ms=80))
+WORKS_MS, SLAS = (8.0, 24.0), (Sla(latency_ms=80), Sla(latency_ms=160))
+"""Time of the computation of each model, and its SLA. The times are many times as long as the time
+that Triton itself needs for a request (about 0.5 ms)."""
+
 CLOSE = Goal("<=", 0.02, "ours")
 
 
@@ -69,7 +72,7 @@ def run(at: Place, say: Say) -> Iterator[Row]:
             studied = _study(at, rounds, slower, number, say)
             say(f"{slower:.0%} slower: ratio {studied.ratio.value:.3f}, truth {studied.truth:.3f}")
             found.append(studied)
-        yield from rows_of(f"rounds take {slower:.0%} longer while both models work", found)
+        yield from rows_of(f"requests take {slower:.0%} longer while both models work", found)
 
 
 def rows_of(case: str, found: Sequence[Studied]) -> Iterator[Row]:
@@ -99,13 +102,19 @@ def _rounds(at: Place) -> tuple[int, ...]:
 
 def _study(at: Place, rounds: Sequence[int], slower: float, number: int, say: Say) -> Studied:
     """Run three searches on new servers: each model alone, then both models in the mix 1 : 1."""
-    alone = [_searched(at, rounds, slower, (i,), {}, number, say) for i in range(len(NAMES))]
+    alone = [_searched(at, rounds, (1.0, 1.0), (i,), {}, number, say) for i in range(len(NAMES))]
     dedicated_rps = {name: record.estimate_scale for name, record in zip(NAMES, alone, strict=True)}
-    shared = _searched(at, rounds, slower, (0, 1), dedicated_rps, number, say)
-    first, second = (
-        deterministic(1 / float(np.mean(record.speeds_rps[name])))
+    works_s = [
+        1 / float(np.mean(record.speeds_rps[name]))
         for name, record in zip(NAMES, alone, strict=True)
-    )
+    ]
+    # Only rounds can take longer, but a request also needs time outside its rounds.
+    factors = [
+        1 + slower * 1000 * work_s / work_ms
+        for work_s, work_ms in zip(works_s, WORKS_MS, strict=True)
+    ]
+    shared = _searched(at, rounds, factors, (0, 1), dedicated_rps, number, say)
+    first, second = map(deterministic, works_s)
     pair = Pair((first, second), SLAS, instances=True, interference=slower)
     return Studied(ratio_of((shared, *alone)), pair.truth)
 
@@ -113,19 +122,20 @@ def _study(at: Place, rounds: Sequence[int], slower: float, number: int, say: Sa
 def _searched(
     at: Place,
     rounds: Sequence[int],
-    slower: float,
+    factors: Sequence[float],
     tenants: Sequence[int],
     dedicated_rps: Mapping[str, float],
     number: int,
     say: Say,
 ) -> PeakRecord:
-    """Return the record of one search on a server that has only the models of `tenants`."""
+    """Return the record of one search on a server that has only the models of `tenants`. While both
+    models compute, the rounds of model i take `factors[i]` times as long."""
     names = [NAMES[i] for i in tenants]
-    repository = at.folder / f"spin-{slower:g}-{'-'.join(names)}"
+    repository = at.folder / f"spin-{'-'.join(f'{NAMES[i]}-{factors[i]:g}' for i in tenants)}"
     busy = at.folder.resolve() / "busy"
     busy.write_bytes(bytes(2))
     for i in tenants:
-        write_spin(repository, NAMES[i], Spin(rounds[i], 1 + slower, str(busy), i))
+        write_spin(repository, NAMES[i], Spin(rounds[i], factors[i], str(busy), i))
     of_cell = MIX if len(tenants) > 1 else DEDICATED
     inputs = inline([np.zeros((1, 1), np.float32)])
     with ExitStack() as stack:

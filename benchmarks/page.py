@@ -87,13 +87,15 @@ with strong bursts, this goal replaces the goal for the truth.
     "sharing": """## Coverage of the sharing ratio
 
 **Question:** Does the interval of a sharing ratio contain the true ratio? **Method:** Each case has
-100 simulated studies of two models with the preset `quick`: each model alone and then both models
-together, on a host whose speed changes. The truth is the ratio on an idle host.
+50 simulated studies of two models with the preset `quick`: each model alone and then both models
+together, on a host whose speed changes. The truth is the ratio on an idle host. In the cases
+*starts that differ by 2 %*, models slow each other down differently after each start of a server,
+as on [real hosts](../explanation/sharing-ratio.md).
 """,
     "interference": """## Sharing ratio of a server with known interference
 
 **Question:** Does a study find the known sharing ratio of a real server? **Method:** Two models on
-one core compute a known number of rounds per request, and a round takes longer by a known share
+one core compute a known number of rounds per request, and a request takes longer by a known share
 while both models compute. Each study searches the peak of each model alone and of both models
 together, with the preset `quick`. The truth is the sharing ratio of a simulated queue with
 processor sharing, the measured service times and the same slowdown.

@@ -1,7 +1,7 @@
 """The output of a run: one line per job, and the errors."""
 
 STARTED = """\
-Study 'default': 5 of 5 cells to measure, about 6 min of load, at most 93 min. Perseus \
+Study 'default': 5 of 5 cells to measure, about 5 min of load, at most 93 min. Perseus \
 measures a cell with a temporary failure again.
 """
 

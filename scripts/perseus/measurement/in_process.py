@@ -67,8 +67,7 @@ def in_process_ms(
         process.wait(LOADS_S + 4 * seconds)
     except subprocess.TimeoutExpired:
         raise InProcessError(
-            f"{tenant.name}, run without a server, did not end within"
-            f" {LOADS_S + 4 * seconds:.0f} s"
+            f"{tenant.name}, run without a server, did not end within {LOADS_S + 4 * seconds:.0f} s"
         ) from None
     finally:
         kill_group(process)

@@ -35,8 +35,8 @@ REQUESTS_SCHEMA = pa.schema(
             "done_ns",
             pa.int64(),
             "ns",
-            "time of the response, of the error or of the timeout on the monotonic clock; 0 for a request"
-            " without any of these",
+            "time of the response, of the error or of the timeout on the monotonic clock; 0 for a"
+            " request without any of these",
         ),
         column(
             "status",

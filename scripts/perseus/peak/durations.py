@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 
 from perseus.peak import speed
@@ -136,7 +137,7 @@ def usual_windows(settings: SearchSettings, tenants: int) -> dict[Phase, int]:
         Phase.WARM_UP: 1,
         Phase.BRACKET: USUAL_COARSE,
         Phase.BISECT: USUAL_COARSE if alone else 0,
-        Phase.NEAR_LIMIT: near_limit if alone else min(2, near_limit),
+        Phase.NEAR_LIMIT: near_limit if alone else math.ceil(near_limit / 3),
         Phase.CERTIFY: settings.certify_windows,
         Phase.PROBE: SPEEDS * (settings.rounds * (tenants + 1) if tenants > 1 else 1),
         Phase.ALONE: tenants if tenants > 1 else 0,

@@ -339,7 +339,7 @@ class _Search:
             enough = 3 * (i + 1) >= usual
             found = self._limit(scale, DRAWS if enough else 0)
             scale = float(np.clip(found.scales[0], scale / 1.3, scale * 1.3))
-            if i > 0 and enough and found.agrees_with(by_model, AGREEING):
+            if enough and found.agrees_with(by_model, AGREEING):
                 break
             if enough and (found.observed or i + 1 >= usual) and found.width < NARROW:
                 break

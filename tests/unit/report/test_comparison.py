@@ -72,9 +72,7 @@ def test_the_summary_answers_first_and_says_what_the_intervals_hold_against(foun
 def test_latencies_that_are_equal_are_counted_each(found):
     slower = found["slower"]
     (one, *_) = (
-        each
-        for each in slower.judged
-        if each.pair.why_not.startswith("the certified rates differ")
+        each for each in slower.judged if each.pair.why_not.startswith("the certified rates differ")
     )
     base = replace(one.pair.base, draws=one.pair.base.draws.copy())
     twin = replace(one, pair=replace(one.pair, base=base))

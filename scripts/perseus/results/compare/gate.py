@@ -16,7 +16,7 @@ from perseus.results.scenario_names import in_several_scenarios, with_scenarios
 
 class WorseError(ValueError):
     """Error: a new value is worse than the base value, or no value could be compared. The message
-    lists the worse values. If the peak of a load line is worse, the message leaves out its costs."""
+    lists the worse values, but no cost of a load line whose peak is worse."""
 
 
 def gate(table: pd.DataFrame, summary: Path) -> None:
