@@ -151,9 +151,10 @@ class Model(Part):
         description=(
             "The range of the seeded random inputs of an `onnx` file, a `served_model`, timm/NAME"
             " or torchvision/NAME, such as {low: 0, high: 30521} for tokens. `low` and `high` are"
-            " part of the range. Default for floating-point numbers: the standard normal"
-            " distribution. Default for integers of one byte: all values. Default for wider"
-            " integers: 0 or 1."
+            " part of the range. Default for FP32 images with 3 channels and equal height and"
+            " width: coloured patches with noise. Default for other floating-point numbers: the"
+            " standard normal distribution. Default for integers of one byte: all values. Default"
+            " for wider integers: 0 or 1."
         ),
     )
     input_size: Annotated[Whole, Field(ge=MIN_INPUT_PX, le=MAX_INPUT_PX)] | None = Field(
