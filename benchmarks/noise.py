@@ -104,7 +104,7 @@ def run(at: Place, say: Say) -> Iterator[Row]:
         case = f"{recording.name}, {len(recording.factors) * STEP_S / 60:.0f} min"
         yield Row(BENCHMARK, case, "median responses/s", recording.answers_per_s)
         for over_s in OVER_S:
-            metric = f"deviation of the speed over {over_s:g} s"
+            metric = f"standard deviation of the mean host speed over {over_s:g} s"
             yield Row(BENCHMARK, case, metric, recording.deviation(over_s))
         slow = float(np.mean(recording.factors > SLOW))
         yield Row(

@@ -61,9 +61,9 @@ WINDOWS_SCHEMA = pa.schema(
         column("phase", TEXT, "",
             "purpose of the window. In a search (docs/explanation/search.md): warm_up, bracket,"
             " bisect, near_limit, certify, probe (saturation probe), alone (one tenant at its"
-            " certified rate). In closed loops: concurrency, aa. In a slowdown experiment: warm_up,"
-            " slowdown. In replays: warm_up, shared, alone. In a soak test: soak. In a catalogue:"
-            " full (saturated server), within (load within an SLA)."),
+            " certified rate). In closed loops: concurrency, aa (starts of the same server). In a"
+            " slowdown experiment: warm_up, slowdown. In replays: warm_up, shared, alone. In a soak"
+            " test: soak. In a catalogue: full (saturated server), within (load within an SLA)."),
         column("scale", REAL, "",
             "load factor s of the window: each tenant has the rate base + s x direction. In a"
             " closed loop, `scale` is the number of requests in flight of each tenant. In the phase"

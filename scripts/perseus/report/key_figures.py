@@ -117,7 +117,8 @@ def _on_full_servers(best: pd.Series) -> Card:
         note = f"{saving_bounds(best)} (95 %)"
         return Card(f"Saving on full servers{_of_mix(best)}", percent(best["saving"]), note=note)
     note = f"{cost_bounds(best)} (95 %)"
-    return Card(f"Extra cost on full servers{_of_mix(best)}", percent(-best["saving"]), note=note)
+    label = f"Extra cost of sharing on full servers{_of_mix(best)}"
+    return Card(label, percent(-best["saving"]), note=note)
 
 
 def _of_mix(saving: pd.Series) -> str:

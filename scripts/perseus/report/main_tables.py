@@ -279,7 +279,7 @@ def _costs(rows: list[Row], peaks: list[Row]) -> Iterator[ShownTable]:
 
 
 def _costs_of(paid: Mapping[str, Row], pricings: Sequence[str]) -> Iterator[Entry]:
-    """Yield the costs of a load line; `paid` has the row of the load line for each pricing."""
+    """Yield the costs of a load line. For each pricing, `paid` has the cost row of the line."""
     first = _any(paid)
     yield Entry(str(first["server"]))
     yield Entry(str(first["mix"]), link=line_id(first))

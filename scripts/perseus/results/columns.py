@@ -77,8 +77,10 @@ LOAD_LINE = [
         WHOLE,
         "",
         "number of repeats that found a limit of the server. The estimates are means over these"
-        " repeats. If at least one other repeat found no limit, each 95 % interval of the peak"
-        " begins at 0, ends at infinity, or both (docs/explanation/repeats.md).",
+        " repeats. If another repeat found no limit, each 95 % interval of the peak has an open"
+        " end. The interval begins at 0 if the outcome of this repeat is infeasible, failed,"
+        " unsteady or throttled, and ends at infinity if the outcome is client_limited. With any"
+        " other outcome, both ends are open (docs/explanation/repeats.md).",
     ),
 ]
 """The first columns of each table whose rows are peaks."""

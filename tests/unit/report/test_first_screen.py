@@ -194,7 +194,8 @@ def test_key_figures_are_peaks_alone_and_together_and_what_sharing_saves_and_cos
         cost,
     ]
     dear = over_demand(shared, STRETCH | LATER | AGAIN, edits=[savings(LOST)])
-    assert Card("Extra cost on full servers", "20 %", note="9.0 % to 31 % (95 %)") in cards(dear, 9)
+    extra = Card("Extra cost of sharing on full servers", "20 %", note="9.0 % to 31 % (95 %)")
+    assert extra in cards(dear, 9)
     assert cost == Card("USD a month", "$34.5", note="1 server, up to 100 requests/s")
 
 

@@ -647,8 +647,8 @@ MOSTLY_A = {"proportion": "a 99.7%, b 0.3%"}
 OF_DEMANDS = {
     "a and b should share at every demand: sharing saves 10 % to 50 % (examined up to 100"
     " requests/s in total, 50 % : 50 %)": (ALWAYS, SECOND),
-    "a and b should share up to 100 requests/s in total (50 % : 50 %): sharing saves 10 % to 50"
-    " %": (
+    "Up to 100 requests/s in total (50 % : 50 %), a and b should share servers: sharing saves 10 %"
+    " to 50 %": (
         FIRST,
         ALWAYS,
     ),
@@ -658,7 +658,7 @@ OF_DEMANDS = {
         FIRST,
         over_demand(STRETCH | {"proportion": "a 60%, b 40%"}),
     ),
-    "should share up to 100 requests/s in total (99.7 % : 0.3 %): sharing saves": (
+    "Up to 100 requests/s in total (99.7 % : 0.3 %), a and b should share servers: sharing saves": (
         over_demand(
             *(STRETCH | {"proportion": "a 99.7%, b 0.3%"} | of for of in ({}, LATER | AGAIN))
         ),
@@ -679,8 +679,8 @@ OF_DEMANDS = {
         over_demand(STRETCH | {"probability_of_saving": 0.96}),
         ALWAYS,
     ),
-    "a and b should share up to 1000 requests/s in total (50 % : 50 %): sharing saves 10 % to 50 %"
-    " (60 % sure)": (UNSURE, ALWAYS),
+    "Up to 1000 requests/s in total (50 % : 50 %), a and b should share servers: sharing saves 10 %"
+    " to 50 % (60 % sure)": (UNSURE, ALWAYS),
     "a and b should share at some demands: sharing saves up to 50 % (over 99 % sure)": (
         over_demand(STRETCH | AGAIN, STRETCH | LATER | {"probability_of_saving": 1.0}),
         SECOND,
@@ -720,7 +720,7 @@ OF_DEMANDS = {
         over_demand(STRETCH | DOUBTFUL | {"probability_of_saving": 0.01}),
         over_demand(STRETCH | DOUBTFUL | {"probability_of_saving": 0.5}),
     ),
-    "a and b should share up to 100 requests/s in total (50 % : 50 %): sharing saves": (
+    "Up to 100 requests/s in total (50 % : 50 %), a and b should share servers: sharing saves": (
         over_demand(STRETCH, STRETCH | LATER | DOUBTFUL),
         over_demand(STRETCH | DOUBTFUL),
     ),

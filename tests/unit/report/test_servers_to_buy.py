@@ -166,7 +166,7 @@ def test_capacities_of_requests_of_several_images_are_said_to_be_such(rps):
     ("gain", "kind", "headline"),
     [
         (2.0, "yes", "a and b should share at every demand: sharing saves 50 %"),
-        (0.5, "yes", "a and b should share up to 12"),
+        (0.5, "yes", "Up to 12"),
         (
             0.001,
             "no",

@@ -62,7 +62,8 @@ def empty_record(cell: CellUnderTest) -> Mapping[str, Any]:
 def load_s(task: MeasureTask) -> tuple[float, float]:
     """Return the usual duration and the longest duration of the load, in seconds.
 
-    All windows have equal length. The longest duration includes all attempts for each window.
+    All windows have equal length. The longest duration assumes that each window needs all its
+    attempts.
     """
     run = cast(Run, task.run)
     windows = run.restarts * (run.windows + 1)

@@ -139,7 +139,7 @@ def load_s(task: MeasureTask) -> tuple[float, float]:
     """Return the usual duration and the longest duration of all requests, in seconds.
 
     The usual duration follows from the number of operations of the model. The longest duration
-    includes all attempts for each window, at the maximum length of a window.
+    assumes that each window needs all its attempts, and that each attempt has the maximum length.
     """
     run, (tenant, *_) = cast(Run, task.run), task.tenants
     known = default_weights().get(tenant.model)

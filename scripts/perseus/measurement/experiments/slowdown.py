@@ -116,7 +116,7 @@ def empty_record(cell: CellUnderTest) -> Mapping[str, Any]:
 
 def load_s(task: MeasureTask) -> tuple[float, float]:
     """Return the usual duration and the longest duration of the warm-up and all rounds, in seconds.
-    The longest duration includes all attempts for each window of a round."""
+    The longest duration assumes that each window of a round needs all its attempts."""
     run = cast(Run, task.run)
     rates_rps = [SLOW_RPS if run.rate_rps is None else run.rate_rps] * len(task.tenants)
     steps = run.rounds * len(all_pairs(len(task.tenants), np.random.default_rng(0)))

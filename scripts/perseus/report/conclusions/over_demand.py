@@ -166,8 +166,8 @@ def _whether_to_share(asked: Asked) -> tuple[str, str]:
     if at_first:
         until = significant(at_first[-1]["to_rps"])
         return "yes", (
-            f"{who} should share up to {until} requests/s in total ({_proportion(rows)}): sharing"
-            f" saves {_range(at_first)}{_probability(at_first)}"
+            f"Up to {until} requests/s in total ({_proportion(rows)}), {who} should share servers:"
+            f" sharing saves {_range(at_first)}{_probability(at_first)}"
         )
     saving = percent(max(row["most_saving"] for row in shared))
     return (

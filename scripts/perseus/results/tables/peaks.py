@@ -70,7 +70,8 @@ SCHEMA = Schema(
                least=0),
         column("sharing_ratio", REAL, "",
             "sharing ratio: the sum over the tenants of (rate at the estimated peak / dedicated"
-            " peak). One shared server replaces this number of dedicated servers.", least=0),
+            " peak). At its peak, one shared server carries the load of this number of full"
+            " dedicated servers.", least=0),
         column("sharing_ratio_low", REAL, "",
             f"lower end of the 95 % interval of `sharing_ratio` {CI}", least=0),
         column("sharing_ratio_high", REAL, "",
