@@ -3,7 +3,7 @@
 The backend reads the same model file and config.pbtxt as NVIDIA's C++ backend `onnxruntime`. The
 parameter `intra_op_thread_count` is the number of CPU threads of each instance. If Triton passes
 several requests at once, the backend runs these requests as one batch. For a single request, the
-backend does not copy the inputs from shared memory.
+backend does not copy the inputs from shared memory, but onnxruntime copies unaligned inputs.
 """
 
 import json
