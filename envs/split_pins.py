@@ -15,7 +15,7 @@ from packaging.utils import canonicalize_name
 ROOT = Path(__file__).parents[1]
 FILES = {
     "": ("requirements.txt", "Pinned packages for measurements, tables, figures and the report"),
-    "export": ("envs/export.txt", "Pinned packages for the export of networks and for the runtime pytorch"),
+    "export": ("envs/export.txt", "Pinned packages to export networks and for the runtime pytorch"),
     "development": ("envs/development.txt", "Pinned packages for the tests and for `make lint`"),
 }
 """For each section of requirements.in: the file of its pins, and the first line of this file."""
