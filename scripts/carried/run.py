@@ -1,17 +1,18 @@
 """Run a study that `pack.py` packed, on a machine without Snakemake, within a time limit.
 
-python3 perseus-carried/run.py RESULTS [--limit-s 450]
+python3 perseus-carried/run.py RESULTS [--limit-s 720]
 
-The script exports the models and measures one cell after the other, each in its own process, as
-Snakemake does. At the time limit, the script stops, and lists the cells without a measurement.
-RESULTS gets summary.json (the host and the record of each cell), the tables as CSV, raw.tar.xz with
-all other files, and run.log.
+The script exports all models, several at the same time. Then it measures one cell after the other,
+each in its own process, as Snakemake does. At the time limit, the script stops, and lists the cells
+without a measurement. RESULTS gets summary.json (the host and the record of each cell), the tables
+as CSV, raw.tar.xz with all other files, and run.log.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -19,6 +20,8 @@ import sysconfig
 import tarfile
 import time
 from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -33,12 +36,13 @@ sys.path[:0] = [str(HERE), str(HERE / "scripts")]
 LIBRARIES = ("/usr/lib/x86_64-linux-gnu", "/usr/lib64", "/usr/local/lib")
 SPARE_S = 30.0  # time for the tables and the archive
 MIN_CELL_S = 20.0  # least remaining time to start a cell
+CORES_PER_EXPORT = 2  # so on 16 cores, 8 models are exported at the same time
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("results", type=Path)
-    parser.add_argument("--limit-s", type=float, default=450.0)
+    parser.add_argument("--limit-s", type=float, default=720.0)
     parser.add_argument("--cell", help=argparse.SUPPRESS)
     asked = parser.parse_args()
     job = read_job(HERE / "study.json")
@@ -76,9 +80,8 @@ def run(job: Job, results: Path, end_s: float) -> None:
         for left in [*results.glob("*.csv"), results / "summary.json", results / "raw.tar.xz"]:
             left.unlink(missing_ok=True)
         starter.announce()  # cells and their servers end together with this process
-        for name, task in job.models.items():
-            say(f"exporting {name}")
-            prepare(job, name, task, work)
+        say(f"exporting {len(job.models)} models")
+        export(job, work)
         missed = [
             task.cell for task in job.cells if not begin(task.cell, results, end_s - SPARE_S, say)
         ]
@@ -108,6 +111,15 @@ def require(job: Job) -> None:
             f"this machine has no {library}, which the server's Python stub needs: pack the study"
             " again with --libpython and this file (from a libpython package of Debian or Ubuntu)"
         )
+
+
+def export(job: Job, work: Path) -> None:
+    """Export all models, several at the same time. Raise the error of the first failed export."""
+    at_once = max(1, (os.cpu_count() or 1) // CORES_PER_EXPORT)
+    with ProcessPoolExecutor(at_once, get_context("spawn")) as pool:
+        exports = [pool.submit(prepare, job, *model, work) for model in job.models.items()]
+        for each in exports:
+            each.result()
 
 
 def prepare(job: Job, name: str, task: ExportTask, work: Path) -> None:

@@ -109,7 +109,7 @@ def test_where_no_cell_was_measured_it_says_so_by_its_exit_code(carried, tmp_pat
     monkeypatch.setenv(starter.VARIABLE, "")  # the run sets the variable to the id of this process
     (tmp_path / "work/raw/of-another").mkdir(parents=True)
     (tmp_path / "soak.csv").touch()
-    for name in ("require", "prepare", "summarise"):
+    for name in ("require", "export", "summarise"):
         monkeypatch.setattr(run, name, lambda *_: None)
     job = carried["pack"].job_of(study_of(tmp_path)[0])
     monkeypatch.setattr(run, "begin", lambda *_: True)
