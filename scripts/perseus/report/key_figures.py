@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from perseus.report.conclusions.conclusion import Tables
-from perseus.report.conclusions.over_demand import all_questions, saves
+from perseus.report.conclusions.over_demand import all_questions, from_to, saves
 from perseus.report.conclusions.servers_to_buy import servers
 from perseus.report.headline import (
     best_saving,
@@ -106,8 +106,10 @@ def _money(tables: Tables) -> Iterator[Card]:
             yield Card("Saving of sharing", saving, note=f"{until}{_certainty(row)}")
         else:  # the headline already states the saving below this demand
             yield _on_full_servers(best)
-        note = f"{servers(row['from_servers'])}, {until}"
-        yield Card("USD a month", usd(row["from_usd_per_month"]), note=note)
+        count = from_to(row["from_servers"], row["to_servers"], "{:.0f}".format)
+        price = from_to(row["from_usd_per_month"], row["to_usd_per_month"], usd)
+        note = f"{count} server{'' if count == '1' else 's'}, {until}"
+        yield Card("USD a month", price, note=note)
     elif best is not None:
         yield _on_full_servers(best)
 

@@ -196,6 +196,11 @@ def test_key_figures_are_peaks_alone_and_together_and_what_sharing_saves_and_cos
     dear = over_demand(shared, STRETCH | LATER | AGAIN, edits=[savings(LOST)])
     extra = Card("Extra cost of sharing on full servers", "20 %", note="9.0 % to 31 % (95 %)")
     assert extra in cards(dear, 9)
+    assert cost == Card(
+        "USD a month", "$34.5 to $69.0", note="1 to 2 servers, up to 100 requests/s"
+    )
+    of_one = {"to_servers": 1, "to_usd_per_month": 34.5}
+    (*_, cost) = cards(over_demand(shared | of_one, STRETCH | LATER | AGAIN), 9)
     assert cost == Card("USD a month", "$34.5", note="1 server, up to 100 requests/s")
 
 

@@ -185,8 +185,8 @@ def _proportion(rows: Sequence[pd.Series]) -> str:
 def _stretch(row: pd.Series, is_first: bool) -> str:
     first, last = significant(row["from_rps"]), significant(row["to_rps"])
     demand = f"Up to {last}" if is_first else first if first == last else f"{first} to {last}"
-    count = _from_to(row["from_servers"], row["to_servers"], "{:.0f}".format)
-    price = _from_to(row["from_usd_per_month"], row["to_usd_per_month"], usd)
+    count = from_to(row["from_servers"], row["to_servers"], "{:.0f}".format)
+    price = from_to(row["from_usd_per_month"], row["to_usd_per_month"], usd)
     of = f"{row['server']} server{'' if count == '1' else 's'} for {price} a month"
     return f"{demand} requests/s in total: {_servers(row, count, of)}."
 
@@ -206,7 +206,9 @@ def _servers(row: pd.Series, count: str, of: str) -> str:
     return f"{buy}; a saving over dedicated servers is {doubt}{_probability([row])}"
 
 
-def _from_to(first: float, last: float, write: Callable[[float], str]) -> str:
+def from_to(first: float, last: float, write: Callable[[float], str]) -> str:
+    """Return the first and the last value of a range as text, such as "1 to 2", or a single value
+    if both are equal."""
     return write(first) if first == last else f"{write(first)} to {write(last)}"
 
 
