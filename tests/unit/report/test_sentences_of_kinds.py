@@ -230,6 +230,10 @@ OF_REPLAYS = {
         KEPT,
         study("replay", SHARED | {"attained": 0.955}),
     ),
+    "a misses its SLA under bursts a, 50.0 requests/s: 94.97 % of the requests got a response": (
+        study("replay", SHARED | MISSED | {"attained": 0.9497}, OTHER),
+        KEPT,
+    ),
     "; in the worst of 2 repeats": (study("replay", SHARED, SHARED | AGAIN), KEPT),
     "; 99.0 % alone on the server": (KEPT, study("replay", SHARED, OTHER)),
     "; 90.0 % in the worst minute": (KEPT, study("replay", SHARED | {"duration_s": 30.0})),

@@ -10,7 +10,7 @@ import pandas as pd
 from perseus.report.conclusions.conclusion import Conclusion, Tables
 from perseus.report.conclusions.repeated import interval, reasons, runs, tenants_of, who
 from perseus.report.links import to_table
-from perseus.report.numbers import significant
+from perseus.report.numbers import percent_below, significant
 
 ARRIVALS = {
     "poisson": "Poisson arrivals",
@@ -68,7 +68,7 @@ def _of_tenant(shared: pd.DataFrame, alone: pd.DataFrame, name: str) -> str:
     row = of.sort_values("attained").iloc[0]
     ends = interval(row["attained_low"], row["attained_high"], _share)
     parts = [
-        f"{name}, {significant(row['offered_rps'])} requests/s: {_share(row['attained'])} of the"
+        f"{name}, {significant(row['offered_rps'])} requests/s: {_attained(row)} of the"
         f" requests got a response within {row['sla_ms']:g} ms{ends}, and the SLA asks for"
         f" {row['sla_percentile']:g} %"
     ]
@@ -84,6 +84,14 @@ def _of_tenant(shared: pd.DataFrame, alone: pd.DataFrame, name: str) -> str:
     elif pd.notna(row["worst_recovery_s"]):
         parts.append(f"longest recovery {significant(row['worst_recovery_s'])} s after a burst")
     return "; ".join(parts) + "."
+
+
+def _attained(row: pd.Series) -> str:
+    """Return the share of requests within the SLA as text. If the share is below the percentile of
+    the SLA, the rounded share is below the percentile, too."""
+    attained, asked = row["attained"], row["sla_percentile"] / 100
+    is_rounded_up = attained < asked <= round(attained, 3)
+    return percent_below(attained, asked) if is_rounded_up else _share(attained)
 
 
 def _share(share: float) -> str:
