@@ -13,7 +13,7 @@ import pandas as pd
 from perseus.report.conclusions import conclusions
 from perseus.report.conclusions.conclusion import Tables
 from perseus.report.conclusions.over_demand import Asked, all_questions, saves
-from perseus.report.conclusions.servers_to_buy import SURE, servers
+from perseus.report.conclusions.servers_to_buy import SURE, is_saving_known, servers
 from perseus.report.conclusions.sharing import at_most
 from perseus.report.numbers import bounds, percent, significant, sure, usd
 from perseus.results.fleets.break_even import RELIABLE
@@ -90,6 +90,8 @@ def _fleet(tables: Tables) -> Headline | None:
             enough = f"{enough[:-1]}, {sure(chance).removesuffix(' sure')} to save)"
             kind = kind if chance >= RELIABLE else "perhaps"
         return Headline(kind, f"{buy}, {cheaper} {enough}.")
+    if not is_saving_known(tables, row):
+        return Headline(kind, f"{buy} {enough}; the saving of sharing is not known.")
     return Headline(kind, f"{buy} {enough}; sharing is no cheaper than dedicated servers.")
 
 

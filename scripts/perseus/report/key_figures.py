@@ -12,7 +12,7 @@ import pandas as pd
 
 from perseus.report.conclusions.conclusion import Tables
 from perseus.report.conclusions.over_demand import all_questions, from_to, saves
-from perseus.report.conclusions.servers_to_buy import servers
+from perseus.report.conclusions.servers_to_buy import is_saving_known, servers
 from perseus.report.headline import (
     best_saving,
     cost_bounds,
@@ -93,7 +93,7 @@ def _money(tables: Tables) -> Iterator[Card]:
     studies, the costs are for full servers.
     """
     if len(tables["fleets"]):
-        yield from _of_demand(top_fleets(tables["fleets"])[SHARING])
+        yield from _of_demand(tables, top_fleets(tables["fleets"])[SHARING])
         return
     at_first = [each.stretches[0] for each in all_questions(tables) if len(each.models) > 1]
     shared = [row for row in at_first if saves(row) and pd.notna(row["least_saving"])]
@@ -127,10 +127,10 @@ def _of_mix(saving: pd.Series) -> str:
     return f", mix {saving['weights']}" if saving["weights"] else ""
 
 
-def _of_demand(row: pd.Series) -> Iterator[Card]:
+def _of_demand(tables: Tables, row: pd.Series) -> Iterator[Card]:
     if pd.isna(row["servers"]):
         return
-    if pd.notna(row["saving"]):
+    if pd.notna(row["saving"]) and is_saving_known(tables, row):
         certainty = _certainty(row).removeprefix(", ")
         yield Card("Saving of sharing", percent(row["saving"]), note=certainty)
     enough = f"{servers(row['servers'])}, {sure(float(row['probability_enough']))} to suffice"

@@ -276,6 +276,13 @@ def test_mixes_are_not_compared_for_one_model(page):
     assert seen["why"] == [] and seen["mixes"] == []
 
 
+@browser.needs_chromium
+def test_a_saving_is_told_only_if_a_server_was_measured_with_several_of_the_models(page):
+    two, one = asked(page, [form_of({"a": 40, "b": 90, "c": 0}), form_of({"a": 40, "b": 0})])
+    assert any("Saving of sharing" in card for card in two["cards"])
+    assert not any("Saving of sharing" in card for card in one["cards"])
+
+
 KEPT = """
   const input = page.querySelector('input[name="rps.a"]');
   input.value = "41.5";

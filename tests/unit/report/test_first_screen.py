@@ -56,6 +56,9 @@ THREE = [STRETCH | {"models": f"a + {other}"} for other in "bcd"]
 THREE[2] |= AGAIN
 NOTHING = {"estimate_rps": None, "ci_low_rps": None, "ci_high_rps": None, "certified_rps": None}
 
+# No server that both models share has a known capacity.
+NOT_SHARED = fleet(peaks({"ci_low_rps": 0.0}, MIX), together={"saving": 0.0})
+
 # For each headline: tables that make it true, and tables that make it false.
 HEADLINES = {
     "The preset smoke only shows that Perseus works; it is too short for a result.": (
@@ -77,6 +80,10 @@ HEADLINES = {
     " dedicated servers.": (
         fleet(together={"saving": 0.0, "probability_enough": 1.0}),
         fleet(together={"probability_enough": 1.0}),
+    ),
+    "Buy 3 servers for $219 a month (97 % sure to suffice); the saving of sharing is not known.": (
+        NOT_SHARED,
+        fleet(together={"saving": 0.0}),
     ),
     "Buy 3 servers for $219 a month (97 % sure to suffice); dedicated servers alone cannot carry"
     " the demand.": (fleet(apart=NO_FLEET, together={"saving": None}), ASKED),
@@ -219,6 +226,7 @@ def test_key_figures_of_a_demand_are_those_of_its_fleet():
         Card("Saving of sharing", "25 %", note="99 % sure"),
         Card("USD a month", "$219", note="3 servers, 97 % sure to suffice"),
     ]
+    assert "Saving of sharing" not in [card.label for card in cards(NOT_SHARED, 9)]
     assert cards(fleet(together=NO_FLEET), 9)[3:] == [
         Card("Evidence", "9", "runs", "preset standard")
     ]

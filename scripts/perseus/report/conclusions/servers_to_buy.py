@@ -54,13 +54,8 @@ def _fleet(tables: Tables) -> Conclusion:
         return Conclusion("no", f"No fleet carries the demand: {row['reason']}", ())
     if row["servers"] == 0:
         return Conclusion("no", "The demand is zero: no server is needed", ())
-    mine = tables["fleet_models"]
-    mine = mine[(mine["level"] == row["level"]) & (mine["strategy"] == SHARING)]
-    points = points_of(tables["peaks"], list(mine["model"]))
-    points = points[points["server"].isin(row["of_servers"].split(", "))]
+    mine, points = _models_of(tables, row), _points_of(tables, row)
     late = mine[mine["attained"] < mine["sla_share"]]
-    # If no load line with several models has a lower limit, the saving of sharing is unknown.
-    is_known = len(mine) < 2 or bool((points["kind"] != "dedicated").any())
     headline = (
         f"Buy {servers(row['servers'])} for {significant(row['usd_per_month'])} USD per month:"
         f" {_fleet_text(row)}"
@@ -73,7 +68,7 @@ def _fleet(tables: Tables) -> Conclusion:
         *_not_sure_together(row),
         *_not_proven(row),
         *_in_virtual_time(mine, late),
-        *_beside(top, row, is_known),
+        *_beside(top, row, is_known=is_saving_known(tables, row)),
         *_of_one_type(top, row, tables["fleet_servers"]),
         *_other_levels(fleets, row),
         *_if_more(tables["fleet_changes"]),
@@ -84,6 +79,25 @@ def _fleet(tables: Tables) -> Conclusion:
     is_smoke = bool((points["preset"] == "smoke").any())
     is_doubtful = len(late) > 0 or is_smoke or row["probability_enough"] < SURE
     return Conclusion("perhaps" if is_doubtful else "yes", headline, sentences, behind)
+
+
+def _models_of(tables: Tables, row: pd.Series) -> pd.DataFrame:
+    """Return the rows of the table fleet_models for the fleet in a row of the table fleets."""
+    of = tables["fleet_models"]
+    return of[(of["level"] == row["level"]) & (of["strategy"] == SHARING)]
+
+
+def _points_of(tables: Tables, row: pd.Series) -> pd.DataFrame:
+    """Return the load lines that the fleet in a row of the table fleets may use."""
+    points = points_of(tables["peaks"], list(_models_of(tables, row)["model"]))
+    return points[points["server"].isin(row["of_servers"].split(", "))]
+
+
+def is_saving_known(tables: Tables, row: pd.Series) -> bool:
+    """Return whether the saving of sharing is known for the fleet in a row of the table fleets. If
+    no load line with several models has a lower limit, the saving is unknown."""
+    points = _points_of(tables, row)
+    return len(_models_of(tables, row)) < 2 or bool((points["kind"] != "dedicated").any())
 
 
 def _fleet_text(row: pd.Series) -> str:
@@ -156,7 +170,7 @@ def _in_virtual_time(mine: pd.DataFrame, late: pd.DataFrame) -> Iterator[str]:
         )
 
 
-def _beside(top: pd.DataFrame, row: pd.Series, is_known: bool) -> Iterator[str]:
+def _beside(top: pd.DataFrame, row: pd.Series, *, is_known: bool) -> Iterator[str]:
     """Yield a sentence that compares the fleet with dedicated servers; `is_known` says whether the
     saving of sharing is known."""
     alone = _of(top, DEDICATED)

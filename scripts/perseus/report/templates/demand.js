@@ -55,7 +55,7 @@ function cost(fleet) {
 }
 
 function savingCard(shared, dedicated, known) {
-  if (!dedicated.counts || !dedicated.usd) return [];
+  if (!dedicated.counts || !dedicated.usd || !shared.offers.some((offer) => offer.shared)) return [];
   const saving = 1 - shared.usd / dedicated.usd;
   const ends = known && [...new Set([percent(known.low), percent(known.high)])].join(" to ");
   if (saving > TOLERANCE) {
