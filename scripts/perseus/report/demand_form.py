@@ -42,8 +42,8 @@ class DemandForm:
     operating_point_draws. `dedicated` has the values of the columns POINT for each dedicated load
     line. `rps` has the initial demand of each model: the demand of the study, or else one third of
     the estimated capacity of a dedicated server. `spot_usd_per_month` has the spot price of each
-    server, or None. `machines` has, for each server, the name of the machine whose price the plans
-    use.
+    server; None without a spot price, and for servers that the demand excludes. `machines` has, for
+    each server, the name of the machine whose price the plans use.
     """
 
     points: pd.DataFrame
@@ -93,13 +93,9 @@ class DemandForm:
         excludes."""
         first = self.points.groupby("server")["usd_per_month"].first()
         return {
-            str(name): None if pd.isna(usd) or not self._is_bought(str(name)) else float(usd)
+            str(name): float(usd) if pd.notna(usd) and _is_bought(str(name), self.stated) else None
             for name, usd in first.items()
         }
-
-    def _is_bought(self, server: str) -> bool:
-        servers = self.stated.servers if self.stated else None
-        return servers is None or configured(server) in servers
 
     @property
     def json(self) -> str:
@@ -143,7 +139,7 @@ def demand_form(tables: Tables, demand: Demand | None = None) -> DemandForm | No
         draws=tables["operating_point_draws"],
         dedicated=dedicated,
         rps=_of_study(tables) or _thirds(points, dedicated),
-        spot_usd_per_month=_spot_prices(tables["costs"], sorted(points["server"].unique())),
+        spot_usd_per_month=_spot_prices(tables["costs"], sorted(points["server"].unique()), demand),
         machines=_machines(tables["costs"]),
         stated=demand,
     )
@@ -162,9 +158,20 @@ def _of_study(tables: Tables) -> dict[str, float]:
     return {model: float(asked.get(model, 0.0)) for model in everyone}
 
 
-def _spot_prices(costs: pd.DataFrame, servers: Sequence[str]) -> dict[str, float | None]:
+def _spot_prices(
+    costs: pd.DataFrame, servers: Sequence[str], stated: Demand | None
+) -> dict[str, float | None]:
     spot = costs[costs["pricing"] == SPOT].groupby("server")["usd_per_hour"].first()
-    return {name: spot[name] * HOURS_PER_MONTH if name in spot else None for name in servers}
+    return {
+        name: spot[name] * HOURS_PER_MONTH if name in spot and _is_bought(name, stated) else None
+        for name in servers
+    }
+
+
+def _is_bought(server: str, stated: Demand | None) -> bool:
+    """Return whether a fleet may use a server; false for servers that the demand excludes."""
+    servers = stated.servers if stated else None
+    return servers is None or configured(server) in servers
 
 
 def _machines(costs: pd.DataFrame) -> dict[str, str]:

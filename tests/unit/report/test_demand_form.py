@@ -381,7 +381,9 @@ def test_the_form_begins_with_the_demand_of_the_study():
     form = demand_form(frames, stated)
     assert (form.usd_per_month, form.spot_share) == ({"cpu1": None}, 0.4)
     assert form.machines == {"cpu1": synthetic.PRICE.instance}
-    assert form.spot_usd_per_month == {"cpu1": pytest.approx(0.01306 * 730)}
+    assert form.spot_usd_per_month == {"cpu1": None}
+    may_use = demand_form(frames, stated.model_copy(update={"servers": ("cpu1",)}))
+    assert may_use.spot_usd_per_month == {"cpu1": pytest.approx(0.01306 * 730)}
     assert json.loads(form.json)["revocations_per_hour"] == 0.2
     assert form.rps == {"resnet18": 40.0, "mobilenet_v3_large": 0.0}
     assert (form.headroom, form.min_servers) == (0.1, 2)
