@@ -295,9 +295,19 @@ function priceLines(settings) {
   });
 }
 
+// A line with the servers that a plan may buy, if servers without a price are left out. The configuration names servers
+// without their setting in a grid, which begins with "~".
+function serversLine({ usd, spot, spotShare }) {
+  const names = (servers) => [...new Set(servers.map((server) => server.split("~")[0]))];
+  const bought = names(Object.keys(usd).filter((server) => usd[server] >= 0 || (spotShare && spot[server] >= 0)));
+  const isAll = bought.length === names(Object.keys(usd)).length;
+  return isAll || !bought.length ? [] : [`  servers: [${bought.map(yamlName).join(", ")}]`];
+}
+
 function configuration(settings) {
   const lines = ["demand:", "  models:"];
   for (const model of asked(settings)) lines.push(`    - {name: ${yamlName(model)}, rps: ${settings.rps[model]}}`);
+  lines.push(...serversLine(settings));
   if (settings.headroom) lines.push(`  headroom: ${Number(settings.headroom.toPrecision(6))}`);
   if (settings.minServers > 1) lines.push(`  min_servers: ${settings.minServers}`);
   if (settings.spotShare) {
