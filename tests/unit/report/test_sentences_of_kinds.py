@@ -527,6 +527,8 @@ BEATEN = DEARER | {"model": "c", "accuracy": 75.0, "on_front": False}
 INT8 = COSTS | {"precision": "int8", "relative_error": 0.5, "front": "int8"}
 LABELLED = {"front": "measured"}
 LOST_ROW = BEATEN | {"verdict": "uncertified", "reason": "at 3 requests/s: late"}
+DIED_CELL = DEARER | {"cell": "cpu1.s.x.r2", "sla": "", "usd_per_million_inferences": None}
+DIED_CELL |= {"on_front": None, "verdict": "failed", "reason": "the server died"}
 MANY_OF_THEM = [COSTS | {"model": f"m{i}", "usd_per_million_inferences": i} for i in range(1, 18)]
 GUESSED = {"study": "s", "model": "a", "family": "a", "runtime": "openvino", "precision": "fp32"}
 GUESSED |= {"request_batch_size": 8, "networks": 9, "measured_ms": 1.0, "predicted_ms": 1.2}
@@ -569,6 +571,10 @@ OF_CATALOGUES = {
     "There is no certified rate in 1 cell, for example cpu1.s.x.r1: at 3 requests/s: late.": (
         study("catalogue", COSTS, LOST_ROW),
         study("catalogue", COSTS, BEATEN),
+    ),
+    "There is no certified rate in 1 cell, for example cpu1.s.x.r2: the server died.": (
+        study("catalogue", COSTS, DIED_CELL),
+        study("catalogue", COSTS, DIED_CELL | {"request_batch_size": 8}),
     ),
     "The networks on the Pareto front of accuracy and cost are not known": (
         study("catalogue", COSTS | {"on_front": None}),

@@ -27,16 +27,22 @@ def conclusions(tables: Tables) -> Iterator[Conclusion]:
     catalogue = tables["catalogue"]
     known = catalogue[catalogue["on_front"].notna()]
     for (images, sla), rows in known.groupby(["request_batch_size", "sla"], sort=False):
-        yield _front(rows, str(images), str(sla))
+        # A cell without a limit has no SLA in the table, and is not on a front.
+        of_sla = catalogue["sla"].isin((sla, "")) & (catalogue["request_batch_size"] == images)
+        yield _front(rows, catalogue[of_sla], str(images), str(sla))
     if not catalogue.empty and known.empty:
         headline = "The networks on the Pareto front of accuracy and cost are not known"
-        yield Conclusion("unknown", headline, _without(catalogue), (to_table("catalogue"),))
+        yield Conclusion(
+            "unknown", headline, _without(catalogue, catalogue), (to_table("catalogue"),)
+        )
     predictions = tables["catalogue_predictions"]
     if len(predictions):
         yield _predicted(predictions)
 
 
-def _front(rows: pd.DataFrame, images: str, sla: str) -> Conclusion:
+def _front(rows: pd.DataFrame, of_sla: pd.DataFrame, images: str, sla: str) -> Conclusion:
+    """Return the conclusion on one SLA. `rows` has the rows with a known cost and accuracy, and
+    `of_sla` has all rows."""
     front = rows[rows["on_front"].astype(bool)].sort_values(COST)
     fronts = {str(name): of for name, of in front.groupby("front", sort=False)}
     first = min(fronts, key=lambda name: (name != MEASURED, name != "fp32"))
@@ -47,7 +53,10 @@ def _front(rows: pd.DataFrame, images: str, sla: str) -> Conclusion:
         "unclear",
         f"On the Pareto front of accuracy and cost {of_first}: {on_front} of {networks}"
         f" ({_count(images, 'image')} per request, {SLAS[sla]})",
-        (*(_networks(fronts[each]) for each in sorted(fronts, key=first.__ne__)), *_without(rows)),
+        (
+            *(_networks(fronts[each]) for each in sorted(fronts, key=first.__ne__)),
+            *_without(rows, of_sla),
+        ),
         (to_table("catalogue"),),
     )
 
@@ -75,9 +84,9 @@ def _named(row: pd.Series) -> str:
     )
 
 
-def _without(rows: pd.DataFrame) -> tuple[str, ...]:
-    """Return sentences on the relative errors of the responses in precisions other than fp32, and
-    on cells without a certified rate."""
+def _without(rows: pd.DataFrame, of_sla: pd.DataFrame) -> tuple[str, ...]:
+    """Return sentences on the relative errors of the responses of `rows` in precisions other than
+    fp32, and on the cells of `of_sla` without a certified rate."""
     told = []
     published = rows[rows["front"] != MEASURED]
     others = published[
@@ -89,7 +98,7 @@ def _without(rows: pd.DataFrame) -> tuple[str, ...]:
             f" {significant(of['relative_error'].median())}, and the published accuracies do not"
             " include this error."
         )
-    failed = rows[rows["verdict"] != "ok"].drop_duplicates("cell")
+    failed = of_sla[of_sla["verdict"] != "ok"].drop_duplicates("cell")
     if len(failed):
         first = failed.iloc[0]
         told.append(
