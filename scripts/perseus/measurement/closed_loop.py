@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from perseus.measurement.live_system import LiveSystem
 from perseus.peak import stats
 from perseus.peak.durations import grace_s, loop_s, settle_s
-from perseus.peak.verdict import ON_IDLE_HOST, Tolerance, judge_each
+from perseus.peak.verdict import ON_IDLE_HOST, Tolerance, judge_each, without_sla
 from perseus.peak.window import Window
 from perseus.study.tasks.measure import MeasureTask
 
@@ -56,7 +56,8 @@ def closed_loop(
         confidence=task.search.confidence,
         tolerance=tolerance,
     )
-    window = Window(phase, float(concurrency), settle, elapsed_s, tenants, seen)
+    without = tuple(map(without_sla, tenants))
+    window = Window(phase, float(concurrency), settle, elapsed_s, without, seen)
     return window, throughputs
 
 

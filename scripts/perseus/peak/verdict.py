@@ -10,7 +10,7 @@ verdict.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
 
 import numpy as np
@@ -295,6 +295,14 @@ def judge_each(
         )
         for i, (sla, rate_rps) in enumerate(zip(slas, rates_rps, strict=True))
     )
+
+
+def without_sla(found: TenantWindow) -> TenantWindow:
+    """Return the verdict on a tenant in a closed loop: INVALID, or else UNDECIDED with the reason
+    NO_SLA."""
+    if found.verdict is Verdict.INVALID:
+        return found
+    return replace(found, verdict=Verdict.UNDECIDED, reason=NO_SLA)
 
 
 @dataclass(frozen=True)

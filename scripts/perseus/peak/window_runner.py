@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from perseus.peak import stats
 from perseus.peak.durations import (
@@ -21,7 +21,7 @@ from perseus.peak.line_limit import WIDEST, valid_near
 from perseus.peak.line_model import LineModel
 from perseus.peak.slowed import UsualSpeed, slowed
 from perseus.peak.system import Load, Observation, System
-from perseus.peak.verdict import NO_SLA, TenantWindow, Tolerance, Verdict, judge
+from perseus.peak.verdict import TenantWindow, Tolerance, Verdict, judge, without_sla
 from perseus.peak.window import Phase, Window, WindowPlan
 from perseus.study.presets import SearchSettings
 
@@ -152,6 +152,4 @@ class WindowRunner:
             slowed=slowed_by,
             tolerance=plan.tolerance,
         )
-        if not plan.in_flight or found.verdict is Verdict.INVALID:
-            return found
-        return replace(found, verdict=Verdict.UNDECIDED, reason=NO_SLA)
+        return without_sla(found) if plan.in_flight else found

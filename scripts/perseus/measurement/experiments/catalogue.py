@@ -34,7 +34,7 @@ from perseus.peak.queue_limit import Discipline, Precision, limit_scale
 from perseus.peak.speed import IN_FLIGHT
 from perseus.peak.stats import Floats, fewest_requests
 from perseus.peak.system import Observation
-from perseus.peak.verdict import Tolerance, Verdict, judge_each
+from perseus.peak.verdict import Tolerance, Verdict, judge_each, without_sla
 from perseus.peak.window import Window
 from perseus.serving.failures import ServerError
 from perseus.study.architectures import default_weights
@@ -225,7 +225,8 @@ def full_server(
             confidence=cell.task.search.confidence,
             tolerance=tolerance,
         )
-        window = Window(FULL, float(IN_FLIGHT), settle_s, elapsed_s, tenants, seen)
+        without = tuple(map(without_sla, tenants))
+        window = Window(FULL, float(IN_FLIGHT), settle_s, elapsed_s, without, seen)
         keep(cell, system, window, 2 * (SHORTEST_S + 2.0))
         return window
 
