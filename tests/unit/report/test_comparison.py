@@ -264,6 +264,9 @@ def test_the_page_answers_in_one_sentence(found, sources):
     assert sentences.conclusion(nothing) == "Nothing in these two studies can be compared."
     faster = compare(sources["slower"], sources["base"], 200)
     assert re.fullmatch(r"\d of \d+ compared values got better; .*", sentences.conclusion(faster))
+    only = [each for each in sentences.shown(faster) if each.verdict == "better"]
+    all_of_them = f"{len(only)} of {len(only)} compared values got better."
+    assert sentences.conclusion(replace(faster, judged=tuple(only))) == all_of_them
     both = replace(same, judged=(*found["slower"].judged, *faster.judged))
     assert re.fullmatch(r"Of \d+ .*, 8 got worse and \d got better.", sentences.conclusion(both))
     for each in (found["slower"], same, nothing, faster, both):

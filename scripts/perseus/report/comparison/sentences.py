@@ -60,7 +60,8 @@ def conclusion(found: Comparison) -> str:
         return f"Of {count}, {worse} got worse and {better} got better."
     if worse or better:
         way = "worse" if worse else "better"
-        return f"{worse or better} of {count} got {way}; the others show no difference."
+        rest = "; the others show no difference" if worse + better < len(compared) else ""
+        return f"{worse or better} of {count} got {way}{rest}."
     return f"None of {count} shows a difference beyond the noise."
 
 
