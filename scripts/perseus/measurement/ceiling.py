@@ -69,27 +69,30 @@ class Shape:
     @property
     def sizes(self) -> str:
         """Return the sizes of the inputs of one example as text, for example "3x224x224"."""
-        return " + ".join("x".join(map(str, each.dims)) or "1" for each in self.inputs)
+        return " + ".join("x".join(map(str, each.dims)) for each in self.inputs)
 
     @property
     def batch(self) -> dict[str, Tensor]:
         """Return the inputs of a request."""
         given = examples(self.inputs, self.request_batch_size, seed=0)
-        sent = {name: of if self.has_batches else of[0] for name, of in given.items()}
-        return {name: np.atleast_1d(of) for name, of in sent.items()}
+        return {name: of if self.has_batches else of[0] for name, of in given.items()}
 
 
 def shapes_of(task: CeilingTask, checks: Sequence[Path]) -> dict[Shape, list[str]]:
     """Group the names of the models by the shape of their requests.
 
     `checks` contains the paths of the models' export records (check.json). The folder of each
-    export record has the name of the model.
+    export record has the name of the model. Triton needs a dimension besides the batch, so a scalar
+    gets a dimension of size 1.
     """
     records = {path.parent.name: json.loads(path.read_text()) for path in checks}
     shapes: dict[Shape, list[str]] = {}
     for request in task.requests:
         tensors = ModelTensors.of(records[request.model])
-        inputs = tuple(replace(each, name=f"input{i}") for i, each in enumerate(tensors.inputs))
+        inputs = tuple(
+            replace(each, name=f"input{i}", dims=each.dims or (1,))
+            for i, each in enumerate(tensors.inputs)
+        )
         shape = Shape(inputs, request.images, tensors.has_batches)
         shapes.setdefault(shape, []).append(request.model)
     return shapes
@@ -209,7 +212,7 @@ def write_null_model(repository: Path, shape: Shape) -> None:
             pb.ModelInput(
                 name=each.name,
                 data_type=pb.DataType.Value(f"TYPE_{each.datatype}"),
-                dims=each.dims or (1,),
+                dims=each.dims,
             )
             for each in shape.inputs
         ],

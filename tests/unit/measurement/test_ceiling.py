@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from contextlib import contextmanager, nullcontext
 from types import SimpleNamespace
 
 import pytest
+from google.protobuf import text_format
 from measure_tasks import client
+from tritonclient.grpc import model_config_pb2 as pb
 
 from perseus.host import orphans
 from perseus.measurement import ceiling
@@ -22,7 +25,7 @@ from perseus.measurement.ceiling import (
     judged,
     strictest,
 )
-from perseus.models.tensors import TensorSpec
+from perseus.models.tensors import ModelTensors, TensorSpec
 from perseus.peak.verdict import ON_BUSY_HOST, ON_IDLE_HOST, Verdict
 from perseus.results.client_ceiling import Ceiling
 from perseus.study.sla import Sla
@@ -49,6 +52,26 @@ STRICT, WIDE = Sla(latency_ms=50), Sla(latency_ms=500)
 
 def of_image(size):
     return Shape((TensorSpec("input", "FP32", (3, size, size)),), 1)
+
+
+@pytest.mark.parametrize("has_batches, first", [(True, (2,)), (False, ())])
+def test_requests_have_the_shapes_that_the_null_model_states(tmp_path, has_batches, first):
+    """Triton needs a dimension besides the batch, also for an input that is one number."""
+    inputs = TensorSpec("image", "FP32", (3, 8, 8)), TensorSpec("threshold", "FP32", ())
+    tensors = ModelTensors(inputs, (), has_batches)
+    check = tmp_path / "resnet18" / "check.json"
+    check.parent.mkdir()
+    check.write_text(json.dumps(tensors.plain()))
+    request = RequestOfModel(model="resnet18", images=2, sla_ms=50)
+    (shape,) = ceiling.shapes_of(TASK.model_copy(update={"requests": (request,)}), [check])
+    ceiling.write_null_model(tmp_path, shape)
+    text = (tmp_path / "null" / "config.pbtxt").read_text()
+    stated = text_format.Parse(text, pb.ModelConfig())
+    assert stated.max_batch_size == (2 if has_batches else 0)
+    assert {name: of.shape for name, of in shape.batch.items()} == {
+        each.name: (*first, *each.dims) for each in stated.input
+    }
+    assert shape.sizes == "3x8x8 + 1"
 
 
 def client_up_to(
