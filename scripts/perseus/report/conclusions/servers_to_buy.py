@@ -152,8 +152,8 @@ def _in_virtual_time(mine: pd.DataFrame, late: pd.DataFrame) -> Iterator[str]:
         worst = mine.iloc[int((mine["attained"] - mine["sla_share"]).argmin())]
         yield (
             "In a simulated queue with Poisson arrivals, the fleet also keeps every SLA. The margin"
-            f" is smallest for {worst['model']}: {percent(worst['attained'])} of its requests take"
-            f" at most {worst['sla_ms']:g} ms."
+            f" is smallest for {worst['model']}: {percent_below(worst['attained'], 1)} of its"
+            f" requests take at most {worst['sla_ms']:g} ms."
         )
     for _, row in late.head(MAX_LATE).iterrows():
         yield (
