@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import re
 import time
+import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar
@@ -43,6 +44,9 @@ that become metrics."""
 MAX_VALUES, MAX_CHARACTERS = 100, 6000
 """The API of MLflow accepts at most this many items in one request, and at most this many
 characters in one parameter."""
+
+MAX_NAME: Final = 250
+"""MLflow accepts names with at most this many characters."""
 
 NOT_IN_NAMES: Final = re.compile(r"[^\w\-. :/]", re.ASCII)
 
@@ -157,8 +161,14 @@ def _leaves(value: Any, place: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...
 
 
 def _name(place: Sequence[str]) -> str:
-    """Return the name with only characters that MLflow allows, and with at most 250 characters."""
-    return NOT_IN_NAMES.sub("_", "/".join(place))[:250]
+    """Return the name with only characters that MLflow allows, and with at most MAX_NAME
+    characters. A longer name keeps its last part, and a checksum replaces the middle of the name,
+    so that different names stay different."""
+    name = NOT_IN_NAMES.sub("_", "/".join(place))
+    if len(name) <= MAX_NAME:
+        return name
+    end = f"_{zlib.crc32(name.encode()):08x}/{name.rpartition('/')[2]}"
+    return f"{name[: MAX_NAME - len(end)]}{end}"
 
 
 def _first_line(error: Exception) -> str:

@@ -30,6 +30,17 @@ def test_metrics_are_the_finite_numbers_of_each_row():
     }
 
 
+def test_the_metrics_of_very_long_mixes_have_different_names():
+    models = [f"model_with_a_long_name_{i}" for i in range(12)]
+    mixes = [f"{' + '.join(models)} {weights}" for weights in ("1 : 1", "2 : 1")]
+    rates = {"estimate_rps": [2.0, 6.0], "ci_low_rps": [1.0, 5.0], "ci_high_rps": [3.0, 7.0]}
+    peaks = pd.DataFrame({"server": "cpu1", "mix": mixes, **rates, "certified_rps": None})
+    found = dict(metrics({**EMPTY, "peaks": peaks}))
+    assert sorted(found.values()) == [1.0, 2.0, 3.0, 5.0, 6.0, 7.0]
+    assert max(map(len, found)) <= 250
+    assert {name.rpartition("/")[2] for name in found} == {*rates}
+
+
 def test_costs_are_of_a_pricing_and_fleets_of_no_server():
     costs = {"server": "cpu1", "mix": "a", "pricing": "spot", "usd_per_hour": 0.02}
     fleets = {"level": "typical", "strategy": "shared", "servers": 3, "usd_per_month": 99.0}
