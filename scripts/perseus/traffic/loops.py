@@ -59,10 +59,10 @@ class LoadLoop:
         self._stopped.set()
         self._left.wait()
 
-    def requests(self, until_ns: int) -> Requests:
-        """Return a copy of the present records of all requests whose intended send time is before
-        `until_ns`."""
-        part = slice(int(np.searchsorted(self._known(), until_ns)))
+    def requests(self, until_ns: int, from_ns: int = 0) -> Requests:
+        """Return a copy of the present records of all requests with an intended send time in
+        [from_ns, until_ns)."""
+        part = slice(*np.searchsorted(self._known(), [from_ns, until_ns]).tolist())
         # Other threads write the status of a request after its times. The function copies the
         # status first, so the copy contains the times of each request that has ended.
         status = self._status[part].copy()

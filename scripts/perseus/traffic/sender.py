@@ -130,8 +130,11 @@ def _obey(
                 cpu_s = time.process_time() - cpu_start_s
                 pipe.send(Snapshot(loop.requests(*values), (cpu_s,)))
             elif command == "silence":
+                # All older requests have ended. In a long window, a copy of all requests would take
+                # so long that the main thread sends late.
                 now_ns = time.monotonic_ns()
-                pipe.send(silent_s(loop.requests(now_ns), now_ns))
+                recent_ns = now_ns - round(2e9 * route.timeout_s)
+                pipe.send(silent_s(loop.requests(now_ns, recent_ns), now_ns))
             elif command == "stop":
                 until_ns = time.monotonic_ns()
                 idle = _drain(loop, transport, *values)
