@@ -102,7 +102,10 @@ def _over_demand(tables: Tables) -> Headline | None:
         return None
     if len(known) > 1:
         gain = sum(any(map(saves, each.stretches)) for each in known)
-        text = f"{gain} of {len(known)} groups of models cost less on shared servers at some demand"
+        cost = "costs" if gain == 1 else "cost"
+        text = (
+            f"{gain} of {len(known)} groups of models {cost} less on shared servers at some demand"
+        )
         chances = [row["probability_of_saving"] for each in known for row in _shared(each)]
         return Headline("yes" if gain else "no", f"{text}{_least(chances)}.")
     (asked,) = known

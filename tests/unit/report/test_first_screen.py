@@ -111,6 +111,10 @@ HEADLINES = {
         over_demand(*THREE),
         over_demand(*THREE[:2]),
     ),
+    "1 of 2 groups of models costs less on shared servers at some demand.": (
+        over_demand(*THREE[1:]),
+        over_demand(*THREE[:2]),
+    ),
     "2 of 2 groups of models cost less on shared servers at some demand (80 % sure).": (
         over_demand(*(each | {"probability_of_saving": 0.8} for each in THREE[:2])),
         over_demand(*THREE),
@@ -435,6 +439,14 @@ def test_what_makes_the_answer_surer_stands_on_the_first_screen_and_nowhere_else
     assert bridge(frames) and bridge(frames) in shown
     body = re.sub(r"<script.*?</script>", "", rest, flags=re.DOTALL)
     assert not re.search(r"surer|repeats: \d|preset: standard|repeat to be sure", body)
+
+
+@pytest.mark.parametrize(("cells", "runs"), [(1, "1 run measured"), (2, "2 runs measured")])
+def test_the_page_counts_one_run_in_the_singular(cells, runs):
+    made = synthetic.records(mixes=[(1, 1)], holds=())
+    frames = {name: table.to_pandas() for name, table in synthetic_files.tables_of(made).items()}
+    page = report_page.render(frames, {}, synthetic.loaded(made)[:cells])
+    assert runs in page and f"<p>{cells} cell{'' if cells == 1 else 's'}: " in page
 
 
 def test_a_study_without_peaks_has_no_picture_beside_its_conclusion():
