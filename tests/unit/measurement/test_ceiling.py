@@ -6,6 +6,7 @@ import json
 from contextlib import contextmanager, nullcontext
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 from google.protobuf import text_format
 from measure_tasks import client
@@ -15,6 +16,7 @@ from perseus.host import orphans
 from perseus.measurement import ceiling
 from perseus.measurement.ceiling import (
     ATTEMPTS,
+    OPEN_S,
     SHARES,
     Closed,
     Open,
@@ -26,6 +28,7 @@ from perseus.measurement.ceiling import (
     strictest,
 )
 from perseus.models.tensors import ModelTensors, TensorSpec
+from perseus.peak.system import Observation
 from perseus.peak.verdict import ON_BUSY_HOST, ON_IDLE_HOST, Verdict
 from perseus.results.client_ceiling import Ceiling
 from perseus.study.sla import Sla
@@ -33,6 +36,7 @@ from perseus.study.tasks.ceiling import CeilingTask, RequestOfModel
 from perseus.study.tasks.measure import MeasuredArrivals
 from perseus.study.traces import TraceSource
 from perseus.traffic.arrivals import Arrivals
+from perseus.traffic.requests import Requests, Status
 
 TASK = CeilingTask(
     server="cpu1",
@@ -241,6 +245,22 @@ def test_how_late_sends_may_be_follows_from_the_sla_of_the_models_that_are_sent_
     assert ceiling_rps(tried_with(slow, sla=WIDE)) == pytest.approx(0.9 * 2000)
     assert strictest(TASK, ["resnet34"]) == WIDE
     assert strictest(TASK, ["resnet18", "resnet34"]) == STRICT
+
+
+def test_a_busy_host_that_delays_sends_is_told_even_if_the_latencies_keep_the_sla():
+    """A ceiling needs punctual sends, so no latency makes up for late ones."""
+    start_ns, count = 10**9, 1000
+    intended_ns = start_ns + np.arange(count) * round(OPEN_S * 1e9 / count)
+    sent_ns, done_ns = intended_ns + 30 * 10**6, intended_ns + 31 * 10**6
+    requests = Requests(intended_ns, sent_ns, done_ns, np.full(count, Status.OK, np.uint8))
+    seen = Observation(start_ns, OPEN_S, (requests,), (0.05,), other_cpu_share=0.3)
+    load = SimpleNamespace(until=lambda elapsed_s: seen)
+    system = SimpleNamespace(offer=lambda rates_rps, duration_s: nullcontext(load))
+    window = ceiling.open_loop(system, count / OPEN_S, STRICT, ON_BUSY_HOST)
+    assert window.sla_percentile_ms < STRICT.latency_ms
+    reason = judged(window, STRICT, ON_BUSY_HOST).reason
+    assert reason.startswith("send lag p99 30.000 ms > 10.000 ms")
+    assert disturbed_loads(loops(0.1), [window]) == f"500 requests/s: {reason}"
 
 
 @pytest.mark.parametrize("process", ["poisson", "constant", "gamma", "trace"])
