@@ -76,8 +76,18 @@ def speed(requests: Requests, from_ns: int) -> Speed:
 
 def mean_rps(seen: Speed) -> float:
     """Return the mean throughput of a window in responses per second; NaN for fewer than two
-    responses."""
-    return float(1 / seen.gaps_s.mean()) if len(seen.gaps_s) else np.nan
+    responses.
+
+    If a server serves all tenants in the order of arrival, the responses of a tenant come in groups
+    of IN_FLIGHT. The first and the last response would then lie too close together for their
+    number. Therefore the function takes the time from the mean of the first IN_FLIGHT responses to
+    the mean of the last IN_FLIGHT responses.
+    """
+    done_s = np.concatenate([[0.0], np.cumsum(seen.gaps_s)])
+    ends = min(IN_FLIGHT, len(done_s) // 2)
+    if not ends:
+        return np.nan
+    return float((len(done_s) - ends) / (done_s[-ends:].mean() - done_s[:ends].mean()))
 
 
 def combined(seen: Sequence[Speed]) -> Speed:

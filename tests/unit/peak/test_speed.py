@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from perseus.peak.speed import Speed, change, duration_s, speed, wander
+from perseus.peak.speed import IN_FLIGHT, Speed, change, duration_s, mean_rps, speed, wander
 from perseus.traffic.requests import Requests, Status
 
 SECOND = 10**9
@@ -44,6 +44,19 @@ def test_its_error_is_what_it_says():
 def test_without_answers_there_is_no_speed():
     assert np.isnan(speed(answered(np.array([])), 0).rate_rps)
     assert np.isnan(speed(answered(np.array([0.1])), 0).rate_rps)
+
+
+@pytest.mark.parametrize("groups", [2, 3, 10])
+def test_answers_in_groups_do_not_raise_the_mean_throughput(groups):
+    """In the order of arrival, the server serves four requests of a tenant (20 ms), and then four
+    of another tenant (80 ms). In 100 ms, the tenant gets four responses."""
+    gaps_s = np.tile([0.085, 0.005, 0.005, 0.005], groups)
+    assert mean_rps(speed(answered(gaps_s), 0)) == pytest.approx(IN_FLIGHT / 0.1)
+
+
+def test_few_answers_have_a_mean_throughput():
+    assert mean_rps(speed(answered(np.full(3, 0.01)), 0)) == pytest.approx(100)
+    assert np.isnan(mean_rps(speed(answered(np.array([0.1])), 0)))
 
 
 def test_slow_models_are_looked_at_for_longer():
