@@ -96,7 +96,12 @@ def test_gpus_are_named_as_each_engine_wants_them():
     ]
     assert "--nv" in apptainer_exec("apptainer", gpu)
     environment = apptainer_environment({"HOME": "/home/a"}, gpu.inside.gpus)
-    assert environment == {"HOME": "/home/a", "APPTAINERENV_CUDA_VISIBLE_DEVICES": "0,2"}
+    assert environment == {
+        "HOME": "/home/a",
+        # all GPUs are in the container, and CUDA would number the fastest one 0
+        "APPTAINERENV_CUDA_DEVICE_ORDER": "PCI_BUS_ID",
+        "APPTAINERENV_CUDA_VISIBLE_DEVICES": "0,2",
+    }
     for command in (
         run(docker.ENGINE, "docker", CPU),
         run(podman.ENGINE, "podman", CPU),

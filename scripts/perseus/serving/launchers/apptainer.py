@@ -122,7 +122,11 @@ def apptainer_environment(
     commas."""
     if not gpus:
         return dict(environment)
-    return {**environment, "APPTAINERENV_CUDA_VISIBLE_DEVICES": ",".join(map(str, gpus))}
+    return {
+        **environment,
+        "APPTAINERENV_CUDA_DEVICE_ORDER": "PCI_BUS_ID",  # the order of nvidia-smi
+        "APPTAINERENV_CUDA_VISIBLE_DEVICES": ",".join(map(str, gpus)),
+    }
 
 
 def _stop_child(name: str, process: subprocess.Popen[bytes]) -> None:
