@@ -99,12 +99,13 @@ class Access:
     def get(self, url: str, timeout_s: float) -> bytes:
         """Return the body of an HTTP response.
 
-        Raises OSError if there is no response, or if the status is not 2xx. The function follows no
-        redirect, because a redirect would send the headers to another server.
+        Raises OSError if there is no response, if the URL is invalid, or if the status is not 2xx.
+        The function follows no redirect, because a redirect would send the headers to another
+        server.
         """
         deadline_s = time.monotonic() + timeout_s
-        request = urllib.request.Request(url, headers=self.values(urlsplit(url).scheme))
         try:
+            request = urllib.request.Request(url, headers=self.values(urlsplit(url).scheme))
             with _opener(self.ca_pem).open(request, timeout=timeout_s) as reply:
                 return read_within(reply, deadline_s)
         except urllib.error.HTTPError as error:
@@ -112,6 +113,8 @@ class Access:
                 raise OSError(f"HTTP {error.code} {self.hide(str(error.reason))}") from None
         except http.client.HTTPException as error:
             raise OSError(f"no HTTP response ({type(error).__name__})") from None
+        except ValueError as error:  # for example, a host name with two dots in a row
+            raise OSError(f"no HTTP response ({error})") from None
 
     def hide(self, text: str) -> str:
         """Return `text` with HIDDEN in place of each secret that has at least

@@ -57,6 +57,13 @@ def test_a_server_with_tls_never_gets_a_token_without_it():
     assert access.values("http") == {} and access.values("https") == access.values() != {}
 
 
+@pytest.mark.parametrize("host", ["gpu..example.com", f"{'a' * 64}.com", "[10.0.0.1:8001]"])
+def test_an_address_that_cannot_exist_is_told(host):
+    server = RunningServer(f"{host}:1", f"{host}:2", f"http://{host}:3/", None, protocol="http")
+    with pytest.raises(ServerError, match=r":2/v2: no HTTP response"):
+        server_metadata(server)
+
+
 # Over a real connection
 
 
