@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from zipfile import ZipFile
+
 import numpy as np
 import pytest
 from PIL import Image
@@ -82,6 +84,19 @@ def test_a_file_that_holds_no_arrays_is_told(tmp_path, content):
     asked = OwnExamples(inputs=str(tmp_path / "samples.npz"))
     (message,) = example_problems(asked, [TOKENS])
     assert "samples.npz is not an .npz file of arrays" in message and "\n" not in message
+
+
+def test_a_damaged_file_and_a_foreign_part_of_a_file_are_told(tmp_path):
+    path = tmp_path / "samples.npz"
+    np.savez_compressed(path, **{"tokens:0": np.arange(600).reshape(100, 6) ** 3})
+    content = path.read_bytes()
+    path.write_bytes(content[:100] + b"\xff" * 9 + content[109:])
+    (message,) = example_problems(OwnExamples(inputs=str(path)), [TOKENS])
+    assert "samples.npz is not an .npz file of arrays (Error -3 while decompressing" in message
+    with ZipFile(path, "w") as file:
+        file.writestr("tokens:0", b"text")
+    (message,) = example_problems(OwnExamples(inputs=str(path)), [TOKENS])
+    assert "an .npz file of arrays (its part 'tokens:0' is not an array): write" in message
 
 
 def test_one_array_without_names_is_told(tmp_path):
