@@ -3,6 +3,7 @@ shapes."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -52,6 +53,11 @@ def examples(
     return {each.name: _values(each, count, seed, rng, values) for each in inputs}
 
 
+def whole_range(values: Values) -> tuple[int, int]:
+    """Return the lowest and the highest whole number in a range."""
+    return math.ceil(values.low), math.floor(values.high)
+
+
 def _values(
     of: TensorSpec, count: int, seed: int, rng: np.random.Generator, values: Values | None
 ) -> Tensor:
@@ -59,8 +65,7 @@ def _values(
     if values and dtype.kind == "f":
         return rng.uniform(values.low, values.high, shape).astype(dtype)
     if values and dtype.kind in "iu":
-        low, high = int(np.ceil(values.low)), int(np.floor(values.high))
-        return rng.integers(low, high, shape, dtype, endpoint=True)
+        return rng.integers(*whole_range(values), shape, dtype, endpoint=True)
     match of:
         case TensorSpec(datatype="FP32", dims=(3, height, width)) if height == width:
             return random_images(count, height, seed)

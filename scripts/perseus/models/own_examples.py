@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from perseus.models.examples import examples
+from perseus.models.examples import examples, whole_range
 from perseus.models.networks import ExportError
 from perseus.models.tensors import DATATYPES, DTYPES, Tensor, TensorSpec
 from perseus.study.image_files import MAX_EXAMPLES, MIN_IMAGES
@@ -151,11 +151,15 @@ def _pixels(path: Path, pixels: Pixels, of: TensorSpec) -> Tensor:
 
 def _problems_of_values(values: Values, of: TensorSpec) -> Iterator[str]:
     dtype = DTYPES[of.datatype]
-    if dtype.kind not in "iuf":
+    if dtype.kind in "iu":
+        low, high = whole_range(values)
+        fits = np.iinfo(dtype).min <= low <= high <= np.iinfo(dtype).max
+    elif dtype.kind == "f":
+        most = float(np.finfo(dtype).max)
+        fits = -most <= values.low and values.high <= most
+    else:
         return
-    limits = np.finfo(dtype) if dtype.kind == "f" else np.iinfo(dtype)
-    least, most = float(limits.min), float(limits.max)
-    if values.low < least or values.high > most:
+    if not fits:
         yield (
             f"values: {values.low:g} to {values.high:g} do not fit the input {of.name!r} of type"
             f" {of.datatype}"

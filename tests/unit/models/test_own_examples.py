@@ -157,9 +157,20 @@ def test_a_layout_decides_where_both_fit(photos):
     np.testing.assert_allclose(given[0, 0, 0], [10, 20, 30])
 
 
-@pytest.mark.parametrize(("datatype", "high"), [("FP32", 1e300), ("FP16", 1e5), ("UINT8", 256)])
-def test_a_range_beyond_the_type_of_an_input_is_told(datatype, high):
-    asked = OwnExamples(values=Values(low=0, high=high))
+@pytest.mark.parametrize(
+    ("datatype", "low", "high"),
+    [
+        ("FP32", 0, 1e300),
+        ("FP16", 0, 1e5),
+        ("FP16", -1e5, 0),
+        ("UINT8", 0, 256),
+        ("UINT8", -1, 0),
+        ("INT64", 0, 2.0**63),
+        ("INT32", 0.2, 0.8),  # has no whole number
+    ],
+)
+def test_a_range_beyond_the_type_of_an_input_is_told(datatype, low, high):
+    asked = OwnExamples(values=Values(low=low, high=high))
     (said,) = example_problems(asked, [TensorSpec("x", datatype, (6,))])
     assert said.endswith(f"do not fit the input 'x' of type {datatype}")
 
