@@ -281,7 +281,7 @@ def _classes(network: torch.nn.Module, state: Mapping[str, torch.Tensor], usual:
     found = {
         (int(state[key].shape[0]) if state[key].shape[1:] == shapes[key][1:] else None)
         for key in _unlike(shapes, state)
-        if state[key].dim() and shapes[key][0] == usual
+        if state[key].dim() and shapes[key][:1] == (usual,)
     }
     return found.pop() if len(found) == 1 else None
 

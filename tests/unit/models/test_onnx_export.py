@@ -229,6 +229,14 @@ def test_a_state_dict_of_another_network_is_refused(tmp_path):
         tmp_path,
         r"1 missing keys \('features.0.weight'\); 1 unexpected keys \('extra.weight'\)",
     )
+    state = torchvision.models.resnet18(weights=None).state_dict()
+    state["bn1.num_batches_tracked"] = torch.zeros(1)  # a single number in the network
+    torch.save(state, tmp_path / "counts.pth")
+    refused(
+        ExportTask(architecture="resnet18", weights=str(tmp_path / "counts.pth"), input_size=64),
+        tmp_path,
+        r"1 keys of another shape \('bn1.num_batches_tracked'\)",
+    )
     (tmp_path / "text.pth").write_text("no weights")
     refused(
         ExportTask(architecture="squeezenet1_1", weights=str(tmp_path / "text.pth")),
