@@ -54,7 +54,7 @@ def look() -> Iterator[Finding]:
     yield python(sys.version_info[:2], bool(shutil.which("uv")))
     yield libpython(_library_folders())
     yield virtual_environments()
-    yield cores(len(os.sched_getaffinity(0)), _read("/sys/devices/system/cpu/smt/active"))
+    yield cores(_usable_cores(), _read("/sys/devices/system/cpu/smt/active"))
     yield enough("memory", _memory_gib(), MEMORY_GIB, "use a machine with more memory")
     yield enough("/dev/shm", _free_gib(Path("/dev/shm")), SHARED_GIB, "mount -o remount,size=1G")
     yield enough(
@@ -145,6 +145,16 @@ def gpu(driver: str | None) -> Finding:
 def _library_folders() -> list[Path]:
     searched = os.environ.get("LD_LIBRARY_PATH", "").split(":")
     return [Path(folder) for folder in (sysconfig.get_config_var("LIBDIR"), *searched) if folder]
+
+
+def _usable_cores() -> int:
+    """Return the number of cores that this process may keep busy. In a container, the CPU quota may
+    be lower than the number of visible cores."""
+    sys.path.insert(0, str(ROOT / "scripts"))
+    from perseus.host.cpu_quota import read_quota  # needs only the standard library
+
+    count, quota = len(os.sched_getaffinity(0)), read_quota()
+    return count if quota is None else min(count, quota.whole_cores)
 
 
 def _memory_gib() -> float:

@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from perseus.host import cpu_quota
+
 SCRIPT = Path(__file__).parents[2] / "scripts" / "doctor.py"
 
 
@@ -22,11 +24,13 @@ def doctor():
     return module
 
 
-def test_it_needs_no_package():
-    tree = ast.parse(SCRIPT.read_text())
+@pytest.mark.parametrize("path", [SCRIPT, Path(cpu_quota.__file__)])
+def test_it_needs_no_package(path):
+    tree = ast.parse(path.read_text())
     imported = {alias.name for node in ast.walk(tree) if isinstance(node, ast.Import)
                 for alias in node.names}  # fmt: skip
     imported |= {node.module for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
+    imported -= {cpu_quota.__name__}
     assert {name.partition(".")[0] for name in imported} <= sys.stdlib_module_names
 
 
@@ -36,6 +40,13 @@ def test_this_machine_is_described_in_a_line_for_each_thing():
     assert not run.stderr and len(lines) == 11
     assert all(line.startswith(("ok ", "note ", "missing ")) for line in lines)
     assert run.returncode == any(line.startswith("missing") for line in lines)
+
+
+def test_a_container_has_no_more_cores_than_its_quota(doctor, monkeypatch):
+    quota = cpu_quota.CpuQuota(1.5, Path("/sys/fs/cgroup"))
+    monkeypatch.setattr(cpu_quota, "read_quota", lambda: quota)
+    (found,) = [each for each in doctor.look() if each.name == "cores"]
+    assert found.missing and found.found == "1 for this process"
 
 
 @pytest.mark.parametrize(
