@@ -62,7 +62,8 @@ def read_job(path: Path) -> Job:
 
 
 def run(job: Job, results: Path, end_s: float) -> None:
-    """Run all tasks until `end_s` of the monotonic clock; exit code 1 if no cell was measured."""
+    """Run all tasks until `end_s` of the monotonic clock; exit code 1 if no cell was measured or a
+    model cannot be exported."""
     from perseus.host import starter
 
     results.mkdir(parents=True, exist_ok=True)
@@ -114,12 +115,20 @@ def require(job: Job) -> None:
 
 
 def export(job: Job, work: Path) -> None:
-    """Export all models, several at the same time. Raise the error of the first failed export."""
+    """Export all models, several at the same time. If an export fails, exit with its message."""
+    from perseus.models.networks import ExportError
+
     at_once = max(1, (os.cpu_count() or 1) // CORES_PER_EXPORT)
     with ProcessPoolExecutor(at_once, get_context("spawn")) as pool:
-        exports = [pool.submit(prepare, job, *model, work) for model in job.models.items()]
-        for each in exports:
-            each.result()
+        exports = {
+            name: pool.submit(prepare, job, name, task, work) for name, task in job.models.items()
+        }
+        for name, export_of in exports.items():
+            try:
+                export_of.result()
+            except ExportError as error:  # for example, the weights are not on this machine
+                pool.shutdown(cancel_futures=True)
+                sys.exit(f"{name}: {error}")
 
 
 def prepare(job: Job, name: str, task: ExportTask, work: Path) -> None:

@@ -119,3 +119,17 @@ def test_where_no_cell_was_measured_it_says_so_by_its_exit_code(carried, tmp_pat
     with pytest.raises(SystemExit) as ended:
         run.run(job, tmp_path, 0.0)
     assert ended.value.code == 1
+
+
+def test_a_model_that_cannot_be_exported_ends_the_run_with_one_sentence(
+    carried, tmp_path, monkeypatch
+):
+    """The machine may have no access to the trained weights."""
+    run = carried["run"]
+    monkeypatch.setenv(starter.VARIABLE, "")
+    monkeypatch.setattr(run, "require", lambda job: None)
+    job = carried["pack"].job_of(study_of(tmp_path)[0])
+    (name, task), *_ = job.models.items()
+    absent = task.model_copy(update={"weights": "absent.pth", "input_size": 64})
+    with pytest.raises(SystemExit, match=r"^squeezenet1_1: weights file absent\.pth does not"):
+        run.run(job.model_copy(update={"models": {name: absent}}), tmp_path, 0.0)
