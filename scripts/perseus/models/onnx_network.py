@@ -32,9 +32,9 @@ class OnnxNetwork:
         self._what = what
         try:
             self._session = onnx_session(model)
+            self.output_shapes = {each.name: each.shape for each in self._session.get_outputs()}
         except Exception as error:  # the errors of onnxruntime share no base class except Exception
             raise OnnxRuntimeError(self._refusal(error)) from error
-        self.output_shapes = {each.name: each.shape for each in self._session.get_outputs()}
 
     def answer(self, given: Mapping[str, Tensor]) -> dict[str, Tensor]:
         """Return the outputs of the model for the inputs `given`, both by name."""

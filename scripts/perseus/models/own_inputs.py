@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
@@ -65,6 +66,9 @@ def problems(model: onnx.ModelProto, sizes: Sizes) -> Iterator[str]:
     for what, values in (("input", inputs), ("output", list(model.graph.output))):
         if not values:
             yield f"it has no {what}s"
+        for name, count in Counter(each.name for each in values).items():
+            if count > 1:
+                yield f"{count} of its {what}s have the name {name!r}"
         for each in values:
             if (datatype := declared(each).datatype) not in DTYPES:
                 yield (

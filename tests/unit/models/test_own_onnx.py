@@ -376,6 +376,12 @@ def without_outputs():
     return model
 
 
+def with_an_output_twice():
+    model = network()
+    model.graph.output.append(model.graph.output[0])
+    return model
+
+
 @pytest.mark.parametrize(
     ("model", "asked", "why"),
     [
@@ -387,6 +393,7 @@ def without_outputs():
             "its output 'scores' is of type sequence, but Perseus supports only numbers",
         ),
         (without_outputs(), {}, "it has no outputs"),
+        (with_an_output_twice(), {}, "2 of its outputs have the name 'scores'"),
         (
             network(pixels=("h", "w")),
             {},
@@ -464,6 +471,13 @@ def test_a_file_that_is_no_onnx_is_refused(tmp_path, content):
     (tmp_path / "own.onnx").write_bytes(content)
     with pytest.raises(ExportError, match="is not an ONNX file"):
         take_onnx(OwnOnnxTask(), tmp_path / "own.onnx", tmp_path / "m", tmp_path / "r")
+
+
+def test_a_damaged_name_is_told_before_any_job(tmp_path):
+    content = network().SerializeToString().replace(b"scores", b"sc\xffres")
+    (tmp_path / "own.onnx").write_bytes(content)
+    with pytest.raises(ExportError, match=r"onnxruntime cannot run .*own\.onnx: 'utf-8' codec"):
+        list(own_problems(tmp_path / "own.onnx", Sizes({}), NOISE))
 
 
 def test_an_operator_that_onnxruntime_does_not_know_is_told_before_any_job(tmp_path):
