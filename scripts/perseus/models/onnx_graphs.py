@@ -68,6 +68,8 @@ def give_dimensions(model: onnx.ModelProto) -> None:
     if not given and not made:
         return
     inside = {each.name: f"{each.name}{WITHOUT}" for each in (*given, *made)}
+    for each in graph.initializer:  # an output may be a constant
+        each.name = inside.get(each.name, each.name)
     for of in all_graphs(graph):
         for node in of.node:
             node.input[:] = [inside.get(name, name) for name in node.input]

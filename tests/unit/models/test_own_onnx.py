@@ -240,10 +240,19 @@ def with_one_number():
     return model
 
 
-def test_an_answer_without_dimensions_is_served(tmp_path):
-    record, _ = taken(with_one_number(), tmp_path)
-    tensors = ModelTensors.of(record)
-    assert tensors.outputs == (TensorSpec("scores", "FP32", (1,)),)
+def with_a_constant_number():
+    """Return a network with a second output, which is a weight without dimensions."""
+    model = network(1)
+    model.graph.initializer.append(numpy_helper.from_array(np.array(7, np.float32), "version"))
+    model.graph.output.append(helper.make_tensor_value_info("version", TensorProto.FLOAT, []))
+    return model
+
+
+@pytest.mark.parametrize("model", [with_one_number(), with_a_constant_number()])
+def test_an_answer_without_dimensions_is_served(tmp_path, model):
+    record, _ = taken(model, tmp_path)
+    last = model.graph.output[-1].name
+    assert ModelTensors.of(record).outputs[-1] == TensorSpec(last, "FP32", (1,))
 
 
 def test_one_example_is_enough_to_prove_batches(tmp_path):
