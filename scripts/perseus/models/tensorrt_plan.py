@@ -16,6 +16,7 @@ from __future__ import annotations
 import os
 import re
 import shutil
+import signal
 import subprocess
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -206,8 +207,8 @@ def _run(command: Sequence[str], environment: Mapping[str, str], log_path: Path)
 
     If the process of Perseus ends, trtexec also ends. The output of trtexec replaces the content of
     the log file. To stop trtexec, the function sends SIGTERM, and kills trtexec if it still runs
-    LEAVES_S seconds later. If `trtexec` is a script that runs a container, the script can forward
-    SIGTERM to the container.
+    LEAVES_S seconds later. If `trtexec` is a script, its child processes also get SIGTERM, and can
+    forward SIGTERM to a container.
     """
     here = sorted(os.sched_getaffinity(0))
     process = child_process.start(command, here, log_path, environment)
@@ -216,7 +217,8 @@ def _run(command: Sequence[str], environment: Mapping[str, str], log_path: Path)
     except subprocess.TimeoutExpired:
         raise TensorRtError(f"trtexec did not finish within {BUILD_S:.0f} s") from None
     finally:
-        process.terminate()
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGTERM)
         with suppress(subprocess.TimeoutExpired):
             process.wait(LEAVES_S)
         child_process.kill_group(process)

@@ -195,14 +195,31 @@ while :; do sleep 0.1; done
 """
 
 
-@pytest.mark.parametrize("ending", [signal.SIGTERM, signal.SIGINT, signal.SIGKILL])
-def test_what_builds_a_plan_ends_with_its_job_however_that_ends(tmp_path, ending):
+TRTEXEC_AS_A_CHILD = """#!/bin/sh
+sleep 100 &
+echo $! > {lives}.new
+mv {lives}.new {lives}
+wait
+"""
+
+
+@pytest.mark.parametrize(
+    ("script", "ending"),
+    [
+        (TRTEXEC_IN_A_CONTAINER, signal.SIGTERM),
+        (TRTEXEC_IN_A_CONTAINER, signal.SIGINT),
+        (TRTEXEC_IN_A_CONTAINER, signal.SIGKILL),
+        (TRTEXEC_AS_A_CHILD, signal.SIGTERM),
+        (TRTEXEC_AS_A_CHILD, signal.SIGINT),
+    ],
+)
+def test_what_builds_a_plan_ends_with_its_job_however_that_ends(tmp_path, script, ending):
     """trtexec gets a SIGTERM, so that its container ends.
 
     Without the SIGTERM, trtexec would still use the GPU during the next measurement.
     """
     program, lives, told = (tmp_path / name for name in ("trtexec", "lives", "told"))
-    program.write_text(TRTEXEC_IN_A_CONTAINER.format(lives=lives, told=told))
+    program.write_text(script.format(lives=lives, told=told))
     program.chmod(0o755)
     command = [sys.executable, "-c", BUILD, str(program), str(tmp_path / "log")]
     with subprocess.Popen(
@@ -212,7 +229,7 @@ def test_what_builds_a_plan_ends_with_its_job_however_that_ends(tmp_path, ending
         builder = identity(int(lives.read_text()))
         job.send_signal(ending)
     until(lambda: is_gone(builder))
-    assert told.exists()
+    assert told.exists() == (script == TRTEXEC_IN_A_CONTAINER)
 
 
 def until(holds):
