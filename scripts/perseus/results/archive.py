@@ -73,8 +73,9 @@ def read(path: Path, wanted: re.Pattern[str], most_bytes: int = MAX_BYTES) -> di
                     found[member.name] = content.read()
     except ArchiveError:
         raise
-    except (tarfile.TarError, OSError, EOFError, zlib.error, ValueError) as error:
-        # tarfile raises ValueError for wrong numbers in extended headers, not TarError.
+    except (tarfile.TarError, OSError, EOFError, zlib.error, ValueError, RecursionError) as error:
+        # tarfile raises ValueError for wrong numbers in extended headers, not TarError. For many
+        # extended headers in a row, tarfile raises RecursionError.
         raise ArchiveError(f"it cannot be read as .tar.gz ({error})") from None
     return found
 

@@ -101,6 +101,18 @@ def test_a_sparse_file_is_not_what_it_says_it_is(tmp_path):
         archive.read(path, ANY)
 
 
+def test_an_archive_that_tarfile_reads_too_deeply_is_refused(tmp_path, monkeypatch):
+    """For many extended headers in a row, tarfile raises RecursionError."""
+    path = made(tmp_path / "x.tar.gz", (member("study/a"), b"1"))
+
+    def too_deep(*_, **__):
+        raise RecursionError
+
+    monkeypatch.setattr(tarfile.TarInfo, "fromtarfile", too_deep)
+    with pytest.raises(ArchiveError, match="cannot be read"):
+        archive.read(path, ANY)
+
+
 @pytest.mark.parametrize("content", [b"", b"no archive", b"\x1f\x8b\x08\x00"], ids=repr)
 def test_what_is_no_archive_is_refused(tmp_path, content):
     path = tmp_path / "x.tar.gz"
