@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+from PIL import Image
 
 from perseus.host.files import whole
 from perseus.host.orphans import temporary_folder
@@ -59,7 +60,7 @@ def write_labelled(task: LabelledTask, reference: Path, path: Path) -> None:
     for name, file in zip(task.images, files, strict=True):
         try:
             preprocessing.tensor(file)
-        except (OSError, SyntaxError, ValueError) as error:
+        except (OSError, SyntaxError, ValueError, Image.DecompressionBombError) as error:
             raise ExportError(f"{name} cannot be read as a PNG or JPEG image: {error}") from error
     labelled = Labelled(Pictures(files, preprocessing), np.array(task.classes, np.int64))
     with whole(path) as partial, partial.open("wb") as stream:

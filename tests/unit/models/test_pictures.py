@@ -135,14 +135,17 @@ def test_labelled_images_are_sent_as_the_network_wants_them(labels, tmp_path):
     assert labels([7, 999], "uint8").tensors([0]).dtype == np.uint8
 
 
-def test_labels_that_do_not_fit_are_refused(labels, tmp_path):
+def test_labels_that_do_not_fit_are_refused(labels, tmp_path, monkeypatch):
     with pytest.raises(
         ExportError, match=r"class 1000, but resnet50 has only the classes 0 to 999"
     ):
         labels([7, 1000])
     (tmp_path / "cut.jpg").write_bytes(b"no picture")
-    with pytest.raises(ExportError, match=r"cut\.jpg cannot be read as a PNG or JPEG image"):
-        labels([7], names=[str(tmp_path / "cut.jpg")])
+    Image.new("L", (9, 9)).save(tmp_path / "large.png")
+    monkeypatch.setattr(Image, "MAX_IMAGE_PIXELS", 40)
+    for name in ("cut.jpg", "large.png"):
+        with pytest.raises(ExportError, match=rf"{name} cannot be read as a PNG or JPEG image"):
+            labels([7], names=[str(tmp_path / name)])
 
 
 def test_it_runs_where_nothing_but_pillow_and_numpy_is():
