@@ -10,8 +10,8 @@ client, and the cells and traces of the study. On the other machine, run:
 tar xf perseus-carried.tar.xz && python3 perseus-carried/run.py RESULTS
 
 The python3 of the other machine must have the packages torch, torchvision, numpy, scipy, pandas,
-pyarrow, pydantic (2.10 or later), psutil, grpcio, protobuf, prometheus-client, aiohttp, pyyaml,
-pillow and nvidia-ml-py.
+pyarrow, pydantic (2.10 or later), psutil, grpcio, protobuf, packaging, python-rapidjson, ml-dtypes,
+prometheus-client, aiohttp, pyyaml, pillow and nvidia-ml-py.
 """
 
 from __future__ import annotations

@@ -56,8 +56,11 @@ def read_job(path: Path) -> Job:
     """Read the tasks. If a required package is missing, exit with a message of one sentence."""
     try:
         from job import Job
-    except ImportError as error:
-        sys.exit(f"{error}: install the packages that the head of pack.py names")
+
+        from perseus.measurement import measure  # noqa: F401, needs all packages except torch's
+    except (ImportError, RuntimeError) as error:  # tritonclient raises a RuntimeError
+        why = error.__cause__ or error
+        sys.exit(f"{why}: install the packages that the head of pack.py names")
     return Job.model_validate_json(path.read_bytes())
 
 

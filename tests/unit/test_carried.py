@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import importlib
+import json
+import os
+import subprocess
 import sys
 import tarfile
 from pathlib import Path
@@ -91,6 +94,24 @@ def test_each_cell_reads_the_traces_that_its_task_names(carried, tmp_path, monke
     (recorded,) = asked["replay"].files
     assert recorded.is_relative_to(unpacked)
     assert recorded.read_text() == Path(names[1]).read_text()
+
+
+def test_a_missing_package_is_told_before_any_export(carried, tmp_path):
+    job = carried["pack"].job_of(study_of(tmp_path)[0])
+    (tmp_path / "study.json").write_text(json.dumps(job.plain()))
+    read = (
+        "import sys; sys.modules['rapidjson'] = None; import run, pathlib;"
+        "run.read_job(pathlib.Path(sys.argv[1]))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", read, str(tmp_path / "study.json")],
+        env={**os.environ, "PYTHONPATH": f"{ROOT}/scripts:{ROOT}/scripts/carried"},
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 1 and "Traceback" not in done.stderr
+    assert "rapidjson" in done.stderr and "install the packages that the head" in done.stderr
+    assert "python-rapidjson" in carried["pack"].__doc__
 
 
 def test_predictions_by_what_copies_do_are_not_carried(carried):
