@@ -6,12 +6,16 @@ import importlib.util
 import json
 import pickle
 import sys
+import weakref
 import zipfile
 from pathlib import Path
 from types import ModuleType
 
+import numpy as np
+import onnx
 import onnxruntime
 import pytest
+from onnx import TensorProto, helper
 
 BACKENDS = Path(__file__).parents[2] / "scripts" / "backends"
 ON_GPU = {"model_instance_kind": "GPU", "model_instance_device_id": "1"}
@@ -63,6 +67,41 @@ def test_onnxruntime_that_fell_back_to_the_cpu_does_not_serve(backend):
     module._require_first(Session(), ["CPUExecutionProvider"])
     with pytest.raises(TritonModelException, match="would compute with CPUExecutionProvider"):
         module._require_first(Session(), [("CUDAExecutionProvider", {}), "CPUExecutionProvider"])
+
+
+def test_openvino_keeps_a_batch_until_triton_has_copied_its_outputs(backend, tmp_path, monkeypatch):
+    """If an output is also an input, OpenVINO returns the memory of the batch."""
+    module = backend("openvino")
+    x, y = (helper.make_tensor_value_info(name, TensorProto.FLOAT, ["n", 8]) for name in "xy")
+    graph = helper.make_graph([helper.make_node("Relu", ["x"], ["y"])], "", [x], [x, y])
+    opset = helper.make_opsetid("", 17)
+    onnx.save(helper.make_model(graph, opset_imports=[opset]), tmp_path / "model.onnx")
+    batches = []
+
+    def joined(given):
+        batch = {"x": np.concatenate([each["x"] for each in given])}
+        batches.append(weakref.ref(batch["x"]))
+        return batch
+
+    monkeypatch.setattr(module, "joined", joined)
+    monkeypatch.setattr(module, "inputs_of", lambda request, names: request)
+    monkeypatch.setattr(module, "responses", lambda given, answers: answers)
+    monkeypatch.setattr(module, "_computed_precision", lambda *_: None)
+    model = module.TritonPythonModel()
+    config = {"input": [{"name": "x"}], "output": [{"name": "x"}, {"name": "y"}]}
+    model.initialize(
+        {
+            "model_config": json.dumps(config),
+            "model_name": "m",
+            "model_repository": str(tmp_path),
+            "model_version": ".",
+        }
+    )
+    answers = model.execute([{"x": np.full((1, 8), value, np.float32)} for value in (1, -2)])
+    batch = batches[0]()
+    assert batch is not None and np.shares_memory(answers["x"], batch)
+    np.testing.assert_array_equal(answers["y"][:, 0], [1, 0])
+    model.finalize()
 
 
 def test_pytorch_without_the_gpu_of_its_instance_says_so(backend):

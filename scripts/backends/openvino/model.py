@@ -45,12 +45,16 @@ class TritonPythonModel:
             },
         )
         self.request = self.compiled.create_infer_request()
+        self.batch: dict[str, np.ndarray] | None = None
         self.told = _computed_precision(args["model_name"], self.compiled)
 
     def execute(self, requests: list[Any]) -> list[Any]:
         try:
             given = [inputs_of(request, self.inputs) for request in requests]
             batch = joined(given)  # must live as long as its views
+            # If an output is also an input, the output shares the memory of the batch. Triton keeps
+            # the memory of a single request.
+            self.batch = batch if len(given) > 1 else None
             views = {name: _writable(each) for name, each in batch.items()}
             results = self.request.infer(views, share_inputs=True, share_outputs=True)
             answers = {name: results[i] for i, name in enumerate(self.outputs)}
@@ -62,6 +66,7 @@ class TritonPythonModel:
 
     def finalize(self) -> None:
         self.told = None
+        self.batch = None
         self.request = None
         self.compiled = None
 
