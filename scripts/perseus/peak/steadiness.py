@@ -67,10 +67,12 @@ class Steadiness:
         `factor` since the start of the previous window `before`.
 
         The latency still changes if it changed significantly in this window, or between `before`
-        and this window.
+        and this window. A window with too few responses shows no change.
         """
+        if IDLE in (self, before):
+            return False
         changes = not self.steady or before.last.differs(self.first, TOLERANCE)
-        ratio = self.last.value_ms / before.first.value_ms if before.first.value_ms else 1.0
+        ratio = self.last.value_ms / before.first.value_ms
         return changes and max(ratio, 1 / ratio) > factor
 
     @property

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from perseus.peak.steadiness import TOLERANCE, steadiness, transient
+from perseus.peak.steadiness import IDLE, TOLERANCE, steadiness, transient
 
 
 def latencies(seed: int, n: int = 400) -> np.ndarray:
@@ -33,3 +33,11 @@ def test_a_level_differs_by_more_than_the_tolerance_and_more_than_chance():
     assert calm.differs(slower, TOLERANCE) and not calm.differs(slower, 0.5)
     few = steadiness(latencies(3, 48)).last
     assert not few.differs(slower, TOLERANCE)
+
+
+def test_a_warm_up_goes_on_only_between_windows_with_enough_responses():
+    slower = steadiness(latencies(5) * np.linspace(1, 2, 400))
+    much_slower = steadiness(latencies(6) * np.linspace(2, 4, 400))
+    assert much_slower.goes_on_from(slower, 1.5)
+    assert not IDLE.goes_on_from(slower, 1.5)
+    assert not slower.goes_on_from(IDLE, 1.5)
