@@ -63,7 +63,8 @@ class Attainment:
     def back(self, sla: Sla) -> NDArray[np.bool_]:
         """Return, for each second, whether the requests of this second keep the SLA; a second
         without requests keeps the SLA."""
-        return np.asarray(self.requests - self.within <= sla.allowed * self.requests)
+        late = (self.requests - self.within) / np.maximum(self.requests, 1)
+        return np.asarray(late <= sla.allowed)
 
     def worst_minute(self) -> Minute:
         """Return the minute with the lowest share of requests within the SLA; of several such

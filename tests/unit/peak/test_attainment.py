@@ -73,6 +73,15 @@ def test_attainment_is_counted_by_the_second_in_which_requests_were_intended():
     assert found.back(SLA).tolist() == [True] * 10 + [False] * 12 + [True] * 18
 
 
+@pytest.mark.parametrize("percentile", [50, 71, 80, 90, 95, 99, 99.9])
+def test_a_share_that_is_exactly_what_the_sla_allows_keeps_it(percentile):
+    sla = Sla(percentile=percentile, latency_ms=500)
+    late = round(1000 - 10 * percentile)
+    found = Attainment(np.array([0, 1000, 1000]), np.array([0, 1000 - late, 999 - late]))
+    assert found.back(sla).tolist() == [True, True, False]
+    assert late / 1000 <= sla.allowed < (late + 1) / 1000
+
+
 def test_a_request_that_is_sent_late_belongs_to_the_second_in_which_it_was_due():
     found = by_second(requests([0.5, 1.5], [1.9, 1.8], sent_s=[1.7, 1.5]), 3)
     assert (found.requests.tolist(), found.within.tolist()) == ([1, 1, 0], [0, 1, 0])
