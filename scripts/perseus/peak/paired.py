@@ -52,7 +52,7 @@ class Round:
     def ratio(self) -> float:
         """Return the sharing ratio at saturation; NaN if a tenant with load got no response."""
         shares = self.shares
-        loaded = ~np.isnan(self.together_rps)
+        loaded = ~(np.isnan(self.alone_rps) & np.isnan(self.together_rps))
         return float(shares[loaded].sum()) if loaded.any() else np.nan
 
 

@@ -55,6 +55,13 @@ def test_rounds_without_answers_and_few_rounds_leave_the_ratio_unknown():
     assert ratio_at_saturation([*invalid, *rounds(0.95, n=2)]).error == np.inf
 
 
+def test_a_tenant_that_got_no_answer_beside_the_others_leaves_the_round_without_a_ratio():
+    """A tenant without load is not part of the ratio."""
+    starved = Round((110, 0.5, NAN), (50, NAN, NAN))
+    assert np.isnan(starved.ratio) and ratio_at_saturation([starved] * 5).error == np.inf
+    assert Round((110, 0.5, NAN), (55, 0.25, NAN)).ratio == pytest.approx(1)
+
+
 def test_what_tenants_get_beside_each_other_tells_how_the_server_divides_itself():
     works = [1 / 110, 1 / 250]
     equal_parts = [Round((110, 250), (55, 125))] * 6
