@@ -120,7 +120,8 @@ def _limit(
         return float(means_s @ np.array(rates_rps(scale)))
 
     idle = utilisation(0.0)
-    high = max(1 - idle, 1e-3) / (utilisation(1.0) - idle) / min(slower, 1.0)
+    most = 1 / min(slower, 1.0)  # the service times in `utilisation` are those of a tenant alone
+    high = max(most - idle, 1e-3) / (utilisation(1.0) - idle)
     return limit_scale(
         works,
         rates_rps,

@@ -110,6 +110,19 @@ def test_the_mix_is_divided_as_the_rounds_say():
     assert equal_parts.utilisation == pytest.approx(0.85, abs=0.08)
 
 
+def test_background_load_leaves_the_other_tenant_its_own_core():
+    """On a server whose tenants do not slow each other down, the limit of the second tenant is its
+    limit alone."""
+    works = [
+        TenantWork(sla, np.full(100, work_s), 0.0)
+        for sla, work_s in zip(SLAS, WORKS_S, strict=True)
+    ]
+    queue = VirtualQueue.of([np.full(40, 9.0), np.full(40, 4.0)], [120, 60])
+    model = LineModel(LoadLine((90.0, 0.0), (0.0, 1.0)), SLAS, Arrivals(), queue)
+    found = model_limits(model, works, [Round((110, 250), (110, 250))] * 6)
+    assert found.scale == pytest.approx(found.alone_rps[1], rel=0.02)
+
+
 def test_without_work_that_was_seen_there_is_no_limit():
     line = LoadLine((0.0, 0.0), (49.0, 113.0))
     model = LineModel(line, SLAS, Arrivals(), VirtualQueue.of([np.ones(1)] * 2, [120, 60]))
