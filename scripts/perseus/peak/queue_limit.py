@@ -20,6 +20,10 @@ from perseus.peak.stats import Floats
 from perseus.study.sla import Sla
 from perseus.traffic.arrivals import Arrivals
 
+OF_EACH = 50
+"""A simulation needs at least this number of requests of each tenant. With fewer requests, the
+share of late requests is too uncertain."""
+
 
 class Discipline(StrEnum):
     """The rule by which a server divides its time between several tenants with waiting requests."""

@@ -19,7 +19,7 @@ from perseus.peak.paired import (
     first_come_probability,
     ratio_at_saturation,
 )
-from perseus.peak.queue_limit import Discipline, Precision, limit_scale
+from perseus.peak.queue_limit import OF_EACH, Discipline, Precision, limit_scale
 from perseus.peak.stats import Floats
 from perseus.study.sla import Sla
 
@@ -57,11 +57,13 @@ def model_limits(
     The service times of a tenant come from its saturation probes. For several tenants, one common
     factor multiplies all service times, so that the simulated saturation throughput of all tenants
     together equals the throughput measured in the rounds. If the service times of a tenant with
-    load are unknown, all limits are NaN.
+    load are unknown, or if the simulation would contain fewer than OF_EACH of its requests, all
+    limits are NaN.
     """
     rates_rps = np.array(model.line.rates_rps(1.0))
     loaded = np.flatnonzero(rates_rps).tolist()
-    if not all(len(works[i].work_s) for i in loaded):
+    fewest = precision.most * min(rates_rps[loaded]) / sum(rates_rps)
+    if fewest < OF_EACH or not all(len(works[i].work_s) for i in loaded):
         return UNKNOWN_LIMITS
     alone_rps = [np.nan] * len(works)
     for i in loaded:

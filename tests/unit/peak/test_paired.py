@@ -123,6 +123,12 @@ def test_background_load_leaves_the_other_tenant_its_own_core():
     assert found.scale == pytest.approx(found.alone_rps[1], rel=0.02)
 
 
+def test_a_tenant_with_too_few_requests_in_the_simulation_leaves_the_limit_unknown():
+    """The first tenant sends one request in 5,000, so the simulation has 24 of its requests."""
+    assert np.isnan(limits((55, 125), weights=(1.0, 2170.0)).scale)
+    assert np.isfinite(limits((55, 125), weights=(1.0, 20.0)).scale)
+
+
 def test_without_work_that_was_seen_there_is_no_limit():
     line = LoadLine((0.0, 0.0), (49.0, 113.0))
     model = LineModel(line, SLAS, Arrivals(), VirtualQueue.of([np.ones(1)] * 2, [120, 60]))

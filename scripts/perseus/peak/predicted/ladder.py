@@ -18,7 +18,7 @@ from perseus.peak.exceedance_curve import ExceedanceCurve
 from perseus.peak.line_model import LineModel
 from perseus.peak.load_line import LoadLine
 from perseus.peak.predicted.solo import Solo
-from perseus.peak.queue_limit import Discipline, Precision, limit_scale
+from perseus.peak.queue_limit import OF_EACH, Discipline, Precision, limit_scale
 from perseus.peak.stats import Floats
 from perseus.peak.virtual_queue import VirtualQueue
 from perseus.traffic.arrivals import Arrivals
@@ -31,10 +31,6 @@ the simulated limit is about 1 %, less than the error of a measurement."""
 COARSE = Precision(requests=10_000, of_each=1_000, most=40_000, halvings=8)
 """Precision of the simulation of processor sharing. With this precision, the error of the simulated
 limit is at most 1 %."""
-
-OF_EACH = 50
-"""A simulation needs at least this number of requests of each tenant. With fewer requests, the
-share of late requests is too uncertain."""
 
 
 class LadderStep(StrEnum):
