@@ -400,6 +400,19 @@ def test_a_soak_says_how_many_requests_missed_the_sla_in_windows_that_count(tmp_
     assert made.drop("p95")[["exceedance", "allowed"]].isna().all(axis=None)
 
 
+def test_a_window_without_requests_does_not_hide_the_late_requests_of_a_soak(tmp_path):
+    """At low rates, a short window may have no requests, and thus no exceedance."""
+    folder = synthetic_files.write_soak(tmp_path)
+    rows = pq.read_table(folder / "windows.parquet").to_pylist()
+    for row in rows:
+        row |= {"exceedance": 0.2, "requests": 100}
+        if row["window"] == 30:
+            row |= {"exceedance": np.nan, "requests": 0, "verdict": "undecided"}
+    raw_results.write_windows(folder / "windows.parquet", rows)
+    of_sla = table_of("soak", folder).set_index("quantity").loc["p95"]
+    assert list(of_sla["exceedance"]) == pytest.approx([0.2] * 2)
+
+
 def failed_requests_of(folder):
     """Return the rows of the table by quantity, and the rows of failed requests."""
     made = table_of("soak", folder).set_index("quantity")

@@ -95,8 +95,9 @@ class SoakRecord(Record):
             valid = [row for row in mine if row["verdict"] != Verdict.INVALID]
             middles_ns = [row["start_ns"] + row["elapsed_s"] / 2 * 1e9 for row in valid]
             requests = np.array([row["requests"] for row in valid], int)
-            late = np.array([row["exceedance"] for row in valid], float) @ requests
-            exceedance = float(late / requests.sum()) if requests.any() else np.nan
+            # A window without requests has no exceedance.
+            late = [row["exceedance"] * row["requests"] for row in valid if row["requests"]]
+            exceedance = sum(late) / requests.sum() if late else np.nan
             allowed, of_sla = tenant.sla.allowed, f"p{tenant.sla.percentile:g}"
             for name, of in {"p50": "p50_ms", of_sla: "sla_percentile_ms"}.items():
                 values = np.array([row[of] for row in valid], float)
