@@ -411,6 +411,34 @@ def test_other_arrivals_are_not_comparable(tmp_path):
     assert set(reasons(tmp_path, base, new).values()) == {why}
 
 
+def replayed(model, requests):
+    """Return the records of a study that replays the rows of `model` from the trace t.csv."""
+    trace = {"file": "t.csv", "where": {"Model": model}}
+    arrivals = {"arrivals": {"process": "trace", "cv": 1.0}, "trace": trace}
+    told = {"traces": {f"t.csv (Model {model})": f"{requests} requests"}}
+    made = synthetic.records(TRUTH, 1, mixes=[(1, 1)], holds=())
+    return [record | {"cell": record["cell"] | arrivals} | told for record in made]
+
+
+def test_other_requests_of_a_trace_are_other_arrivals(tmp_path):
+    base = replayed("a", 500)
+    same, other_rows, other_file = replayed("a", 500), replayed("b", 500), replayed("a", 900)
+    # A failed cell may have read no trace.
+    failed = [synthetic.with_outcome(each, "failed", "why") | {"traces": {}} for each in same]
+    for name, new, why in (
+        ("same", same, ""),
+        (
+            "rows",
+            other_rows,
+            "other arrivals: trace, cv 1, t.csv (Model a) in base, trace, cv 1, t.csv (Model b) in"
+            " new",
+        ),
+        ("file", other_file, "another trace: 500 requests in base, 900 requests in new"),
+        ("failed", failed, "no estimate in new (failed: repeat 1: why)"),
+    ):
+        assert set(reasons(tmp_path / name, base, new).values()) == {why}
+
+
 def test_what_only_one_has_and_what_has_no_estimate_is_said(tmp_path):
     base = synthetic.records(TRUTH, 1, mixes=[(3, 1), (1, 1)], holds=())
     new = synthetic.records(TRUTH, 2, mixes=[(1, 1), (1, 3)], holds=())

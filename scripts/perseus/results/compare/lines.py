@@ -193,9 +193,12 @@ def _facts(
         arrivals = (
             task.arrivals.process,
             f"cv {task.arrivals.cv:g}",
-            task.trace.file if task.trace else "",
+            str(task.trace or ""),
         )
         yield "other arrivals", ", ".join(filter(None, arrivals))
+        # A failed cell may have read no trace.
+        if traces := peak.records[0].traces:
+            yield "another trace", "; ".join(traces.values())
 
 
 def _input(tenant: Mapping[Any, Any]) -> str:
