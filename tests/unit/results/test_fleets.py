@@ -168,6 +168,30 @@ def test_at_equal_cost_no_server_is_shared():
     assert {offer.point.is_shared for _, offer in made[SHARING].chosen} == {False}
 
 
+def test_nor_is_one_shared_on_one_type_or_after_a_change_unless_it_was_before():
+    """Two types of servers carry the same load, and one of the types costs twice as much.
+
+    At a sharing ratio of 1, full shared servers cost as much as full dedicated servers.
+    """
+    rich = synthetic.Truth(EXACT.capacities, gain=1.0, between=0, within=1e-9, repeats=1)
+    made = synthetic.records(rich, mixes=((1, 1), (3, 1)), holds=())
+    found = group(synthetic.loaded([*made, *(_moved(each, "cpu2") for each in made)]), seed=0)
+    dear = synthetic.PRICE.model_copy(update={"on_demand_usd_per_hour": 0.095})
+    of = operating_points(list(found.values()), {"cpu1": synthetic.PRICE, "cpu2": dear})
+    asked = demand({A: 9.5, B: 38.0}, servers=("cpu1", "cpu2"))
+    planned = by_strategy(plans(of, asked))
+    changed = list(changes(planned.values(), asked))
+    alone = {(c.server, c.factor): c.plan for c in changed if c.plan.strategy == DEDICATED}
+    compared = [(planned[ONE_TYPE], planned[DEDICATED])] + [
+        (c.plan, alone[c.server, c.factor])
+        for c in changed
+        if c.plan.strategy == SHARING and not c.keeps_servers
+    ]
+    for plan, dedicated in compared:
+        is_cheaper = plan.usd_per_hour < dedicated.usd_per_hour * (1 - 1e-9)
+        assert any(offer.point.is_shared for _, offer in plan.chosen) == is_cheaper
+
+
 def test_small_demands_share_one_server_whatever_the_gain():
     poor = synthetic.Truth(EXACT.capacities, gain=0.6, between=0, within=1e-9, repeats=1)
     made = by_strategy(plans(points(poor), demand({A: 1.0, B: 4.0})))

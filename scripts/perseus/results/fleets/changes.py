@@ -6,7 +6,15 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from perseus.results.fleets.operating_points import OperatingPoint
-from perseus.results.fleets.plans import DEDICATED, SHARING, Plan, keeping, offered, planned
+from perseus.results.fleets.plans import (
+    DEDICATED,
+    SHARING,
+    Plan,
+    dedicated_if_as_cheap,
+    keeping,
+    offered,
+    planned,
+)
 from perseus.results.repeats import key
 from perseus.study.tasks.tables import DemandLevel, FleetDemand
 
@@ -66,7 +74,7 @@ def _planned(
     the cheapest fleet, the plan keeps the fleet from before the change."""
     offers = offered(points, spot=demand.spot is not None)
     plan = planned(before.strategy, offers, level, demand, in_full=False)
-    return keeping(plan, before.counts, demand)
+    return keeping(dedicated_if_as_cheap(plan, demand), before.counts, demand)
 
 
 def _at_price(point: OperatingPoint, server: str, factor: float) -> OperatingPoint:

@@ -186,7 +186,18 @@ def _of_level(
             planned(ONE_TYPE, [each for each in offers if each.point.server == name], level, demand)
             for name in servers
         ]
-        yield min(of_servers, key=lambda plan: plan.usd_per_hour if plan.counts else np.inf)
+        best = min(of_servers, key=lambda plan: plan.usd_per_hour if plan.counts else np.inf)
+        yield dedicated_if_as_cheap(best, demand)
+
+
+def dedicated_if_as_cheap(plan: Plan, demand: FleetDemand) -> Plan:
+    """If dedicated servers among the offers of the plan are as cheap as the plan, return the plan
+    with these servers; else return the plan unchanged."""
+    if not any(offer.point.is_shared for _, offer in plan.chosen):
+        return plan
+    alone = [offer for offer in plan.offers if not offer.point.is_shared]
+    dedicated = planned(DEDICATED, alone, plan.level, demand, in_full=False)
+    return _sharing_if_cheaper(plan, dedicated, demand)
 
 
 def _sharing_if_cheaper(sharing: Plan, dedicated: Plan, demand: FleetDemand) -> Plan:
