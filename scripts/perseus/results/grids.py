@@ -180,8 +180,9 @@ def _p95_ms(peak: RepeatedPeak, results: StudyResults) -> float:
 
 
 def _relative_error(peak: RepeatedPeak) -> float:
-    errors = (error for record in peak.records for error in record.relative_errors.values())
-    return max(errors, default=np.nan)
+    """Return the largest relative error of all repeats and tenants; NaN if an error is unknown."""
+    errors = [error for record in peak.records for error in record.relative_errors.values()]
+    return float(np.max(errors or [np.nan]))
 
 
 def _excluded(

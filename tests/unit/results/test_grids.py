@@ -244,6 +244,20 @@ def test_a_bound_on_the_loss_of_accuracy_is_kept():
     assert set(free["setting"]) == {"runtime openvino"}
 
 
+@pytest.mark.parametrize("unknown", list(synthetic.TRUTH.capacities))
+def test_an_unknown_error_of_any_tenant_is_not_within_a_limit(unknown):
+    """A model with `deterministic: false` has no error."""
+    made = synthetic.grid_records(truth=SURE)
+    for record in made:
+        if unknown in record["relative_errors"]:
+            record["relative_errors"] |= {unknown: None}
+    rows, _ = found(made, at_most={"relative_error": 0.1})
+    shared = rows[(rows["mix"] == MIX) & (rows["verdict"] == "ok")]
+    assert len(shared) and set(shared["excluded"]) == {
+        "relative_error was not measured, and the limit in at_most is 0.1"
+    }
+
+
 def test_a_bound_on_latency_is_kept():
     made = synthetic.grid_records(truth=SURE)
     rows, _ = found(made)
