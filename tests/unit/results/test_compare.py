@@ -718,6 +718,14 @@ def test_the_gate_fails_where_a_server_has_lost_its_limit(studies, tmp_path, out
             gate(table, Path("summary.md"))
 
 
+def test_the_gate_names_what_is_lost_even_if_nothing_else_is_comparable(tmp_path):
+    made = [synthetic.records(TRUTH, seed, mixes=(), holds=()) for seed in (1, 2)]
+    lost = [synthetic.with_outcome(each, "infeasible", "too slow") for each in made[1]]
+    found = compare(written(tmp_path, made[0], "base"), written(tmp_path, lost), draws=200)
+    with pytest.raises(WorseError, match="resnet18: now infeasible: repeat 1: too slow"):
+        gate(found.table.to_pandas(), Path("summary.md"))
+
+
 @pytest.mark.parametrize("line", ["peak", "mix-1-1"])
 def test_a_server_that_no_longer_starts_has_lost_its_limit_whatever_its_input(tmp_path, line):
     """If a server does not start, the record contains no request size.

@@ -22,8 +22,6 @@ class WorseError(ValueError):
 def gate(table: pd.DataFrame, summary: Path) -> None:
     """Raise WorseError if a value in a comparison became worse, if only the base study found a
     limit of the server, or if no value could be compared."""
-    if (table["verdict"] == NOT_COMPARABLE).all():
-        raise WorseError(f"no value could be compared with the base: {summary}")
     table = with_scenarios(table, in_several_scenarios(table[table["metric"] != OVERALL]))
     worse = table[table["verdict"] == WORSE].to_dict("records")
     peaks = {_load_line(row) for row in worse if row["metric"] == PEAK}
@@ -32,6 +30,8 @@ def gate(table: pd.DataFrame, summary: Path) -> None:
     rows += [row for row in worse if row["metric"] != COST or _load_line(row) not in peaks]
     if rows:
         raise WorseError("\n".join([f"worse than the base ({summary}):", *map(_line, rows)]))
+    if (table["verdict"] == NOT_COMPARABLE).all():
+        raise WorseError(f"no value could be compared with the base: {summary}")
 
 
 def _load_line(row: Mapping[Any, Any]) -> tuple[str, str, str]:
