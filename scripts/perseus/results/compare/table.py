@@ -105,8 +105,8 @@ SCHEMA = Schema(
         column("reason", TEXT, "",
             "reason why the two values are not comparable. Empty for comparable values."),
         column("lost", TEXT, "",
-            "reason why the new results have no peak for this row, although the base results have a"
-            " peak. Empty in all other rows."),
+            "reason why the new results have no peak for this row (infeasible, failed, unsteady or"
+            " throttled), although the base results have a peak. Empty in all other rows."),
     ],
     key=("metric", "server", "scenario", "load_line", "preset", "tenant", "pricing"),
     holds=[
