@@ -4,6 +4,7 @@ ceilings that were measured too low."""
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import compress
 
 import numpy as np
 
@@ -24,20 +25,23 @@ def ceiling_problems(
     (server, model, images per request).
 
     The function rejects a ceiling if other processes used the host while Perseus measured the
-    ceiling. The function also rejects the ceilings of the tenants of a load line if the sum of
-    (certified rate / ceiling) exceeds 1, because the client sent the certified rates in valid
-    windows. The function does not use estimated rates, because the client may never have sent them.
+    ceiling. The function also rejects the ceilings of the tenants with load on a load line if the
+    sum of (certified rate / ceiling) exceeds 1, because the client sent the certified rates in
+    valid windows. The function does not use estimated rates, because the client may never have sent
+    them.
     """
     every, exceeded = _ceilings_rps(ceilings), dict[Requests, str]()
     for peak in peaks:
         for record in peak.records:
-            load = _load(peak, record.rates_rps(record.certified_scale), every)
+            rates_rps = record.rates_rps(record.certified_scale)
+            load = _load(peak, rates_rps, every)
             if load > 1:
                 took = (
                     f"the client sent {load:.0%} of this client ceiling in valid windows of"
                     f" {peak.mix}, so the ceiling is too low"
                 )
-                exceeded |= dict.fromkeys(_keys(peak), took)
+                loaded = compress(_keys(peak), rates_rps)
+                exceeded |= dict.fromkeys(loaded, took)
     found = dict[Requests, str]()
     for ceiling, shape in _shapes(ceilings):
         keys = _models(ceiling, shape)

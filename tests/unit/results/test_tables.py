@@ -202,6 +202,17 @@ def test_a_repeat_that_certified_more_than_a_ceiling_refuses_it(tmp_path):
     assert f"in valid windows of {SLOW}" in ceiling["problem"]
 
 
+def test_a_mix_refuses_the_ceilings_of_its_tenants_with_load_only(tmp_path):
+    truth = synthetic.Truth({SLOW: 1100.0, QUICK: 90.0}, repeats=1)
+    made = synthetic.records(truth, mixes=[(1, 0)], holds=())
+    cells = synthetic_files.write(tmp_path, made)
+    shapes = [synthetic.ceiling([name])["shapes"][0] for name in (SLOW, QUICK)]
+    write_json(tmp_path / "ceilings/cpu1.json", synthetic.ceiling() | {"shapes": shapes})
+    read = StudyResults.read(synthetic.TASK, cells, [tmp_path / "ceilings/cpu1.json"])
+    ceilings = synthetic_files.all_tables(read)["ceilings"].to_pylist()
+    assert {row["models"]: bool(row["problem"]) for row in ceilings} == {SLOW: True, QUICK: False}
+
+
 def test_a_ceiling_that_others_disturbed_is_refused(tmp_path):
     why = "other processes used 45% of the cores in a closed loop"
     peaks, (ceiling,) = ceilings_of(tmp_path, disturbed=why)
