@@ -320,7 +320,9 @@ def _scenarios(study: Study) -> Iterator[Scenario]:
                 key = (server.name, tenant.name)
                 known = dedicated.get(key, Scenario(tenant.name, server, (tenant,), ()))
                 of_scenario = (alone, *asked) if len(item.tenants) == 1 else (alone,)
-                if any(each.run.is_survey for each in asked):
+                runs = [each.run for each in asked]
+                needs_peak = any(run.needs_dedicated_peaks for run in runs)
+                if any(run.is_survey for run in runs) and not needs_peak:
                     of_scenario = asked
                 new = (each for each in of_scenario if each not in known.asked)
                 dedicated[key] = replace(known, asked=(*known.asked, *new))

@@ -283,6 +283,16 @@ def test_closed_loops_are_a_cell_of_the_scenario_alone_or_shared():
     assert {cell.run.line for cell in mixed} == {"dedicated"}
 
 
+def test_a_catalogue_beside_a_share_of_the_peak_has_the_search_for_this_peak():
+    soak = {"kind": "soak", "percents_of_peak": [50]}
+    alone = scenario("squeezenet1_1", name="x", experiments=[{"kind": "catalogue"}, soak])
+    study = load({"models": [model()], "scenarios": [alone]})
+    assert set(study.cells) == {f"cpu1.squeezenet1_1.{run}.r1" for run in
+                                ("peak", "catalogue", "soak-50")}  # fmt: skip
+    (peak,) = study.dedicated_cells(study.cells["cpu1.squeezenet1_1.soak-50.r1"])
+    assert peak.id == "cpu1.squeezenet1_1.peak.r1"
+
+
 def test_the_old_name_of_the_preset_is_still_understood():
     study = load({"measurement": {"precision": "standard"}})
     assert {cell.preset for cell in cells(study)} == {"standard"}

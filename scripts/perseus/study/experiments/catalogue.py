@@ -35,8 +35,8 @@ class Settings(ExperimentSettings):
             "`catalogue` measures a tenant alone in half a minute, so that you can compare many"
             " networks. Perseus measures the throughput of the network without a server, the"
             " saturation throughput of the server, and the largest rate within each of two SLAs"
-            " (docs/explanation/catalogue.md). Perseus does not search the dedicated peak of this"
-            " tenant."
+            " (docs/explanation/catalogue.md). Perseus searches the dedicated peak of this tenant"
+            " only if another experiment needs this peak."
         )
     )
     times_unloaded: Annotated[Real, Field(ge=1.1, le=100)] = Field(
