@@ -6,6 +6,7 @@ architecture.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from perseus.study.architectures import default_weights, matching
@@ -22,13 +23,27 @@ def with_each(study: Definition) -> Definition:
     each = {model.name: _models(model) for model in study.models if model.architectures}
     if not each:
         return study
-    models = [m for model in study.models for m in each.get(model.name, [model])]
-    scenarios = [new for item in study.scenarios for new in _scenarios(item, each)]
     made = {
-        "models": tuple({model.name: model for model in models}.values()),
-        "scenarios": tuple(scenarios),
+        "models": tuple(model for _, model in _all_models(study)),
+        "scenarios": tuple(new for item in study.scenarios for new in _scenarios(item, each)),
     }
     return study.model_copy(update=made)
+
+
+def configured(study: Definition, problems: Problems) -> Problems:
+    """Convert problems of the definition `with_each(study)` into problems of `study`: replace the
+    indices of models and scenarios by the indices in the configuration."""
+    each = {model.name: _models(model) for model in study.models if model.architectures}
+    origins = {
+        "models": [i for i, _ in _all_models(study)],
+        "scenarios": [i for i, item in enumerate(study.scenarios) for _ in _scenarios(item, each)],
+    }
+    texts = {f"{key}[{i}]": f"{key}[{at}]" for key in origins for i, at in enumerate(origins[key])}
+    for place, text in problems:
+        match place:
+            case (str(section), int(i), *rest) if section in origins:
+                place = (section, origins[section][i], *rest)
+        yield place, re.sub(r"(?<![\w./'])\w+\[\d+\]", lambda of: texts.get(of[0], of[0]), text)
 
 
 def problems(study: Definition) -> Problems:
@@ -65,6 +80,16 @@ def _models(model: Model) -> list[Model]:
         model.model_copy(update={"name": name, "architecture": name, "architectures": None})
         for name in matching(model.architectures)
     ]
+
+
+def _all_models(study: Definition) -> list[tuple[int, Model]]:
+    """Return each model of `with_each(study)`, with the index of its model in `study`."""
+    found = [(i, model) for i, model in enumerate(study.models) if not model.architectures]
+    for i, given in enumerate(study.models):
+        for model in _models(given) if given.architectures else ():
+            if all(model != known for _, known in found):
+                found.append((i, model))
+    return sorted(found, key=lambda pair: pair[0])
 
 
 def _scenarios(item: ScenarioSettings, each: dict[str, list[Model]]) -> Iterator[ScenarioSettings]:

@@ -53,14 +53,15 @@ def read_study(
         of_many = [f"{path(at)}: {text}" for at, text in each_architecture.problems(definition)]
         if of_many:
             raise ConfigError([*problems, *of_many])
-        definition = each_architecture.with_each(definition)
+        given, definition = definition, each_architecture.with_each(definition)
         try:
             listed = _price_list(definition, prices, folder)
         except ConfigError as error:
             problems += error.problems
+        found = all_problems(definition, folder, listed, most_cores)
         problems += [
             f"{path(place)}: {text}"
-            for place, text in all_problems(definition, folder, listed, most_cores)
+            for place, text in each_architecture.configured(given, found)
             if not may_follow(place, text, stand_ins)
         ]
     if problems or definition is None or listed is None:

@@ -22,7 +22,13 @@ def study(**changes):
 
 def each(architectures, **more):
     sla = {"percentile": 95, "latency_ms": 200}
-    return [{"name": "each", "architectures": architectures, "sla": sla, **more}]
+    return [{"name": "each", "architectures": architectures, "sla": sla} | more]
+
+
+def alone(name, model="each", **more):
+    catalogue = [{"kind": "catalogue"}]
+    scenario = {"name": name, "servers": ["cpu1"], "tenants": [{"model": model}]}
+    return {**scenario, "experiments": catalogue, **more}
 
 
 @pytest.fixture
@@ -67,6 +73,10 @@ def test_patterns_choose_networks_and_keep_the_order_of_their_work(no_bf16):
     [
         (each(["resnet5"]), r"architectures: no architecture matches 'resnet5'.*'resnet50'"),
         (each("all", onnx="a.onnx"), "architectures: applies to models of torchvision only"),
+        (
+            [*each(["resnet18"]), *each(["resnet*"], name="x", weights="DEFAULT")],
+            r"models\[1\].name: 'resnet18' is already the name of models\[0\]",
+        ),
     ],
 )
 def test_what_is_wrong_with_it_is_told(models, message):
@@ -79,3 +89,28 @@ def test_many_architectures_are_served_alone():
     shared = {"name": "shared", "servers": ["cpu1"], "tenants": tenants}
     with pytest.raises(ConfigError, match="a model with `architectures:` must be the only tenant"):
         study(scenarios=[shared])
+
+
+def test_a_problem_has_its_place_in_the_configuration(no_bf16):
+    models = [*each(["resnet*"]), {"name": "b", "architecture": "vgg11", "sla": {"latency_ms": 9}}]
+    scenarios = [alone("each"), alone("b", model="b", experiments=[{"kind": "soak"}])]
+    demand = {"models": [{"name": name, "rps": 1} for name in ("resnet18", "b", "b")]}
+    with pytest.raises(ConfigError) as caught:
+        study(
+            models=[*models, {**models[1], "weights": "models[3]"}],
+            scenarios=scenarios,
+            demand=demand,
+        )
+    told = caught.value.problems
+    at = ["models[2].name", "models[2].weights", "scenarios[1].experiments[0]"]
+    assert [problem.split(":")[0] for problem in told] == [*at, "demand.models[2].name"]
+    assert told[0].endswith("'b' is already the name of models[1]")
+    assert "there is no file 'models[3]'" in told[1]
+    assert told[3].endswith("'b' is already the name of demand.models[1]")
+
+
+def test_a_model_that_also_matches_a_pattern_is_one_model():
+    (same,) = each(["resnet18"])
+    same = {"name": "resnet18", "sla": same["sla"]}
+    for models in ([*each(["resnet*"]), same], [same, *each(["resnet*"])]):
+        assert len(study(models=models, scenarios=[alone("each")]).models) == 5
