@@ -15,6 +15,7 @@ from perseus.study.hints import meant_or_known
 from perseus.study.model import Model
 from perseus.study.problems import Problems
 from perseus.study.scenario import ScenarioSettings
+from perseus.study.setting import MARK
 from perseus.study.tenant import Tenant
 
 
@@ -98,8 +99,9 @@ def _scenarios(item: ScenarioSettings, each: dict[str, list[Model]]) -> Iterator
         yield item
         return
     for model in each[first.model]:
-        tenant = _of(first, model)
-        yield item.model_copy(update={"name": tenant.name, "tenants": (tenant,)})
+        # If several scenarios have the same model, their tenants have equal names.
+        name, tenant = f"{item.name}{MARK}{model.name}", _of(first, model)
+        yield item.model_copy(update={"name": name, "tenants": (tenant,)})
 
 
 def _of(tenant: Tenant, model: Model) -> Tenant:

@@ -109,6 +109,14 @@ def test_a_problem_has_its_place_in_the_configuration(no_bf16):
     assert told[3].endswith("'b' is already the name of demand.models[1]")
 
 
+def test_several_scenarios_measure_the_same_architectures():
+    again = alone("again", experiments=[{"kind": "startup"}])
+    found = study(models=each(["resnet18", "vgg11"]), scenarios=[alone("each"), again])
+    runs = ("catalogue", "peak", "startup")
+    names = ("resnet18", "vgg11")
+    assert set(found.cells) == {f"cpu1.{name}.{run}.r1" for name in names for run in runs}
+
+
 def test_a_model_that_also_matches_a_pattern_is_one_model():
     (same,) = each(["resnet18"])
     same = {"name": "resnet18", "sla": same["sla"]}
