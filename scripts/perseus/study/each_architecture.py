@@ -61,6 +61,9 @@ def problems(study: Definition) -> Problems:
                 "applies to models of torchvision only, but this model has `onnx:`, `served_model:`"
                 " or a file as `weights:` (remove one of the keys)",
             )
+        if model.architectures and "architecture" in model.model_fields_set:
+            text = "`architectures:` also names networks (remove one of the two keys)"
+            yield ("models", i, "architecture"), text
     for i, item in enumerate(study.scenarios):
         if len(item.tenants) > 1 and many & {tenant.model for tenant in item.tenants}:
             yield (

@@ -73,6 +73,7 @@ def test_patterns_choose_networks_and_keep_the_order_of_their_work(no_bf16):
     [
         (each(["resnet5"]), r"architectures: no architecture matches 'resnet5'.*'resnet50'"),
         (each("all", onnx="a.onnx"), "architectures: applies to models of torchvision only"),
+        (each(["vgg11"], architecture="vgg13"), "architecture: `architectures:` also names"),
         (
             [*each(["resnet18"]), *each(["resnet*"], name="x", weights="DEFAULT")],
             r"models\[1\].name: 'resnet18' is already the name of models\[0\]",
