@@ -64,7 +64,15 @@ def problems(study: Definition) -> Problems:
         if model.architectures and "architecture" in model.model_fields_set:
             text = "`architectures:` also names networks (remove one of the two keys)"
             yield ("models", i, "architecture"), text
+    several = {m.name for m in study.models if m.architectures and len(_models(m)) > 1}
     for i, item in enumerate(study.scenarios):
+        for j, tenant in enumerate(item.tenants):
+            if tenant.model in several and tenant.model not in tenant.name:
+                yield (
+                    ("scenarios", i, "tenants", j, "name"),
+                    f"must contain {tenant.model!r}, which Perseus replaces by each architecture"
+                    f" (such as {tenant.model}_{tenant.name})",
+                )
         if len(item.tenants) > 1 and many & {tenant.model for tenant in item.tenants}:
             yield (
                 ("scenarios", i, "tenants"),

@@ -123,3 +123,10 @@ def test_a_model_that_also_matches_a_pattern_is_one_model():
     same = {"name": "resnet18", "sla": same["sla"]}
     for models in ([*each(["resnet*"]), same], [same, *each(["resnet*"])]):
         assert len(study(models=models, scenarios=[alone("each")]).models) == 5
+
+
+def test_the_name_of_a_tenant_has_a_place_for_each_architecture(no_bf16):
+    named = alone("b8", tenants=[{"model": "each", "name": "b8"}])
+    with pytest.raises(ConfigError, match=r"tenants\[0\].name: must contain 'each'.*each_b8"):
+        study(models=each(["resnet*"]), scenarios=[named])
+    assert "cpu1.b8.catalogue.r1" in study(models=each(["vgg11"]), scenarios=[named]).cells
