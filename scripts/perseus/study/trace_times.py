@@ -313,6 +313,11 @@ def rows_that_are(
 
     are = np.ones(table.num_rows, bool)
     for name, value in where:
+        if pa.types.is_nested(table[name].type):
+            raise TraceError(
+                f"{file.path}: `where` cannot select rows by column {name!r}, which has lists or"
+                " mappings"
+            )
         texts = pc.utf8_trim_whitespace(pc.cast(table[name], pa.string()))
         mine = pc.fill_null(pc.equal(texts, value), False).to_numpy()
         if not mine.any():

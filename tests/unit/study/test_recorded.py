@@ -409,6 +409,12 @@ def test_a_parquet_file_without_times_is_told_with_what_is_there(tmp_path):
             read_trace(path, TraceSource(file="trace.parquet", column=column))
 
 
+def test_rows_are_not_selected_by_lists(tmp_path):
+    pq.write_table(pa.table({"time": [1.0, 2.0], "ids": [[1], [2]]}), tmp_path / "trace.parquet")
+    with pytest.raises(TraceError, match="`where` cannot select rows by column 'ids'"):
+        read_trace(tmp_path / "trace.parquet", TraceSource(file="trace.parquet", where={"ids": 1}))
+
+
 def test_a_file_that_cannot_be_opened_is_named(tmp_path):
     (tmp_path / "folder").mkdir()
     for file, message in {
