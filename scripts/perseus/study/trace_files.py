@@ -155,10 +155,8 @@ def _json_lines(path: Path, head: str) -> TraceFile:
             " values per line)"
         )
     # The reader parses only the selected columns: other columns may have values of several types.
-    kinds = {
-        name: pa.float64() if isinstance(value, int | float) else pa.string()
-        for name, value in row.items()
-    }
+    types = {bool: pa.bool_(), int: pa.float64(), float: pa.float64()}
+    kinds = {name: types.get(type(value), pa.string()) for name, value in row.items()}
 
     def read(names: Sequence[str]) -> Any:
         wanted = pa.schema([(name, kinds[name]) for name in names])

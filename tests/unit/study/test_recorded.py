@@ -180,6 +180,7 @@ def test_whole_seconds_that_coincide_were_rounded(tmp_path):
         (MOONCAKE, {"output_length": 26}, [3.053, 3.0535]),
         (LOG, {"path": "/v2/models/a/infer", "method": "POST"}, [0]),
         (LOG, {"status": 404}, [0]),
+        ('{"ts": 1, "ok": true}\n{"ts": 2.5, "ok": false}\n', {"ok": "false"}, [1.5]),
     ],
 )
 def test_rows_with_a_value_count_on_the_time_axis_of_all(content, where, starts_s, tmp_path):
