@@ -32,6 +32,7 @@ from perseus.results.tables import PREDICTIONS, TABLES, TABLES_OF_RESULTS
 from perseus.study import config_files, files, planning, provenance, slots
 from perseus.study.experiments import KINDS
 from perseus.study.fingerprint import Sources
+from perseus.study.hints import did_you_mean
 from perseus.study.measure_tasks import MeasureTasks
 from perseus.study.problems import ConfigError
 from perseus.study.read import read_study
@@ -170,6 +171,14 @@ def repository_task(scenario):
 @cache
 def ceiling_task(server):
     return planning.ceiling_task(STUDY, server)
+
+
+def cell_of(name):
+    """Return the cell with this id. The user may have misspelt the id in a target."""
+    if name not in STUDY.cells:
+        hint = did_you_mean(name, list(STUDY.cells))
+        raise WorkflowError(f"Study {STUDY.name!r} has no cell {name!r}{hint}")
+    return STUDY.cells[name]
 
 
 def model_of(scenario, tenant):

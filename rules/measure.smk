@@ -14,7 +14,7 @@ steps:    start Triton, check its responses, run the experiment, sample the host
 rule measure:
     """Measure one cell. No other job runs during a measurement of a server on this host."""
     input:
-        unpack(lambda w: files.cell_inputs(STUDY, STUDY.cells[w.cell])),
+        unpack(lambda w: files.cell_inputs(STUDY, cell_of(w.cell))),
     output:
         # The only output is a folder: more outputs would slow down the planning of a large study.
         directory(f"{RESULTS}/raw/{{cell}}"),

@@ -147,6 +147,15 @@ def test_an_unknown_key_on_the_command_line_is_refused(empty):
     assert "colour: unknown key" in output + errors
 
 
+def test_a_target_that_is_no_cell_of_the_study_is_named_with_a_hint(empty):
+    code, output, errors = empty.plan("results/default/raw/cpu1.shared.mix-1-22.r1")
+    assert code == 1 and "KeyError" not in output + errors
+    assert (
+        "Study 'default' has no cell 'cpu1.shared.mix-1-22.r1' (did you mean"
+        " 'cpu1.shared.mix-1-2.r1'?)"
+    ) in output + errors
+
+
 def test_files_of_ones_own_that_do_not_fit_stop_before_any_job_all_at_once(empty, tmp_path):
     workflow = empty.copy(tmp_path / "workflow")
     write_shapes(workflow.root / "right.pt", "alexnet")
