@@ -82,7 +82,8 @@ def read_price_list(path: Path, name: str) -> PriceList:
     try:
         with path.open(newline="", encoding="utf-8-sig") as file:
             reader = csv.reader(file)
-            lines = [(reader.line_num, row) for row in reader if not _is_left_out(row)]
+            rows_of_text = ([cell.strip() for cell in row] for row in reader)
+            lines = [(reader.line_num, row) for row in rows_of_text if not _is_left_out(row)]
     except (OSError, ValueError, csv.Error) as error:
         why = getattr(error, "strerror", None) or "it is not a CSV file in UTF-8"
         hint = "`costs.prices` must be a CSV file with SkyPilot's columns"
@@ -138,7 +139,7 @@ def _number(cells: Mapping[str, str], column: str) -> float | None:
 
     Raises ValueError if the field is no number, or a negative or infinite number.
     """
-    text = cells.get(column, "").strip()
+    text = cells.get(column, "")
     if text.lower() in MISSING:
         return None
     try:
@@ -151,7 +152,7 @@ def _number(cells: Mapping[str, str], column: str) -> float | None:
 
 
 def _date(text: str) -> str | None:
-    if text.strip().lower() in MISSING:
+    if text.lower() in MISSING:
         return None
     try:
         return datetime.date.fromisoformat(text).isoformat()

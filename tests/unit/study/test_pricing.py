@@ -383,6 +383,12 @@ def test_a_row_with_a_spot_price_only_prices_spot_servers(price, refused):
     ]
 
 
+def test_spaces_around_commas_mean_nothing(price):
+    listed = "InstanceType, Region, vCPUs, Price, Date\n  \n# note\nbig , here , 4, 2, 2026-09-01\n"
+    found = price(listed, at("big", "here"), cores=4)
+    assert (found.on_demand_usd_per_hour, found.date) == (2, "2026-09-01")
+
+
 def test_rows_of_another_length_refuse_the_list_and_are_cut_short(refused):
     catalogue = "InstanceType,Region,vCPUs,Price\n" + "a,here,1\n" * 50
     found = refused(catalogue, at("a", "here"))
