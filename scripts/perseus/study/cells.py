@@ -220,6 +220,12 @@ class Study:
         wanted = {t.model for of in self.scenarios.values() if of.is_survey for t in of.tenants}
         return [name for name in self.models if name in wanted]
 
+    @cached_property
+    def only_surveyed(self) -> set[str]:
+        """Names of the models whose runs are all surveys."""
+        others = {t.model for of in self.scenarios.values() if not of.is_survey for t in of.tenants}
+        return set(self.models) - others
+
     def trace_messages(self, folder: Path) -> Iterator[str]:
         """Yield lines for the terminal that say how each trace was interpreted.
 

@@ -56,7 +56,7 @@ def export_task(study: Study, model: str) -> ExportTask:
         input_size=of.input_size,
         images=study.images[model],
         request=of.request,
-        is_surveyed=study.urgency(model) > 0,
+        is_surveyed=model in study.only_surveyed,
     )
 
 

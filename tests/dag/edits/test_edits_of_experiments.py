@@ -51,6 +51,15 @@ def test_a_catalogue_of_more_networks_and_another_sla(edited):
     assert catalogue([RESNET]) == {("labelled",), of_resnet}
 
 
+def test_a_catalogue_added_for_a_model_that_is_also_searched(edited, priced_jobs):
+    tenant = {"model": RESNET, "name": "eights", "request_batch_size": 8}
+    eights = {"name": "eights", "servers": ["cpu1"], "tenants": [tenant]}
+    eights["experiments"] = [{"kind": "catalogue"}]
+    reconfigured(edited, lambda s: s["scenarios"].append(eights))
+    own = {("repository", "cpu1.eights"), ("measure", "cpu1.eights.catalogue.r1")}
+    assert edited.stale() == {*own, ("figure", "catalogue"), *priced_jobs}
+
+
 def test_starts_of_a_server_added_and_one_more(edited, priced_jobs):
     starts = {"kind": "startup", "starts": 2}
     reconfigured(edited, lambda s: s["scenarios"][0]["experiments"].append(starts))

@@ -18,10 +18,11 @@ class ExportTask(Part):
 
     `seed` is the seed of random weights and random images. `input_size` is the height and width of
     the input in pixels; None means the size for which the weights were trained. `request` is
-    "float32" (normalised colours) or "uint8" (pixels that the exported network normalises). If
-    `is_surveyed` is true and the network cannot be exported, the table `catalogue` says why, and
-    the study continues. `images` has the image files; if `images` is empty, the export uses random
-    images. The export preprocesses image files as the weights require (`networks.preset`).
+    "float32" (normalised colours) or "uint8" (pixels that the exported network normalises).
+    `is_surveyed` is true if all runs of the model are surveys: if the network then cannot be
+    exported, the table `catalogue` says why, and the study continues. `images` has the image files;
+    if `images` is empty, the export uses random images. The export preprocesses image files as the
+    weights require (`networks.preset`).
     """
 
     architecture: str
