@@ -175,7 +175,7 @@ def _csv(path: Path, head: str) -> TraceFile:
     import pyarrow as pa
     import pyarrow.csv as pa_csv
 
-    delimiter = max(DELIMITERS, key=head.split("\n", 1)[0].count)
+    delimiter = max(DELIMITERS, key=head.lstrip("\r\n").split("\n", 1)[0].count)
     reader = csv.reader(io.StringIO(head), delimiter=delimiter)
     rows = filter(None, reader)
     try:

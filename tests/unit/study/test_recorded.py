@@ -85,6 +85,7 @@ LOG = r"""
         "-3\n-2\n0\n",
         'user, at ,time\n"a, b",x,11\nc,y,10\n\nd,z,13\n',
         "user;start time (ms)\na;10000\nb;11000\nc;13000\n",
+        "\r\n\nuser;time\na;10\nb;11\nc;13\n",
         "ts\tuser\n1.7e9\ta\n1700000001\tb\n1700000003\tc\n",
         "time_ms\n0\n1000\n3000\n",
         "time_ms\n1764000000\n1764000001\n1764000003\n",
