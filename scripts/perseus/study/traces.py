@@ -16,7 +16,7 @@ class TraceSource(Part):
 
     file: FileName = Field(
         description=(
-            "The path of the trace file: CSV, JSON lines, Parquet or the access log of a web"
+            "The path of the trace file: Parquet; or CSV, JSON lines or the access log of a web"
             " server, each also compressed (.gz). Perseus recognises the public traces of Azure"
             " Functions, Azure LLM inference, BurstGPT and Mooncake."
         ),
