@@ -11,7 +11,6 @@ from pathlib import Path
 
 from snakemake.common.configfile import load_configfile
 from snakemake.exceptions import WorkflowError
-from snakemake.utils import update_config
 
 from perseus.host import cores
 from perseus.host.version import VERSION
@@ -30,10 +29,10 @@ asked = parser.parse_args()
 configuration = load_configfile(str(HERE / "config" / "config.yaml"))
 for file in asked.configfile:
     try:
-        update_config(configuration, load_configfile(file))
+        configuration = config_files.merged(configuration, load_configfile(file))
         if doubled := list(config_files.doubled_keys(Path(file))):
             sys.exit("\n".join(doubled))
-    except (OSError, WorkflowError) as error:
+    except (OSError, UnicodeDecodeError, WorkflowError) as error:
         sys.exit(f"{file}: {getattr(error, 'strerror', None) or error}")
 try:
     study = read_study(

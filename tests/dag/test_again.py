@@ -108,7 +108,12 @@ def test_another_study_and_one_with_a_mistake(edited):
     assert output.startswith(
         f"snakemake --cores 2 all --configfile other.yaml --forcerun {where}\n"
     )
-    other.write_text("study: other\nseed: none\n")
-    with pytest.raises(AssertionError, match="seed") as failed:
-        edited.script("scripts/again.py", "--configfile", "other.yaml")
-    assert "Traceback" not in str(failed.value)
+    for text, told in (
+        (b"study: other\nseed: none\n", "seed: must be"),
+        (b"study: other\nmodels: {}\n", "models: must be a list"),
+        (b"study: caf\xe9\n", "other.yaml: 'utf-8' codec can't decode"),
+    ):
+        other.write_bytes(text)
+        with pytest.raises(AssertionError, match=told) as failed:
+            edited.script("scripts/again.py", "--configfile", "other.yaml")
+        assert "Traceback" not in str(failed.value)
