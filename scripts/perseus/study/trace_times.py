@@ -16,7 +16,9 @@ from numpy.typing import NDArray
 from perseus.study.hints import meant_or_known
 from perseus.study.trace_files import TraceError, TraceFile, is_date, moment, number
 
-UNIT_S: Final = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
+PER_S: Final = {"s": 1.0, "ms": 1e3, "us": 1e6, "ns": 1e9}
+"""Number of each unit in a second. A division by this number is exact for whole seconds."""
+
 UNIT_WORDS: Final = {
     "s": ("s", "sec", "secs", "second", "seconds"),
     "ms": ("ms", "msec", "millis", "millisecond", "milliseconds"),
@@ -141,8 +143,8 @@ def _unit_since_1970(first: float, last: float) -> str | None:
     times lie between 2001 and 2286, or None."""
     units = (
         unit
-        for unit, unit_s in UNIT_S.items()
-        if EPOCH_S[0] <= first * unit_s <= last * unit_s < EPOCH_S[1]
+        for unit, per_s in PER_S.items()
+        if EPOCH_S[0] <= first / per_s <= last / per_s < EPOCH_S[1]
     )
     return next(units, None)
 
@@ -163,7 +165,7 @@ def seconds(
     name = column if len(file.columns) > 1 else ""
     are_dates = pa.types.is_timestamp(values.type)
     if are_dates or pa.types.is_duration(values.type):
-        times_s = pc.cast(values, pa.int64()).to_numpy() * UNIT_S[values.type.unit]
+        times_s = pc.cast(values, pa.int64()).to_numpy() / PER_S[values.type.unit]
         understood = Understood(name, "dates" if are_dates else values.type.unit)
         return _checked(file, times_s, values, understood, are_dates and values.type.tz is None)
     if pa.types.is_integer(values.type) or pa.types.is_floating(values.type):
@@ -182,7 +184,7 @@ def seconds(
             return _checked(file, times_s, values, Understood(name, "dates"), are_local)
     told = stated or _unit_of_numbers(numbers) or unit_of_name(column) or of_format
     understood = Understood(name, told) if told else _assumed(file, name, numbers)
-    return _checked(file, numbers * UNIT_S[understood.unit], values, understood, False)
+    return _checked(file, numbers / PER_S[understood.unit], values, understood, False)
 
 
 def _unit_of_numbers(numbers: NDArray[np.float64]) -> str | None:
@@ -202,7 +204,7 @@ def _assumed(file: TraceFile, name: str, numbers: NDArray[np.float64]) -> Unders
     if len(ascending) < 2 or np.median(np.diff(ascending)) <= 1:
         return Understood(name, "s")
     span = float(np.ptp(ascending))
-    lasts = ", ".join(f"{duration_text(span * UNIT_S[unit])} in {unit}" for unit in UNIT_S)
+    lasts = ", ".join(f"{duration_text(span / PER_S[unit])} in {unit}" for unit in PER_S)
     of = f", column: {name!r}" if name else ""
     doubt = (
         f"{file.path} does not state the unit of its times. Depending on the unit, the recording"

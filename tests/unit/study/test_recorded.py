@@ -169,6 +169,8 @@ def test_whole_seconds_that_coincide_were_rounded(tmp_path):
     times_s = found.times_s(np.random.default_rng(1))
     assert times_s.astype(int).tolist() == [0, 0, 4] and times_s[0] != times_s[1]
     assert recorded(tmp_path, "0.5\n0.5\n3\n").interval_s == 0
+    of_ns = recorded(tmp_path, "0\n15000000000\n15000000000\n", unit="ns")
+    assert (of_ns.interval_s, of_ns.length_s) == (1.0, 16.0)
 
 
 @pytest.mark.parametrize(
