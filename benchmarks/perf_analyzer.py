@@ -69,20 +69,16 @@ class Level:
     """Report of perf_analyzer for one load (a request rate or a concurrency)."""
 
     load: float
-    throughput_rps: float
-    p50_ms: float
     p95_ms: float
     p99_ms: float
 
 
 @dataclass(frozen=True)
 class Report:
-    """The loads that perf_analyzer found stable and within the threshold, and its run time and
-    output."""
+    """The loads that perf_analyzer found stable and within the threshold, and its run time."""
 
     levels: tuple[Level, ...]
     wall_s: float
-    output: str
 
 
 @dataclass(frozen=True)
@@ -104,7 +100,7 @@ class PerfAnalyzer:
         if process.returncode and not any(message in output for message in UNSETTLED):
             raise RuntimeError(f"perf_analyzer ended with {process.returncode}:\n{output}")
         levels = parse_levels(table.read_text()) if table.exists() else ()
-        return Report(levels, time.monotonic() - start_s, output)
+        return Report(levels, time.monotonic() - start_s)
 
     @contextmanager
     def running(
@@ -138,8 +134,8 @@ def parse_levels(table: str) -> tuple[Level, ...]:
     levels = []
     for row in csv.DictReader(line for line in table.splitlines() if line.strip()):
         load = row.get("Concurrency") or row["Request Rate"]
-        p50, p95, p99 = (float(row[f"p{q} latency"]) / 1000 for q in (50, 95, 99))
-        levels.append(Level(float(load), float(row["Inferences/Second"]), p50, p95, p99))
+        p95_ms, p99_ms = (float(row[f"p{q} latency"]) / 1000 for q in (95, 99))
+        levels.append(Level(float(load), p95_ms, p99_ms))
     return tuple(levels)
 
 

@@ -21,7 +21,6 @@ from benchmarks.servers import P50, QUICK, Server, jittered, limit_rps
 from benchmarks.serving import SEED, Place, Say
 from benchmarks.simulation import (
     STEP_S,
-    Discipline,
     Host,
     RecordedHost,
     Service,
@@ -30,7 +29,6 @@ from benchmarks.simulation import (
     even,
     exponential,
 )
-from perseus.peak.lindley import departures_s
 from perseus.peak.load_line import LoadLine, load_line
 from perseus.peak.outcome import Peak
 from perseus.peak.search import find_peak
@@ -58,13 +56,12 @@ MIX = Run.mix((1, 1))
 class Pair:
     """Two models with their SLAs, for searches of each model alone and of both together. If
     `instances` is true, each model has its own queue, and both share a core. If `instances` is
-    false, both models share one queue with `discipline`."""
+    false, both models share one queue."""
 
     services: tuple[Service, Service]
     slas: tuple[Sla, Sla]
     instances: bool = False
     interference: float = 0.0
-    discipline: Discipline = departures_s
     between_starts: float = 0.0
     """Standard deviation of log(1 + interference) between starts of the shared server."""
 
@@ -81,7 +78,6 @@ class Pair:
             (1 / len(tenants),) * len(tenants),
             instances=self.instances,
             interference=self.interference,
-            discipline=self.discipline,
         )
 
     @cached_property
