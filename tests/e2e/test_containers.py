@@ -137,7 +137,8 @@ def test_serves_on_the_loopback_with_its_cores_and_leaves_nothing(engine, tmp_pa
             data = signal_like()
             np.testing.assert_array_equal(infer(client, data), np.maximum(data, 0))
         assert "bin/tritonserver" in _commands(server.pid)
-        processes = [psutil.Process(pid) for pid in server.pids()]
+        root = psutil.Process(server.pid)
+        processes = [root, *root.children(recursive=True)]
         assert len(processes) == 2  # the server, and the Python process of its model
         assert all(each.cpu_affinity() == [_core()] for each in processes)
         listening = [
@@ -153,7 +154,7 @@ def test_serves_on_the_loopback_with_its_cores_and_leaves_nothing(engine, tmp_pa
         raise ZeroDivisionError  # a server of another test stays
     assert engine.containers() == []
     assert left_behind(os.getpid()) == NOTHING
-    assert server.pids() == []
+    assert not server.alive()
 
 
 def test_a_native_backend_is_the_images_own(engine_of, tmp_path, repository):
@@ -470,7 +471,9 @@ def test_a_real_container_serves_and_leaves_nothing(tmp_path, repository):
         with triton_grpc.InferenceServerClient(server.grpc_address) as client:
             data = signal_like()
             np.testing.assert_array_equal(infer(client, data), np.maximum(data, 0))
-        assert all(psutil.Process(pid).cpu_affinity() == [core] for pid in server.pids())
+        root = psutil.Process(server.pid)
+        processes = [root, *root.children(recursive=True)]
+        assert all(each.cpu_affinity() == [core] for each in processes)
     names = subprocess.run(
         ["podman", "ps", "--all", "--format={{.Names}}"], capture_output=True, text=True, check=True
     )

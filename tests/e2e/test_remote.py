@@ -71,7 +71,7 @@ def served(elsewhere: Elsewhere, repository: Path, folder: Path, messages: list[
 @pytest.mark.parametrize("protocol", ["grpc", "http"])
 def test_models_are_pushed_answer_and_are_unloaded(elsewhere, repository, tmp_path, protocol):
     with served(elsewhere, repository, tmp_path) as server:
-        assert loaded(elsewhere) == ["tiny"] and server.pids() == []
+        assert loaded(elsewhere) == ["tiny"] and server.pid is None
         with route_to(server, client(protocol), "tiny", [BATCH], 5.0) as route:
             assert len(sequential_ms(route, 5, 5.0)) == 5
         with triton_grpc.InferenceServerClient(server.grpc_address) as other:

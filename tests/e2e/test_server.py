@@ -143,7 +143,8 @@ def test_serves_on_the_loopback_with_its_cores_and_leaves_nothing(
             data = signal_like()
             np.testing.assert_array_equal(infer(client, data), np.maximum(data, 0))
 
-        processes = [psutil.Process(pid) for pid in server.pids()]
+        root = psutil.Process(server.pid)
+        processes = [root, *root.children(recursive=True)]
         assert len(processes) == 3  # the server and one stub per instance
         assert all(each.cpu_affinity() == [core] for each in processes)
         listening = [
@@ -162,7 +163,7 @@ def test_serves_on_the_loopback_with_its_cores_and_leaves_nothing(
         left_s = time.monotonic()
     assert time.monotonic() - left_s < 2.0  # Triton's own shutdown takes 3.4 s
     assert left_behind(os.getpid()) == NOTHING
-    assert server.pids() == []
+    assert not server.alive()
     assert dict(os.environ) == environment
 
 
@@ -207,7 +208,7 @@ def test_a_server_that_was_killed_in_the_body_leaves_nothing(
 ) -> None:
     with embedded_triton(repository, tmp_path / "server.log", [0], backends=backends) as server:
         os.kill(server.pid, signal.SIGKILL)
-        assert wait_until(lambda: server.pids() == [], timeout_s=5)
+        assert wait_until(lambda: not server.alive(), timeout_s=5)
     assert left_behind(os.getpid()) == NOTHING
 
 

@@ -62,16 +62,3 @@ class RunningServer:
             return psutil.Process(self.pid).status()
         except psutil.NoSuchProcess:
             return None
-
-    def pids(self) -> list[int]:
-        """Return the process ids of the server and of its child processes; empty if the server has
-        ended or runs on another host."""
-        if self.pid is None:
-            return []
-        try:
-            server = psutil.Process(self.pid)
-            if server.status() == psutil.STATUS_ZOMBIE:
-                return []
-            return [self.pid, *(child.pid for child in server.children(recursive=True))]
-        except psutil.NoSuchProcess:
-            return []
