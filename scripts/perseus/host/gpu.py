@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -46,15 +46,13 @@ class GpuError(RuntimeError):
     """Error: the GPUs that a study needs are unavailable."""
 
 
-def visible(
-    gpus: Sequence[int], environment: Mapping[str, str] = os.environ
-) -> list[int] | list[str]:
+def visible(gpus: Sequence[int]) -> list[int] | list[str]:
     """Convert the GPU indices of a study (0, 1, ...) into the names that CUDA and container engines
     use.
 
     Raises GpuError for a GPU outside CUDA_VISIBLE_DEVICES.
     """
-    listed = environment.get("CUDA_VISIBLE_DEVICES")
+    listed = os.environ.get("CUDA_VISIBLE_DEVICES")
     if listed is None:
         return list(gpus)
     names = [name.strip() for name in listed.split(",") if name.strip()]

@@ -85,7 +85,6 @@ def engine_triton(
     *,
     say: Callable[[str], None],
     rate_limited_cores: int = 0,
-    ready_timeout_s: float = READY_S,
 ) -> Iterator[RunningServer]:
     """Serve a model repository in a container of `engine`.
 
@@ -110,7 +109,7 @@ def engine_triton(
         log_path,
         os.environ,
         ready=partial(serves, name),
-        ready_timeout_s=ready_timeout_s,
+        ready_timeout_s=READY_S,
         end=partial(_end, program, name),
     ) as (_, ports):
         pid = pinned(container_pid(program, name), name, cores)

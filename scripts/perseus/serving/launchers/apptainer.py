@@ -60,7 +60,6 @@ def apptainer_triton(
     *,
     say: Callable[[str], None],
     rate_limited_cores: int = 0,
-    ready_timeout_s: float = READY_S,
 ) -> Iterator[RunningServer]:
     """Serve a model repository in a container of apptainer. `inside.image` is a URI or a path.
 
@@ -85,7 +84,7 @@ def apptainer_triton(
             log_path,
             apptainer_environment(os.environ, inside.gpus),
             ready=partial(serves, name),
-            ready_timeout_s=ready_timeout_s,
+            ready_timeout_s=READY_S,
             end=partial(_stop_child, name),
         ) as (process, ports):
             unlink_memory(name)

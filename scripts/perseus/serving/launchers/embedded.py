@@ -87,7 +87,8 @@ def embedded_triton(
             memory or folder of the server remains.
     """
     check_served(repository, cores)
-    _check_arguments(backends, shm_mib)
+    if not backends.is_dir():
+        raise ServerError(f"the folder {backends} of Python backends does not exist.")
     installation = find_installation()
     sweep_dead_owners()
     with signals_deferred():
@@ -117,13 +118,6 @@ def embedded_triton(
     finally:
         with signals_deferred():
             remove(folder)
-
-
-def _check_arguments(backends: Path, shm_mib: int) -> None:
-    if not backends.is_dir():
-        raise ServerError(f"the folder {backends} of Python backends does not exist.")
-    if shm_mib < 4:
-        raise ServerError(f"shm_mib is {shm_mib}, but a model instance needs at least 4 MiB.")
 
 
 def _serves(pid: int, ports: Ports) -> bool:
