@@ -5,21 +5,17 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 from perseus.results.compare.source import CompareError, Source, read_source
 from perseus.study.tasks.compare import CompareTask
-
-KEYS: Final = ("base", "new", "out")
-"""Keys of a comparison on the command line. The configuration of a study does not have these
-keys."""
 
 USAGE = "snakemake compare --config base=results/default new=default.tar.gz"
 
 
 def compare_task(asked: Mapping[str, Any]) -> CompareTask:
     """Return the task of the requested comparison, or raise CompareError with all problems. `asked`
-    has the values of KEYS from the command line."""
+    has the values of `base`, `new` and `out` from the command line."""
     problems: list[str] = []
     paths = {key: _path(key, asked, problems) for key in ("base", "new")}
     read = {key: _read(key, path, problems) for key, path in paths.items() if path}
