@@ -646,7 +646,6 @@ MIXES = {
 }
 
 ONE_TO_ONE = peaks({"weights": "1 : 1"}, MIX)
-MOSTLY_A = {"proportion": "a 99.7%, b 0.3%"}
 
 OF_DEMANDS = {
     "a and b should share at every demand: sharing saves 10 % to 50 % (examined up to 100"
