@@ -15,7 +15,7 @@ import pandas as pd
 
 from perseus.peak.between_repeats import Group, deviation_draws_of_each
 from perseus.peak.outcome import Outcome
-from perseus.peak.stats import NORMAL_ENDS, Floats, Interval
+from perseus.peak.stats import Floats, Interval
 from perseus.results.columns import written
 from perseus.results.compare.host_noise import HostNoise
 from perseus.results.compare.lines import ComparedLine, LineKey
@@ -205,7 +205,7 @@ def _p95_group(rows: pd.DataFrame) -> Group:
     known = known[(known["p95_low_ms"] > 0) & np.isfinite(known["p95_ms"])]
     columns = zip(known["p95_ms"], known["p95_low_ms"], known["p95_high_ms"], strict=True)
     ends = [closed(Interval(*(np.inf if np.isnan(x) else x for x in each))) for each in columns]
-    errors = [np.log(each.high / each.low) / (2 * NORMAL_ENDS) for each in ends]
+    errors = [each.log_deviation for each in ends]
     return np.log(known["p95_ms"].to_numpy(dtype=float)), np.square(np.array(errors))
 
 
