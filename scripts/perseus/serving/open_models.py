@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 
-from perseus.models.tensors import DTYPES, OPEN, TensorSpec
+from perseus.models.tensors import OPEN, TensorSpec
 from perseus.serving.failures import ServerError
 from perseus.serving.open_inference import (
     ModelMetadata,
@@ -19,8 +19,7 @@ from perseus.serving.open_inference import (
     require_ready,
 )
 from perseus.serving.running_server import RunningServer
-from perseus.serving.served_models import ModelOnServer, closed, fits
-from perseus.study.hints import did_you_mean
+from perseus.serving.served_models import ModelOnServer, closed, tensor_problems
 from perseus.study.tasks.measure import ServedModel
 
 Shapes = Mapping[str, tuple[int, ...]]
@@ -42,18 +41,7 @@ def read_open_model(
     require_ready(server, wanted.name)
     inputs, outputs = told.inputs or (), told.outputs or ()
     has_batches = _has_batches((*inputs, *outputs), wanted.shape)
-    problems = [*_of_tensors(inputs, outputs, wanted.shape, has_batches)]
-    if request_batch_size > 1 and not has_batches:
-        problems.append(
-            f"the model accepts no batches, but request_batch_size is {request_batch_size}: set"
-            " request_batch_size: 1"
-        )
-    if problems:
-        raise ServerError(
-            f"{wanted.name!r} of the server at {server.asked_address} cannot be measured:"
-            f" {'; '.join(problems)}"
-        )
-    return ModelOnServer(
+    found = ModelOnServer(
         name=told.name,
         version=max(told.versions or (), key=lambda number: (len(number), number), default=""),
         backend=told.platform,
@@ -69,6 +57,21 @@ def read_open_model(
         max_batch_size=request_batch_size if has_batches else 0,
         dynamic_batching=None,
     )
+    declared = {
+        each.name: dims for each, dims in zip(inputs, _dims(inputs, has_batches), strict=True)
+    }
+    problems = [*_unnamed(inputs, outputs), *tensor_problems(found, wanted.shape, declared)]
+    if request_batch_size > 1 and not has_batches:
+        problems.append(
+            f"the model accepts no batches, but request_batch_size is {request_batch_size}: set"
+            " request_batch_size: 1"
+        )
+    if problems:
+        raise ServerError(
+            f"{wanted.name!r} of the server at {server.asked_address} cannot be measured:"
+            f" {'; '.join(problems)}"
+        )
+    return found
 
 
 def _has_batches(tensors: Sequence[TensorMetadata], shape: Shapes) -> bool:
@@ -88,35 +91,10 @@ def _digest(of: ModelMetadata) -> str:
     return hashlib.sha256(of.model_dump_json().encode()).hexdigest()
 
 
-def _of_tensors(
-    inputs: Sequence[TensorMetadata],
-    outputs: Sequence[TensorMetadata],
-    shape: Shapes,
-    has_batches: bool,
-) -> Iterator[str]:
+def _unnamed(inputs: Sequence[TensorMetadata], outputs: Sequence[TensorMetadata]) -> Iterator[str]:
     for what, tensors in (("input", inputs), ("output", outputs)):
         if not tensors:
             yield (
                 f"its metadata names no {what}s (name them in the settings of the model on the"
                 " server)"
             )
-        for each in tensors:
-            if each.datatype not in DTYPES:
-                yield (
-                    f"its {what} {each.name!r} has the type {each.datatype}, but only numbers are"
-                    f" supported ({', '.join(DTYPES)})"
-                )
-    asked = dict(zip((each.name for each in inputs), _dims(inputs, has_batches), strict=True))
-    for name in shape:
-        if name not in asked:
-            hint = did_you_mean(name, list(asked)) or f" (the inputs are {', '.join(asked)})"
-            yield f"shape: {name!r} is not an input of the model{hint}"
-    for name, dims in asked.items():
-        given = closed(dims, shape.get(name))
-        if OPEN in given:
-            yield (
-                f"its input {name!r} has the shape {list(dims)}, in which -1 is a variable"
-                f" size: to set this size, write shape: {{{name}: [...]}} under the model"
-            )
-        elif not fits(given, dims):
-            yield f"shape: {name!r} is {list(given)}, but the shape of the input is {list(dims)}"

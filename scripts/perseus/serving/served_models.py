@@ -81,7 +81,8 @@ def read_served_model(
         max_batch_size=config.max_batch_size,
         dynamic_batching=config.HasField("dynamic_batching"),
     )
-    problems = [*_of_kind(config), *cached, *_of_tensors(found, wanted.shape, config)]
+    declared = {each.name: tuple(each.dims) for each in config.input}
+    problems = [*_of_kind(config), *cached, *tensor_problems(found, wanted.shape, declared)]
     if request_batch_size > max(1, most := found.max_batch_size):
         takes = f"batches of at most {most}" if most else "no batches"
         problems.append(
@@ -133,9 +134,13 @@ def _of_kind(config: pb.ModelConfig) -> Iterator[str]:
             yield f"the configuration of the model names no {what}"
 
 
-def _of_tensors(
-    found: ModelOnServer, shape: Mapping[str, tuple[int, ...]], config: pb.ModelConfig
+def tensor_problems(
+    found: ModelOnServer,
+    shape: Mapping[str, tuple[int, ...]],
+    declared: Mapping[str, tuple[int, ...]],
 ) -> Iterator[str]:
+    """Yield the reasons why Perseus cannot send or read the tensors of a model. `shape` has the
+    sizes that the study sets, and `declared` the shape of each input as the server reports it."""
     for what, specs in (("input", found.inputs), ("output", found.outputs)):
         for each in specs:
             if each.datatype not in DTYPES:
@@ -143,13 +148,12 @@ def _of_tensors(
                     f"its {what} {each.name!r} has the type {each.datatype}, but only numbers are"
                     f" supported ({', '.join(DTYPES)})"
                 )
-    dims = {each.name: tuple(each.dims) for each in config.input}
     for name in shape:
-        if name not in dims:
-            hint = did_you_mean(name, list(dims)) or f" (the inputs are {', '.join(dims)})"
+        if name not in declared:
+            hint = did_you_mean(name, list(declared)) or f" (the inputs are {', '.join(declared)})"
             yield f"shape: {name!r} is not an input of the model{hint}"
     for each in found.inputs:
-        asked, given = dims[each.name], list(each.dims)
+        asked, given = declared[each.name], list(each.dims)
         if OPEN in given:
             yield (
                 f"its input {each.name!r} has the shape {list(asked)}, in which -1 is a variable"
