@@ -126,9 +126,9 @@ def export(job: Job, work: Path) -> None:
         exports = {
             name: pool.submit(prepare, job, name, task, work) for name, task in job.models.items()
         }
-        for name, export_of in exports.items():
+        for name, running in exports.items():
             try:
-                export_of.result()
+                running.result()
             except ExportError as error:  # for example, the weights are not on this machine
                 pool.shutdown(cancel_futures=True)
                 sys.exit(f"{name}: {error}")
@@ -167,8 +167,12 @@ def begin(cell: str, results: Path, end_s: float, say: Callable[[str], None]) ->
             _end(process)
             say(f"  {cell} is incomplete: the time is up")
             return False
-    told = log_path.read_text(errors="replace").strip().splitlines()
-    say("  " + (told[-1] if told else f"exit code {status}"))
+    if status == 0:
+        record = json.loads(log_path.with_name("record.json").read_text())
+        say("  " + ": ".join(filter(None, (record["outcome"], record["reason"]))))
+    else:
+        told = log_path.read_text(errors="replace").strip().splitlines()
+        say("  " + (told[-1] if told else f"exit code {status}"))
     return status == 0
 
 

@@ -142,6 +142,29 @@ def test_where_no_cell_was_measured_it_says_so_by_its_exit_code(carried, tmp_pat
     assert ended.value.code == 1
 
 
+@pytest.mark.parametrize(
+    ("script", "said", "is_measured"),
+    [
+        ('path.write_text(\'{"outcome": "ok", "reason": ""}\')', "  ok", True),
+        ("sys.exit('the server has ended')", "  the server has ended", False),
+    ],
+)
+def test_a_cell_ends_with_its_outcome_or_its_error(
+    carried, tmp_path, monkeypatch, script, said, is_measured
+):
+    """Some experiments print nothing at their end, so the last line says little about them."""
+    cell = tmp_path / "cell.py"
+    record = tmp_path / "work/raw/a/record.json"
+    head = (
+        f"import sys, pathlib; path = pathlib.Path({str(record)!r}); print('starting the server')"
+    )
+    cell.write_text(f"{head}\n{script}\n")
+    run, lines = carried["run"], []
+    monkeypatch.setattr(run, "__file__", str(cell))
+    assert run.begin("a", tmp_path, run.time.monotonic() + 60, lines.append) is is_measured
+    assert lines == ["measuring a", said]
+
+
 def test_a_model_that_cannot_be_exported_ends_the_run_with_one_sentence(
     carried, tmp_path, monkeypatch
 ):
