@@ -56,8 +56,8 @@ def closed_loop(
         confidence=task.search.confidence,
         tolerance=tolerance,
     )
-    without = tuple(map(without_sla, tenants))
-    window = Window(phase, float(concurrency), settle, elapsed_s, without, seen)
+    tenants = tuple(map(without_sla, tenants))
+    window = Window(phase, float(concurrency), settle, elapsed_s, tenants, seen)
     return window, throughputs
 
 

@@ -122,7 +122,9 @@ def _limit(
         return float(means_s @ np.array(rates_rps(scale)))
 
     idle = utilisation(0.0)
-    most = 1 / min(slower, 1.0)  # the service times in `utilisation` are those of a tenant alone
+    # `utilisation` uses the service times of tenants alone. If tenants overlap (slower < 1), the
+    # server carries more than a utilisation of 1.
+    most = 1 / min(slower, 1.0)
     high = max(most - idle, 1e-3) / (utilisation(1.0) - idle)
     return limit_scale(
         works,

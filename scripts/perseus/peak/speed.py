@@ -79,9 +79,10 @@ def mean_rps(seen: Speed) -> float:
     responses.
 
     If a server serves all tenants in the order of arrival, the responses of a tenant come in groups
-    of IN_FLIGHT. The first and the last response would then lie too close together for their
-    number. Therefore the function takes the time from the mean of the first IN_FLIGHT responses to
-    the mean of the last IN_FLIGHT responses.
+    of IN_FLIGHT, with a pause before each group. From the first to the last response, there is one
+    pause less than there are groups, so this time would overstate the throughput. Therefore the
+    function uses the time from the mean of the first IN_FLIGHT responses to the mean of the last
+    IN_FLIGHT responses. In this time, a steady server sends all responses but IN_FLIGHT.
     """
     done_s = np.concatenate([[0.0], np.cumsum(seen.gaps_s)])
     ends = min(IN_FLIGHT, len(done_s) // 2)

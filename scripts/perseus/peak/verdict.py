@@ -417,10 +417,10 @@ def _backlog(part: Requests, whole: Requests, rate_rps: float, sla: Sla) -> tupl
     if len(part) < 20:
         return 0.0, False
     times_ns = np.linspace(part.intended_ns[0], part.intended_ns[-1], 21)
-    due = whole.status != Status.UNSENT  # unsent requests were never in flight
-    done_ns = np.sort(whole.done_ns[due & (whole.status != Status.PENDING)])
-    begun = np.searchsorted(whole.intended_ns[due], times_ns)
-    in_flight = begun - np.searchsorted(done_ns, times_ns)
+    sent = whole.status != Status.UNSENT  # unsent requests were never in flight
+    done_ns = np.sort(whole.done_ns[sent & (whole.status != Status.PENDING)])
+    started = np.searchsorted(whole.intended_ns[sent], times_ns)
+    in_flight = started - np.searchsorted(done_ns, times_ns)
     seconds = (times_ns - times_ns[0]) / 1e9
     growth_rps, rises = stats.rising(seconds, in_flight, RISING)
     return growth_rps, rises and growth_rps * seconds[-1] > rate_rps * sla.latency_ms / 2000

@@ -60,7 +60,7 @@ def read_open_model(
     declared = {
         each.name: dims for each, dims in zip(inputs, _dims(inputs, has_batches), strict=True)
     }
-    problems = [*_unnamed(inputs, outputs), *tensor_problems(found, wanted.shape, declared)]
+    problems = [*_missing_tensors(inputs, outputs), *tensor_problems(found, wanted.shape, declared)]
     if request_batch_size > 1 and not has_batches:
         problems.append(
             f"the model accepts no batches, but request_batch_size is {request_batch_size}: set"
@@ -91,7 +91,9 @@ def _digest(of: ModelMetadata) -> str:
     return hashlib.sha256(of.model_dump_json().encode()).hexdigest()
 
 
-def _unnamed(inputs: Sequence[TensorMetadata], outputs: Sequence[TensorMetadata]) -> Iterator[str]:
+def _missing_tensors(
+    inputs: Sequence[TensorMetadata], outputs: Sequence[TensorMetadata]
+) -> Iterator[str]:
     for what, tensors in (("input", inputs), ("output", outputs)):
         if not tensors:
             yield (

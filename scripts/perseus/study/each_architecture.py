@@ -32,8 +32,9 @@ def with_each(study: Definition) -> Definition:
 
 
 def configured(study: Definition, problems: Problems) -> Problems:
-    """Convert problems of the definition `with_each(study)` into problems of `study`: replace the
-    indices of models and scenarios by the indices in the configuration."""
+    """Convert problems of the definition `with_each(study)` into problems of `study`. In the places
+    and the texts of the problems, the function replaces the indices of models and scenarios by the
+    indices in the configuration."""
     each = {model.name: _models(model) for model in study.models if model.architectures}
     origins = {
         "models": [i for i, _ in _all_models(study)],

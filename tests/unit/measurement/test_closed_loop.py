@@ -54,7 +54,7 @@ def test_a_closed_loop_neither_keeps_nor_misses_an_sla(latency_ms):
 
 
 def test_a_limited_client_makes_the_loop_invalid_however_slow_the_other_tenant_is():
-    """All requests take longer than 50 ms, which is no reason to believe a limited client."""
+    """All requests are late. The verdict still says that the client was the limit."""
     window = window_on(System(client_cpu=(0.95, 0.1)), latency_ms=50)
     assert window.verdict is Verdict.INVALID
 

@@ -199,12 +199,12 @@ def test_requests_that_were_never_sent_are_not_late():
     assert seen.exceedance == 0 and max(seen.p99_ms, seen.sla_percentile_ms) <= 100
 
 
-def test_nor_do_they_make_the_queue_grow():
+def test_requests_that_were_never_sent_do_not_make_the_queue_grow():
     seen = verdict(few_unsent())
     assert (seen.verdict, seen.backlog_growth_rps) == ("pass", 0.0)
 
 
-def test_nor_do_they_bear_on_the_limit():
+def test_requests_that_were_never_sent_have_no_influence_on_the_limit():
     part, sla = few_unsent(), Sla(latency_ms=100, percentile=99.9)
     seen = Observation(int(part.intended_ns[0]), 5000 / RATE_RPS + 1, (part,), (0.1,))
     window = Window(Phase.NEAR_LIMIT, 1.0, 0.0, 1.0, (verdict(part, sla=sla),), seen)

@@ -168,7 +168,7 @@ def test_at_equal_cost_no_server_is_shared():
     assert {offer.point.is_shared for _, offer in made[SHARING].chosen} == {False}
 
 
-def test_nor_is_one_shared_on_one_type_or_after_a_change_unless_it_was_before():
+def test_at_equal_cost_no_server_of_one_type_or_after_a_change_is_shared():
     """Two types of servers carry the same load, and one of the types costs twice as much.
 
     At a sharing ratio of 1, full shared servers cost as much as full dedicated servers.

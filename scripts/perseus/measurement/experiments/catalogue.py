@@ -225,8 +225,8 @@ def full_server(
             confidence=cell.task.search.confidence,
             tolerance=tolerance,
         )
-        without = tuple(map(without_sla, tenants))
-        window = Window(FULL, float(IN_FLIGHT), settle_s, elapsed_s, without, seen)
+        tenants = tuple(map(without_sla, tenants))
+        window = Window(FULL, float(IN_FLIGHT), settle_s, elapsed_s, tenants, seen)
         keep(cell, system, window, 2 * (SHORTEST_S + 2.0))
         return window
 
