@@ -30,9 +30,14 @@ WHITE = 255.0
 
 @dataclass(frozen=True)
 class Classifier:
-    """A classification network of torchvision."""
+    """A classification network of torchvision.
+
+    `size` is the height and width of the input in pixels, for networks with a fixed input size. If
+    `size` is None, such networks have the default size of torchvision.
+    """
 
     name: str
+    size: int | None = None
     classes = IMAGENET_CLASSES
 
     @property
@@ -44,7 +49,17 @@ class Classifier:
         if self.name in {"googlenet", "inception_v3"}:
             # Only training uses the auxiliary heads, and their initialisation is slow.
             options |= {"init_weights": False, "aux_logits": has_aux}
-        return import_torchvision()[1].models.get_model(self.name, weights=None, **options)
+        if self.size and self.name.startswith("vit_"):
+            options["image_size"] = self.size
+        if self.size and self.name == "maxvit_t":
+            options["input_size"] = (self.size, self.size)
+        try:
+            return import_torchvision()[1].models.get_model(self.name, weights=None, **options)
+        except (AssertionError, ValueError) as error:  # for example, no multiple of the patch size
+            why = str(error).splitlines()[0]
+            raise ExportError(
+                f"{self.name} does not accept images of {self.size} x {self.size} pixels: {why}"
+            ) from error
 
     def trained(self, weights: str) -> torch.nn.Module:
         return _trained_of_torchvision(self.name, weights)

@@ -136,7 +136,7 @@ def answered(task: ExportTask) -> tuple[torch.nn.Module, Tensor, Array]:
     with torch.random.fork_rng(devices=[]), torch.no_grad():
         torch.manual_seed(task.seed)
         typical = random_images(16, size, task.seed + 1)
-        network = build(Classifier(task.architecture), task.weights, typical).eval()
+        network = build(Classifier(task.architecture, size), task.weights, typical).eval()
         try:
             output: Array = network(torch.from_numpy(tensors)).numpy()
         except (AssertionError, RuntimeError, ValueError) as error:

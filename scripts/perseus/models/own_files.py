@@ -42,7 +42,8 @@ def _of_files(model: Model, images: Sequence[str]) -> Iterator[str]:
 def _of_built(model: Model, images: Sequence[str]) -> Iterator[str]:
     if not model.is_of_library:
         if model.weights_file:
-            require_fit(Classifier(model.architecture), Path(model.weights_file))
+            of_size = Classifier(model.architecture, model.input_size)
+            require_fit(of_size, Path(model.weights_file))
         return
     try:
         of = of_library(model.architecture, model.input_size)

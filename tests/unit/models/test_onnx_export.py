@@ -260,6 +260,23 @@ def test_a_fine_tuned_network_has_as_many_classes_as_its_file(tmp_path):
     refused(task, tmp_path, r"1 keys of another shape \('classifier")
 
 
+@pytest.mark.parametrize(("architecture", "size"), [("vit_b_32", 64), ("maxvit_t", 448)])
+def test_networks_with_a_fixed_input_size_are_built_for_the_size_of_the_model(
+    architecture, size, tmp_path
+):
+    """The best weights of vit_h_14 have 518 pixels, but its random network takes 224 by default."""
+    torch, _ = networks.import_torchvision()
+    of = Classifier(architecture, size)
+    with torch.device("meta"):
+        network = of.bare().eval()
+        assert network(torch.zeros(2, 3, size, size)).shape == (2, 1000)
+    torch.save(of.bare().state_dict(), tmp_path / "own.pth")
+    networks.require_fit(of, tmp_path / "own.pth")
+    if architecture == "vit_b_32":  # one weight for each patch of the image
+        with pytest.raises(ExportError, match=r"does not fit vit_b_32: .* of another shape"):
+            networks.require_fit(Classifier(architecture), tmp_path / "own.pth")
+
+
 def test_whether_a_file_fits_is_told_without_its_numbers(tmp_path):
     torch, torchvision = networks.import_torchvision()
     for architecture in ("squeezenet1_1", "inception_v3"):
@@ -465,6 +482,7 @@ def test_a_file_of_another_format_is_refused_without_that_advice_too(tmp_path, w
             "weights/none.pth does not exist",
         ),
         (ExportTask(architecture="squeezenet1_1", input_size=8), "does not accept images of 8 x 8"),
+        (ExportTask(architecture="vit_b_32", input_size=70), "70 x 70 pixels: Input shape indivi"),
         (ExportTask(architecture="fasterrcnn_resnet50_fpn"), "not known"),
     ],
 )
