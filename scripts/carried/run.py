@@ -136,12 +136,18 @@ def export(job: Job, work: Path) -> None:
 
 def prepare(job: Job, name: str, task: ExportTask, work: Path) -> None:
     """Export the program of a model and the responses of torch; write the program into every
-    repository with this model."""
+    repository with this model.
+
+    The export record has the architecture and the input size. From these, the table `catalogue`
+    takes the accuracy.
+    """
+    from perseus.host.files import write_json
     from perseus.models.repository import write_tenant
     from perseus.models.torch_export import export_program, write_reference
 
     folder = work / "models" / name
     shape = write_reference(task, folder / "reference.npz")
+    write_json(folder / "check.json", {**shape, "architecture": task.architecture})
     program = folder / "model.pt2"
     export_program(task, program)
     for scenario, repository in job.repositories.items():
@@ -235,7 +241,8 @@ def summarise(job: Job, results: Path, missed: list[str]) -> None:
     raw = results / "work" / "raw"
     raw.mkdir(parents=True, exist_ok=True)
     folders = [raw / task.cell for task in job.cells if task.cell not in missed]
-    made = tables.make(StudyResults.read(job.tables, folders, []))
+    exports = [results / "work" / "models" / name / "check.json" for name in job.models]
+    made = tables.make(StudyResults.read(job.tables, folders, [], exports))
     for name, table in made.items():
         if table.num_rows:
             write(table, raw / f"{name}.parquet", results / f"{name}.csv")

@@ -15,6 +15,9 @@ import yaml
 
 from perseus.host import starter
 from perseus.measurement import measure as frame
+from perseus.results import tables
+from perseus.results.tables import catalogue
+from perseus.study import architectures
 from perseus.study.read import read_study
 
 ROOT = Path(__file__).parents[2]
@@ -177,3 +180,18 @@ def test_a_model_that_cannot_be_exported_ends_the_run_with_one_sentence(
     absent = task.model_copy(update={"weights": "absent.pth", "input_size": 64})
     with pytest.raises(SystemExit, match=r"^squeezenet1_1: weights file absent\.pth does not"):
         run.run(job.model_copy(update={"models": {name: absent}}), tmp_path, 0.0)
+
+
+def test_the_tables_know_the_architecture_of_each_exported_model(carried, tmp_path, monkeypatch):
+    """From the architecture and the input size, the table `catalogue` finds the accuracy."""
+    run, seen = carried["run"], []
+    job = carried["pack"].job_of(study_of(tmp_path)[0])
+    (name, task), *_ = job.models.items()
+    small = task.model_copy(update={"input_size": 64})
+    run.prepare(job, name, small, tmp_path / "work")
+    monkeypatch.setattr(tables, "make", lambda results: seen.append(results.exports) or {})
+    run.summarise(job, tmp_path, [cell.cell for cell in job.cells])
+    network = catalogue.Network.of(seen[0]["squeezenet1_1"])
+    assert (network.architecture, network.input_px) == ("squeezenet1_1", 64)
+    packed = [name for _, name in carried["pack"].files("3.12", None)]
+    assert f"scripts/{architectures.FILE.relative_to(ROOT / 'scripts')}" in packed
