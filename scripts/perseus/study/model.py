@@ -180,8 +180,8 @@ class Model(Part):
         default=True,
         description=(
             "Write `false` for an `onnx` file or a `served_model` that gives different responses to"
-            " the same request, such as a network with random operators. With `false`, Perseus does"
-            " not check the responses."
+            " the same request, such as a network with random operators. With `false`, Perseus only"
+            " checks that no output is missing."
         ),
     )
     precision: Precision = Field(
