@@ -24,6 +24,9 @@ JSON_ENDS: Final[Mapping[bytes, bytes]] = {b"{\n": b"\n}\n", b"[\n": b"\n]\n"}
 """First and last bytes of the JSON files that `host.files.write_json` writes."""
 
 ONNX: Final = ".onnx"
+MODEL_FIELDS: Final = frozenset({1, 2, 3, 4, 5, 6, 7, 8, 14, 20, 25, 26})
+"""Numbers of the fields of a ModelProto (github.com/onnx/onnx, onnx/onnx.proto)."""
+
 ZIPPED: Final = (".npz", ".pt2")
 ZIP: Final = b"PK\x03\x04"
 ZIP_END: Final = b"PK\x05\x06"
@@ -89,10 +92,16 @@ def _has_zip_end(file: BinaryIO, size_bytes: int) -> bool:
 
 
 def _is_truncated_message(file: BinaryIO, size_bytes: int) -> bool:
-    """Return whether the last field of a protobuf message is longer than the rest of the file."""
+    """Return whether the last field of an ONNX model is longer than the rest of the file.
+
+    The result is False for a file that is no ONNX model, such as a text with an export error.
+    """
     try:
         while file.tell() < size_bytes:
-            wire_type = _varint(file) % 8  # https://protobuf.dev/programming-guides/encoding
+            # https://protobuf.dev/programming-guides/encoding
+            number, wire_type = divmod(_varint(file), 8)
+            if number not in MODEL_FIELDS:
+                return False
             match wire_type:
                 case 0:
                     _varint(file)
@@ -103,7 +112,7 @@ def _is_truncated_message(file: BinaryIO, size_bytes: int) -> bool:
                 case 5:
                     file.seek(4, os.SEEK_CUR)
                 case _:
-                    return False  # the file is not a protobuf message
+                    return False
     except EOFError:
         return True
     except (ValueError, OverflowError):

@@ -267,4 +267,6 @@ def test_without_attributes_nothing_is_known_of_other_files(tmp_path, without_at
     for name, text in texts.items():
         (tmp_path / name).write_text(text)
     (tmp_path / "binary.onnx").write_bytes(b"\xff" * 100)
+    # "re" looks like a field of 101 bytes
+    (tmp_path / "error.onnx").write_text("Perseus has no model here: efficientnet_b6 responds")
     assert truncated_files.find([str(tmp_path)]) == []
