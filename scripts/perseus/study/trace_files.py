@@ -6,7 +6,7 @@ import csv
 import io
 import json
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -156,7 +156,8 @@ def _json_lines(path: Path, head: str) -> TraceFile:
         )
     # The reader parses only the selected columns: other columns may have values of several types.
     types = {bool: pa.bool_(), int: pa.float64(), float: pa.float64()}
-    kinds = {name: types.get(type(value), pa.string()) for name, value in row.items()}
+    values = _first_values(row, head.split("\n")[1:])
+    kinds = {name: types.get(type(value), pa.string()) for name, value in values.items()}
 
     def read(names: Sequence[str]) -> Any:
         wanted = pa.schema([(name, kinds[name]) for name in names])
@@ -169,6 +170,23 @@ def _json_lines(path: Path, head: str) -> TraceFile:
 
     first = tuple(each if isinstance(each, str) else json.dumps(each) for each in row.values())
     return TraceFile(path, "a file of JSON lines", tuple(row), first, 1, read)
+
+
+def _first_values(row: dict[str, Any], lines: Iterable[str]) -> dict[str, Any]:
+    """Return the values of `row`, the first row. Replace each null by the first value of its column
+    in `lines`, the next lines with JSON objects; null if `lines` has no such value."""
+    values = dict(row)
+    for line in lines:
+        empty = [name for name, value in values.items() if value is None]
+        if not empty:
+            break
+        try:
+            more = json.loads(line)
+        except (ValueError, RecursionError):
+            continue  # the reader of the whole file names the invalid line
+        if isinstance(more, dict):
+            values |= {name: more.get(name) for name in empty}
+    return values
 
 
 def _csv(path: Path, head: str) -> TraceFile:

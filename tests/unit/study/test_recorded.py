@@ -69,6 +69,11 @@ BAILIAN = """\
 {"chat_id": 159, "parent_chat_id": -1, "timestamp": 61.114, "input_length": 521}
 {"chat_id": 160, "parent_chat_id": 159, "timestamp": 64.614, "input_length": 22}
 """
+NULLS = """\
+{"ts": 1, "user": null, "path": null}
+{"ts": 2.5, "user": 7, "path": "/a"}
+{"ts": 5, "user": 7, "path": "/b"}
+"""
 LOG = r"""
 10.0.0.1 - ann [10/Oct/2000:13:55:36 -0700] "POST /v2/models/a/infer HTTP/1.1" 200 2326
 10.0.0.2 - - [10/Oct/2000:22:55:36 +0200] "GET /say?\"a\" HTTP/1.1" 404 12 "http://x/" "curl/8"
@@ -184,6 +189,8 @@ def test_whole_seconds_that_coincide_were_rounded(tmp_path):
         (LOG, {"path": "/v2/models/a/infer", "method": "POST"}, [0]),
         (LOG, {"status": 404}, [0]),
         ('{"ts": 1, "ok": true}\n{"ts": 2.5, "ok": false}\n', {"ok": "false"}, [1.5]),
+        (NULLS, {"user": 7}, [1.5, 4]),
+        (NULLS, {"path": "/a"}, [1.5]),
     ],
 )
 def test_rows_with_a_value_count_on_the_time_axis_of_all(content, where, starts_s, tmp_path):
