@@ -5,11 +5,12 @@ from pathlib import Path
 
 from perseus.host.files import write_json
 from perseus.host.job import job
+from perseus.models.export_errors import TEMPORARY_ERRORS
 from perseus.models.network_export import export_network
 from perseus.models.networks import ExportError
 from perseus.study.tasks.network import NetworkTask
 
-with job(snakemake.log[0], ExportError) as say:
+with job(snakemake.log[0], ExportError, *TEMPORARY_ERRORS) as say:
     check = export_network(
         NetworkTask.model_validate(snakemake.params.task),
         Path(snakemake.output.model),

@@ -25,7 +25,7 @@ from perseus.host.files import whole
 from perseus.models.answers import TOLERANCES, Array, signal
 from perseus.models.architectures import Classifier
 from perseus.models.examples import random_images, random_pixels
-from perseus.models.export_errors import export_or_write_error
+from perseus.models.export_errors import TEMPORARY_ERRORS, export_or_write_error
 from perseus.models.images import read_images
 from perseus.models.network_cost import network_cost
 from perseus.models.networks import (
@@ -280,6 +280,8 @@ def write_onnx(
                 shapes = ({0: "batch"},) if is_batch_open else None
                 program = export(dynamo=True, dynamic_shapes=shapes, external_data=False)
                 model = program.model_proto
+    except TEMPORARY_ERRORS:
+        raise
     except Exception as error:  # torch.onnx raises many kinds of exceptions
         raise ExportError(f"torch cannot export this network to ONNX: {error}") from error
     # Remove stack traces from the file: paths in stack traces differ between hosts.

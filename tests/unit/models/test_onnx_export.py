@@ -469,6 +469,23 @@ def test_a_file_of_another_format_is_refused_without_that_advice_too(tmp_path, w
     assert "weights_only" not in str(refusal.value) and "model.state_dict()" in str(refusal.value)
 
 
+def test_an_export_without_enough_memory_says_nothing_about_the_network(tmp_path, monkeypatch):
+    """A later run of the same job may succeed."""
+    torch, _ = networks.import_torchvision()
+
+    def fails(*_, **__):
+        raise MemoryError
+
+    monkeypatch.setattr(torch.onnx, "export", fails)
+    with pytest.raises(MemoryError):
+        onnx_export.export_model(
+            ExportTask(architecture="squeezenet1_1", input_size=64),
+            tmp_path / "model.onnx",
+            tmp_path / "reference.npz",
+        )
+    assert not list(tmp_path.iterdir())
+
+
 @pytest.mark.parametrize(
     ("task", "message"),
     [
