@@ -233,7 +233,8 @@ def is_finding(cell: CellUnderTest, error: Exception) -> bool:
 def repository_export_error(repository: Path | None) -> str:
     """Return the first export error of the models in a repository, or an empty text if all exports
     succeeded."""
-    files = sorted(repository.glob("*/1/*")) if repository else []
+    found = sorted(repository.glob("*/1/*")) if repository else []
+    files = (path for path in found if path.is_file())  # Python may have added __pycache__
     return next(filter(None, map(export_error, files)), "")
 
 

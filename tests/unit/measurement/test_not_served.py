@@ -86,7 +86,8 @@ def write_failed_export(folder):
     def make():
         raise ValueError("resnet18 cannot be converted to int8: no range")
 
-    (folder / "repository/resnet18/1").mkdir(parents=True)
+    # Triton's Python backend compiles the code of models
+    (folder / "repository/resnet18/1/__pycache__").mkdir(parents=True)
     export_or_write_error(
         make, folder / "repository/resnet18/1/model.onnx", lambda _: None, ValueError
     )
