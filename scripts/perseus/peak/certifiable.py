@@ -11,13 +11,16 @@ from perseus.study.sla import Sla
 
 
 def infeasible(
-    slas: Sequence[Sla], names: Sequence[str], unloaded_p50_ms: Mapping[str, float]
+    slas: Sequence[Sla],
+    names: Sequence[str],
+    rates_rps: Sequence[float],
+    unloaded_p50_ms: Mapping[str, float],
 ) -> str:
     """Return the reason why the server cannot keep the SLAs at any load; empty if it may keep the
-    SLAs at some load."""
-    for name, sla in zip(names, slas, strict=True):
+    SLAs at some load. A tenant without load (rate 0) may miss its SLA."""
+    for name, sla, rate_rps in zip(names, slas, rates_rps, strict=True):
         # Use the median, since a high percentile of few requests depends on single late requests.
-        if unloaded_p50_ms[name] > sla.latency_ms:
+        if rate_rps > 0 and unloaded_p50_ms[name] > sla.latency_ms:
             return (
                 f"the median latency of {name} without load is {unloaded_p50_ms[name]:.1f} ms,"
                 f" longer than its SLA of {sla.latency_ms:g} ms"

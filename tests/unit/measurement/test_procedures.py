@@ -75,9 +75,12 @@ def test_repeats_in_one_file_are_read_as_their_own_records_are(tmp_path):
 
 
 def test_an_sla_that_fails_without_load_is_infeasible():
-    why = infeasible([Sla(latency_ms=4.0)], ["a"], {"a": 5.0})
+    why = infeasible([Sla(latency_ms=4.0)], ["a"], [1.0], {"a": 5.0})
     assert why == "the median latency of a without load is 5.0 ms, longer than its SLA of 4 ms"
-    assert infeasible([Sla(latency_ms=5.0)], ["a"], {"a": 5.0}) == ""
+    assert infeasible([Sla(latency_ms=5.0)], ["a"], [1.0], {"a": 5.0}) == ""
+    slas, alone_ms = [Sla(latency_ms=9.0), Sla(latency_ms=4.0)], {"a": 5.0, "b": 5.0}
+    assert infeasible(slas, ["a", "b"], [1.0, 0.0], alone_ms) == ""  # the mix has no load of b
+    assert infeasible(slas, ["a", "b"], [1.0, 0.1], alone_ms) != ""
 
 
 @pytest.mark.parametrize("outcome", ["unsteady", "client_limited", "infeasible"])

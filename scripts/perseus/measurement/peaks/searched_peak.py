@@ -33,10 +33,10 @@ def searched_peak(cell: CellUnderTest, wanted: WantedPeak) -> Findings:
     with server_under_test(cell) as server:
         alone_ms = server.unloaded_p50_ms
         line, start = load_line(wanted.run, names, wanted.dedicated_rps, alone_ms)
-        if reason := infeasible(task.slas, names, alone_ms):
+        start_rps = line.rates_rps(start)
+        if reason := infeasible(task.slas, names, start_rps, alone_ms):
             peak = no_peak(Outcome.INFEASIBLE, reason)
         else:
-            start_rps = line.rates_rps(start)
             warning = begins_too_slow(task.preset, task.slas, start_rps, names, alone_ms)
             for sentence in describe_search(task, wanted.run.weights, start_rps, warning):
                 cell.say(sentence)
