@@ -201,10 +201,14 @@ def _write_levels(results: Path, record: Plain, invalid: Collection[int] = ()) -
     rows, like = [], _certified()
     levels = dict.fromkeys(each["concurrency"] for each in record["levels"])
     for window, level in enumerate(levels):
-        verdict = "invalid" if level in invalid else "pass"
+        verdict = "invalid" if level in invalid else "undecided"
         told = {"phase": "concurrency", "scale": float(level), "window": window}
-        told |= {"window_verdict": verdict, "reason": "the client used 90% of its core"}
-        rows += [row | told for row in like]
+        told |= {"window_verdict": verdict, "verdict": verdict}
+        first, *others = (row | told for row in like)
+        rows.append(first | {"reason": "the client used 90% of its core"})
+        rows += [
+            row | {"verdict": "undecided", "reason": "a closed loop has no SLA"} for row in others
+        ]
     return _write_cell(results, record, rows)
 
 

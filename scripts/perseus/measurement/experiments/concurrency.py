@@ -8,7 +8,7 @@ are comparable with the results of other load generators that use closed loops.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from functools import partial
 from typing import Any, cast
@@ -35,10 +35,11 @@ def measure(cell: CellUnderTest) -> Findings:
         try:
             with server.under_load() as system:
                 rng = cell.own_stream
-                throughputs = sweep(cell.task, system, rng, partial(keep, cell, system))
+                for each in sweep(cell.task, system, rng, partial(keep, cell, system)):
+                    throughputs += each
         except ServerError as error:
             outcome, reason = Outcome.FAILED, str(error)
-    levels = [asdict(each) for each in throughputs]
+    levels = [asdict(each) for each in sorted(throughputs, key=lambda each: each.concurrency)]
     return Findings({**server.record, "outcome": outcome, "reason": reason, "levels": levels})
 
 
@@ -59,21 +60,19 @@ def sweep(
     system: LiveSystem,
     rng: np.random.Generator,
     on_window: Callable[[Window, float], None],
-) -> list[Throughput]:
-    """Run one window per concurrency, in random order, and return the throughputs.
+) -> Iterator[list[Throughput]]:
+    """Run one window per concurrency, in random order, and yield the throughputs of its tenants.
 
     Because of the random order, a change of the host's speed does not look like an effect of the
     concurrency. Every tenant has `concurrency` requests in flight. The verdicts only say whether
     each window is valid, because a closed loop has no SLA. The function calls `on_window` after
     each window, with the remaining seconds of load.
     """
-    throughputs: list[Throughput] = []
     order = rng.permutation(np.asarray(_concurrencies(task)))
     for done, concurrency in enumerate(order.tolist(), start=1):
         window, of_tenants = closed_loop(task, system, "concurrency", concurrency)
         on_window(window, (len(order) - done) * window.elapsed_s)
-        throughputs += of_tenants
-    return sorted(throughputs, key=lambda each: each.concurrency)
+        yield of_tenants
 
 
 def _concurrencies(task: MeasureTask) -> Sequence[int]:

@@ -141,6 +141,8 @@ def rows(results: StudyResults) -> Iterator[Row]:
 def _of_cell(record: ConcurrencyRecord) -> Iterator[Row]:
     task = record.task
     at = {(int(row["scale"]), row["tenant"]): row for row in record.windows()}
+    why = {of: row["reason"] for of, row in at.items() if row["verdict"] == Verdict.INVALID}
+    reasons = {concurrency: reason for (concurrency, _), reason in reversed(why.items())}
     models = {tenant.name: tenant.model for tenant in task.tenants}
     for level in record.levels:
         seen = at[level.concurrency, level.tenant]
@@ -156,5 +158,5 @@ def _of_cell(record: ConcurrencyRecord) -> Iterator[Row]:
             **{name: seen[name] for name in (*WINDOW, "client_cpu")},
             "compute_ms": compute_ms(seen),
             "valid": not invalid,
-            "reason": seen["reason"] if invalid else "",
+            "reason": reasons.get(level.concurrency, seen["reason"]) if invalid else "",
         }
