@@ -202,6 +202,7 @@ def test_too_few_mixes_state_no_error():
     known = pairs(lambda each: 1.0)
     assert accuracy(LadderStep.SHARES, known[: FEWEST - 1]) is None
     assert accuracy(LadderStep.SHARES, known[:FEWEST]).n == FEWEST
+    assert best({}, 0.0) is None  # no prediction model can predict the mix
 
 
 @pytest.mark.parametrize("n", [4, 15])

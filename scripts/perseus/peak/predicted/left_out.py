@@ -177,6 +177,8 @@ def best(errors_of: Mapping[LadderStep, Floats], noise: float, missed: int = 0) 
     function makes a second cross-validation. To predict one mix in the second cross-validation, the
     function chooses the prediction model, and computes its bias, from all other mixes.
     """
+    if not errors_of:
+        return None
     with np.errstate(divide="ignore"):
         logs = -np.log1p(np.array(list(errors_of.values())))  # (models, mixes)
     logs[~np.isfinite(logs)] = np.nan
