@@ -56,12 +56,16 @@ class Server:
             raise ServerError("the server ended during the measurement")
         is_invalid = len(self.offered) in self.invalid
         self.offered.append(tuple(rates_rps))
-        good = SimpleNamespace(verdict=Verdict.PASS, reason="within the SLA")
+        good = SimpleNamespace(verdict=Verdict.FAIL, reason="a soak does not test the SLA")
         why = f"other processes, {len(self.offered)}"
         bad = SimpleNamespace(verdict=Verdict.INVALID, reason=why, disturbed=True)
         tenants = (good, bad) if is_invalid else (good, good)
-        verdict = Verdict.INVALID if is_invalid else Verdict.PASS
-        return SimpleNamespace(elapsed_s=ELAPSED_S, tenants=tenants, verdict=verdict)
+        return SimpleNamespace(
+            elapsed_s=ELAPSED_S,
+            tenants=tenants,
+            verdict=Verdict.FAIL,
+            invalid_tenants=(bad,) if is_invalid else (),
+        )
 
 
 def measured(run=GIVEN):

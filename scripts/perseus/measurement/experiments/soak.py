@@ -22,7 +22,7 @@ from perseus.measurement.peaks.dedicated_peaks import DedicatedPeaks
 from perseus.measurement.server_under_test import ServerUnderTest, server_under_test
 from perseus.measurement.windows import keep
 from perseus.peak.outcome import Outcome
-from perseus.peak.verdict import ON_BUSY_HOST, Verdict
+from perseus.peak.verdict import ON_BUSY_HOST
 from perseus.peak.window import Window
 from perseus.serving.failures import ServerError
 from perseus.serving.running_server import RunningServer
@@ -120,11 +120,12 @@ def reading(server: RunningServer) -> dict[str, Any]:
 
 
 def invalid_causes(window: Window) -> list[Invalid]:
-    """Return why a window is invalid; an empty list for a valid window."""
-    if window.verdict is not Verdict.INVALID:
-        return []
-    first = next(tenant for tenant in window.tenants if tenant.verdict is Verdict.INVALID)
-    return [(Outcome.DISTURBED if first.disturbed else Outcome.CLIENT_LIMITED, first.reason)]
+    """Return why a window is invalid; an empty list for a valid window. The function does not use
+    the verdict of the window, because a soak does not test SLAs."""
+    return [
+        (Outcome.DISTURBED if tenant.disturbed else Outcome.CLIENT_LIMITED, tenant.reason)
+        for tenant in window.invalid_tenants[:1]
+    ]
 
 
 def outcome_of_death(error: ServerError, lived_s: float) -> tuple[Outcome, str]:
