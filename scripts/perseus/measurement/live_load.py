@@ -54,16 +54,18 @@ class LiveLoad:
             time.sleep(min(wait_s, ALIVE_S))
             self._life.require()
             self._read_queues()
+        # A busy server may answer questions about its statistics late.
+        passed_s = max(elapsed_s, (time.monotonic_ns() - self._start_ns) / 1e9)
         seen = [client.look(look_ns) for client in self._clients]
         cpu = read_cpu(self._server_cores, self._server.pid)
         used_s = sum(sum(snapshot.cpu_s) for snapshot in seen)
-        shared = used_s / elapsed_s / self._client_core_count
+        shared = used_s / passed_s / self._client_core_count
         return Observation(
             start_ns=self._start_ns,
             elapsed_s=elapsed_s,
             requests=tuple(snapshot.requests for snapshot in seen),
             client_cpu=tuple(
-                max(*snapshot.cpu_s, shared * elapsed_s) / elapsed_s for snapshot in seen
+                max(*snapshot.cpu_s, shared * passed_s) / passed_s for snapshot in seen
             ),
             other_cpu_share=None if self._server.pid is None else other_cpu_share(self._cpu, cpu),
             other_process=most_at_work(self._cpu, cpu, self._server_cores),

@@ -50,7 +50,7 @@ def sequential_ms(route: Route, count: int, limit_s: float) -> NDArray[np.float6
         with connect(route) as transport:
             while len(latencies) < count and (not latencies or time.monotonic() < end_s):
                 start_ns = time.monotonic_ns()
-                transport.infer(len(latencies), timeout_s=60)
+                transport.infer(len(latencies), timeout_s=max(60, route.timeout_s))
                 latencies.append((time.monotonic_ns() - start_ns) / 1e6)
     except RequestFailedError as error:
         raise ClientError(f"a single request failed before the load began: {error}") from error
