@@ -14,7 +14,7 @@ from measure_tasks import measure_task, server, tenant
 from perseus.host.files import write_json
 from perseus.measurement.accuracy import Accuracy, accuracy
 from perseus.measurement.cell import Inputs, Outputs
-from perseus.measurement.in_process import InProcessError, has_backend, in_process_ms
+from perseus.measurement.in_process import InProcessError, has_backend, in_process_ms, printed_ms
 from perseus.measurement.measure import measure
 from perseus.measurement.tenant_under_test import tenants_on
 from perseus.models.images import random_pictures
@@ -30,6 +30,11 @@ from perseus.study.tasks.repository import ServedTenant
 
 CORE = sorted(os.sched_getaffinity(0))[-1:]
 RUN = Run(times_unloaded=3.0, in_process_s=0.3)
+
+
+def test_what_a_library_prints_at_the_end_is_not_the_result():
+    assert printed_ms(["loading", "[1.5, 2.5]", "[W1] leaked", "bye"]).tolist() == [1.5, 2.5]
+    assert printed_ms(["Killed"]) is None
 
 
 def task(runtime):

@@ -14,6 +14,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
@@ -76,7 +77,19 @@ def in_process_ms(
     ]
     if process.returncode != 0:
         raise InProcessError(f"{tenant.name} failed when run without a server: {lines[-1]}")
-    return np.array(json.loads(lines[-1]))
+    if (times := printed_ms(lines)) is None:
+        raise InProcessError(f"{tenant.name}, run without a server, printed no times: {lines[-1]}")
+    return times
+
+
+def printed_ms(lines: Sequence[str]) -> Floats | None:
+    """Return the times that the process printed; None without times. Libraries may print further
+    lines at the end of the process."""
+    for line in reversed(lines):
+        if line.startswith("["):
+            with suppress(ValueError):
+                return np.array(json.loads(line), float)
+    return None
 
 
 @dataclass(frozen=True)
