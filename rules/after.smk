@@ -33,7 +33,10 @@ def print_failed_cells():
     records = [Path(file) for file in files.records(STUDY, CELLS)]
     ceilings = [Path(file) for file in files.ceilings(STUDY)]
     asked = workflow.config_settings
-    for line in final_message(records, ceilings, asked.configfiles, asked.config):
+    has_make = IS_ON_THIS_MACHINE and Path.cwd() == HERE.resolve()
+    for line in final_message(
+        records, ceilings, asked.configfiles, asked.config, has_make=has_make
+    ):
         print(line)
 
 

@@ -87,11 +87,15 @@ def final_message(
     ceilings: Sequence[Path],
     configfiles: Sequence[Path] = (),
     overrides: Mapping[str, object] | None = None,
+    *,
+    has_make: bool = True,
 ) -> Iterator[str]:
     """Yield lines for the terminal: the cells without a result, the reasons, and what the user can
     do.
 
-    `configfiles` and `overrides` are the arguments of the snakemake command that ran.
+    `configfiles` and `overrides` are the arguments of the snakemake command that ran. With
+    `has_make`, `make again` runs the same jobs: the working directory has the Makefile of Perseus,
+    and the command measured on this machine.
     """
     found = failed_cells(records)
     for is_estimated, have in ((False, "no result"), (True, "a doubtful estimate")):
@@ -105,7 +109,7 @@ def final_message(
     for path, what in disturbed_ceilings(ceilings).items():
         yield f"The measurement of the client ceiling for {path.stem} was disturbed: {what}"
     if again := outputs_to_repeat(records, ceilings):
-        by_make = "" if overrides else f"{_make_again(configfiles)}, or "
+        by_make = "" if overrides or not has_make else f"{_make_again(configfiles)}, or "
         yield (
             "To measure these cells and ceilings again, and all cells that depend on them, run:"
             f" {by_make}your command with"

@@ -67,5 +67,11 @@ def test_what_to_do_is_of_the_study_that_ran(tmp_path, configfiles, overrides, w
     )
 
 
+def test_make_is_named_only_where_it_runs_the_same_jobs(tmp_path):
+    """On a cluster, `make again` would measure on the login node."""
+    messages = list(final_message([written(tmp_path, "dead", "failed")], [], has_make=False))
+    assert messages[-2].endswith("run: your command with")
+
+
 def test_a_run_whose_cells_have_answers_says_nothing(tmp_path):
     assert list(final_message([written(tmp_path, "fast", "ok", **LIMIT)], [])) == []
