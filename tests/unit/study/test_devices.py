@@ -67,6 +67,15 @@ def test_a_server_that_cannot_be_is_refused(server, expected):
     assert problems({"servers": [server]}) == (expected,)
 
 
+def test_a_torch_program_with_uint8_requests_is_not_for_a_gpu():
+    """The program contains the conversion to float32, and the backend would convert to fp16."""
+    pixels = {"models": [model(request="uint8"), model("mobilenet_v3_small")]}
+    load(pixels)
+    load({**pixels, "servers": [{**GPU, "runtime": "onnxruntime"}]})
+    (told, *_) = problems({**pixels, "servers": [GPU]})
+    assert "'squeezenet1_1' has request 'uint8', which runtime 'pytorch' on the GPU server" in told
+
+
 def test_fp16_needs_a_gpu_and_bf16_a_cpu():
     half = {"models": [model(precision="fp16"), model("mobilenet_v3_small")]}
     (told,) = problems(half)

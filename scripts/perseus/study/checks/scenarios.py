@@ -141,6 +141,16 @@ def tenant_problems(
                 f"{tenant.model!r} is {_kind(models[tenant.model])}, which runtime"
                 f" {server.runtime!r} of server {server.name!r} cannot run (use another runtime)",
             )
+        elif (
+            RUNTIMES[server.runtime].model_file == PROGRAM
+            and server.device == "gpu"
+            and models[tenant.model].request == "uint8"
+        ):
+            yield (
+                (*at, "model"),
+                f"{tenant.model!r} has request 'uint8', which runtime {server.runtime!r} on the GPU"
+                f" server {server.name!r} cannot run (use request 'float32' or another runtime)",
+            )
         if tenant.priority is not None and LAUNCHERS[server.launcher].elsewhere:
             yield (
                 (*at, "priority"),
