@@ -248,7 +248,9 @@ class Network:
         """Return the properties of a neural network from the record of its export (conversion of
         the network into a file for the runtime). Unknown properties are None or empty."""
         name, inputs = export.get("architecture"), export.get("inputs")
-        pixels = inputs[0]["dims"][-1] if inputs else None
+        dims = inputs[0]["dims"] if inputs else []
+        is_image = len(dims) == 3 and dims[0] in (1, 3)  # grey or coloured
+        pixels = dims[-1] if is_image else None
         return cls(
             name,
             pixels,
