@@ -4,11 +4,12 @@ from pathlib import Path
 
 from perseus.host.files import write_json
 from perseus.host.job import job
+from perseus.models.export_errors import TEMPORARY_ERRORS
 from perseus.models.networks import ExportError
 from perseus.models.own_onnx import take_onnx
 from perseus.study.tasks.own_onnx import OwnOnnxTask
 
-with job(snakemake.log[0], ExportError) as say:
+with job(snakemake.log[0], ExportError, *TEMPORARY_ERRORS) as say:
     check = take_onnx(
         OwnOnnxTask.model_validate(snakemake.params.task),
         Path(snakemake.input.model),

@@ -119,6 +119,7 @@ def require(job: Job) -> None:
 
 def export(job: Job, work: Path) -> None:
     """Export all models, several at the same time. If an export fails, exit with its message."""
+    from perseus.models.export_errors import TEMPORARY_ERRORS
     from perseus.models.networks import ExportError
 
     at_once = max(1, (os.cpu_count() or 1) // CORES_PER_EXPORT)
@@ -129,7 +130,7 @@ def export(job: Job, work: Path) -> None:
         for name, running in exports.items():
             try:
                 running.result()
-            except ExportError as error:  # for example, the weights are not on this machine
+            except (ExportError, *TEMPORARY_ERRORS) as error:  # for example, without weights
                 pool.shutdown(cancel_futures=True)
                 sys.exit(f"{name}: {error}")
 

@@ -10,7 +10,7 @@ from PIL import Image
 from perseus.models import own_files
 from perseus.models.architectures import of_library
 from perseus.models.network_export import export_network
-from perseus.models.networks import ExportError, build, import_torchvision
+from perseus.models.networks import WeightsError, build, import_torchvision
 from perseus.models.onnx_network import OnnxNetwork
 from perseus.models.reference import Reference
 from perseus.models.tensors import ModelTensors, TensorSpec
@@ -89,7 +89,7 @@ def test_weights_that_cannot_be_downloaded_are_named(monkeypatch):
         raise OSError("no such host")
 
     monkeypatch.setattr(timm, "create_model", unreachable)
-    with pytest.raises(ExportError) as refused:
+    with pytest.raises(WeightsError) as refused:
         build(of_library("timm/resnet18.a1_in1k"), "DEFAULT", np.empty(0))
     assert "cannot load the weights of timm/resnet18.a1_in1k: no such host" in str(refused.value)
     assert "huggingface.co" in str(refused.value)

@@ -19,7 +19,7 @@ import yaml
 from onnx import TensorProto, helper
 
 from perseus.models.architectures import Classifier
-from perseus.models.networks import ExportError, build, import_torchvision
+from perseus.models.networks import ExportError, WeightsError, build, import_torchvision
 from perseus.models.onnx_export import check_onnx
 from perseus.models.reference import Reference
 from perseus.serving.triton_command import Ports, arguments, free_ports
@@ -312,7 +312,7 @@ def test_downloaded_weights_execute_nothing(tmp_path, cache):
     trace = tmp_path / "executed"
     weights_file(cache / Path(url("resnet18")).name, {"conv1.weight": Burglar(trace)}, "torch")
     with pytest.raises(
-        ExportError,
+        WeightsError,
         match=r"cannot be loaded safely(.|\n)*contains resnet18-\w+\.pth, remove this file",
     ):
         build(Classifier("resnet18"), "DEFAULT", np.zeros((4, 3, 64, 64), np.float32))
@@ -332,7 +332,7 @@ def test_a_download_is_checked_by_its_hash(tmp_path, cache, monkeypatch):
     choice = torchvision.models.get_model_weights("squeezenet1_1")["DEFAULT"]
     images = np.zeros((4, 3, 64, 64), np.float32)
 
-    with pytest.raises(ExportError, match=r"invalid hash value"):
+    with pytest.raises(WeightsError, match=r"invalid hash value"):
         build(Classifier("squeezenet1_1"), "DEFAULT", images)
     assert not list(cache.glob("*.pth"))
 

@@ -73,8 +73,10 @@ def _logged(
             print(f"[{path.stem}] interrupted", file=file)
             sys.exit(128 + signal.SIGINT)
         except expected as error:
+            if isinstance(error, OSError) and error.errno in FULL:
+                raise
             # Libraries quote the names of a user's files without escaping special characters.
-            message = f"\n{path.stem}: {printable(str(error), allowed=LAYOUT)}"
+            message = f"\n{path.stem}: {printable(str(error) or repr(error), allowed=LAYOUT)}"
             print(message, file=file)
             failure.write_text(message + "\n")
             sys.exit(message)

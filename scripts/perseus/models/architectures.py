@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from perseus.models.networks import (
     IMAGENET_CLASSES,
     ExportError,
+    WeightsError,
     import_torchvision,
     load_problem,
     preset,
@@ -205,7 +206,7 @@ class Timm:
         try:
             return self._made(pretrained=True)
         except Exception as error:  # timm, the hub and damaged files raise many kinds of errors
-            raise ExportError(
+            raise WeightsError(
                 f"cannot load the weights of timm/{self.name}: {load_problem(error)}. If this"
                 " machine cannot reach huggingface.co, download the file elsewhere and give its"
                 " path as weights, or use 'random'"
@@ -265,12 +266,12 @@ def _trained_of_torchvision(name: str, weights: str) -> torch.nn.Module:
         choice.get_state_dict(progress=False, check_hash=True, weights_only=True)
         return torchvision.models.get_model(name, weights=weights)
     except (RuntimeError, EOFError, pickle.UnpicklingError) as error:
-        raise ExportError(
+        raise WeightsError(
             f"the weights {weights} of {name} cannot be loaded safely: {load_problem(error)}. If"
             f" torch's cache contains {Path(choice.url).name}, remove this file and try again."
         ) from error
     except OSError as error:
-        raise ExportError(
+        raise WeightsError(
             f"cannot download the weights {weights} of {name}: {error}. "
             "Download the file elsewhere and give its path as weights, or use 'random'."
         ) from error

@@ -22,6 +22,9 @@ TEMPORARY_ERRORS: Final = (ImportError, MemoryError, OSError)
 """Exceptions that are due to the machine, not to the neural network. A later run of the same job
 may succeed."""
 
+OUT_OF_MEMORY: Final = ("can't allocate memory", "Failed to allocate memory", "bad_alloc")
+"""Texts in the error messages of torch, ONNX Runtime and C++ about too little memory."""
+
 
 class NoModelError(RuntimeError):
     """Error: a model file contains an export error. The message of this exception repeats the
@@ -45,6 +48,22 @@ def export_or_write_error(
         say(str(error))
         write_export_error(path, str(error))
         return {"export_error": str(error)}
+
+
+def raise_temporary(error: Exception) -> None:
+    """If an exception of a library is due to the machine, raise a matching exception of the kinds
+    TEMPORARY_ERRORS. Otherwise, do nothing.
+
+    Libraries raise their own exceptions for a temporary error, with the temporary error as cause.
+    For too little memory, torch and ONNX Runtime raise a RuntimeError.
+    """
+    cause: BaseException | None = error
+    while cause is not None:
+        if isinstance(cause, TEMPORARY_ERRORS):
+            raise cause
+        if any(text in str(cause) for text in OUT_OF_MEMORY):
+            raise MemoryError(f"too little memory: {str(cause).splitlines()[0]}") from error
+        cause = cause.__cause__
 
 
 def write_export_error(path: Path, reason: str) -> None:

@@ -18,6 +18,7 @@ import numpy as np
 from perseus.host.orphans import temporary_folder
 from perseus.models.architectures import Detector, Library, Timm, of_library
 from perseus.models.examples import random_images
+from perseus.models.export_errors import raise_temporary
 from perseus.models.networks import ExportError, build, import_torchvision
 from perseus.models.onnx_export import check_onnx, write_onnx
 from perseus.models.own_examples import own_examples
@@ -92,6 +93,7 @@ def _reference(
         with torch.no_grad():
             answers = [_named(of.call(network, torch.from_numpy(each))) for each in alone]
     except (AssertionError, RuntimeError, ValueError, IndexError) as error:
+        raise_temporary(error)
         size = alone.shape[-1]
         raise ExportError(
             f"{what} does not accept images of {size} x {size} pixels: {error}. Leave input_size"

@@ -38,6 +38,11 @@ class ExportError(ValueError):
     """Error: Perseus cannot export a model. The message says why, and what to do."""
 
 
+class WeightsError(OSError):
+    """Error: trained weights cannot be loaded, for example because this machine cannot reach the
+    internet. The same export may succeed later or elsewhere."""
+
+
 class Architecture(Protocol):
     """Interface of the classes in `models.architectures`, which build neural networks."""
 
@@ -58,7 +63,7 @@ class Architecture(Protocol):
         default."""
 
     def trained(self, weights: str) -> torch.nn.Module:
-        """Return the network with the trained weights `weights`. Raises ExportError if the weights
+        """Return the network with the trained weights `weights`. Raises WeightsError if the weights
         cannot be loaded."""
 
     def call(self, network: torch.nn.Module, images: torch.Tensor) -> Any:
@@ -176,7 +181,7 @@ def build(of: Architecture, weights: str, typical: Array) -> torch.nn.Module:
     Random weights come from the random generator of torch. With random weights, batch normalisation
     gets its mean and variance from the activations for the images `typical` (n, 3, H, W). Raises
     ExportError for an unknown weights name, and for a state_dict that does not fit the
-    architecture.
+    architecture. Raises WeightsError if trained weights cannot be loaded.
     """
     if weights == "random":
         network = of.bare()

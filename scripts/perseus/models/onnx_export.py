@@ -25,10 +25,11 @@ from perseus.host.files import whole
 from perseus.models.answers import TOLERANCES, Array, signal
 from perseus.models.architectures import Classifier
 from perseus.models.examples import random_images, random_pixels
-from perseus.models.export_errors import TEMPORARY_ERRORS, export_or_write_error
+from perseus.models.export_errors import export_or_write_error, raise_temporary
 from perseus.models.images import read_images
 from perseus.models.network_cost import network_cost
 from perseus.models.networks import (
+    IMAGENET_CLASSES,
     ExportError,
     build,
     default_input_size,
@@ -102,20 +103,30 @@ def surveyed_export(
     reason to `onnx_path`.
 
     The function writes the reference even if the network cannot be exported to ONNX, because a
-    runtime that needs no ONNX file may serve the network. Raises ExportError if torch cannot run
-    the network.
+    runtime that needs no ONNX file may serve the network. If torch cannot run the network either,
+    no runtime serves it, and the reference contains zeros.
     """
     check = export_or_write_error(
         lambda: export_model(task, onnx_path, reference_path), onnx_path, say, ExportError
     )
     if "export_error" not in check:
         return check
-    _, images, output = answered(task)
+    try:
+        _, images, output = answered(task)
+    except ExportError:
+        images, output = _zeros(task)
     with whole(reference_path) as partial:
         Reference.of_classifier(images, output).write(partial)
     tensors = tensors_of(images, output)
     known = {"architecture": task.architecture, "weights": task.weights}
     return {**check, **known, **tensors.plain()}
+
+
+def _zeros(task: ExportTask) -> tuple[Tensor, Array]:
+    """Return an image and scores of zeros, in the sizes of the network."""
+    size = task.input_size or default_input_size(task.architecture, task.weights)
+    pixel = np.uint8 if task.request == "uint8" else np.float32
+    return np.zeros((1, 3, size, size), pixel), np.zeros((1, IMAGENET_CLASSES), np.float32)
 
 
 def answered(task: ExportTask) -> tuple[torch.nn.Module, Tensor, Array]:
@@ -140,6 +151,7 @@ def answered(task: ExportTask) -> tuple[torch.nn.Module, Tensor, Array]:
         try:
             output: Array = network(torch.from_numpy(tensors)).numpy()
         except (AssertionError, RuntimeError, ValueError) as error:
+            raise_temporary(error)
             raise ExportError(
                 f"{task.architecture} does not accept images of {size} x {size} pixels: {error}. "
                 "Leave input_size out to use "
@@ -280,9 +292,8 @@ def write_onnx(
                 shapes = ({0: "batch"},) if is_batch_open else None
                 program = export(dynamo=True, dynamic_shapes=shapes, external_data=False)
                 model = program.model_proto
-    except TEMPORARY_ERRORS:
-        raise
     except Exception as error:  # torch.onnx raises many kinds of exceptions
+        raise_temporary(error)
         raise ExportError(f"torch cannot export this network to ONNX: {error}") from error
     # Remove stack traces from the file: paths in stack traces differ between hosts.
     for node in model.graph.node:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from perseus.models.export_errors import raise_temporary
 from perseus.models.networks import ExportError
 from perseus.models.tensors import Tensor
 
@@ -34,6 +35,7 @@ class OnnxNetwork:
             self._session = onnx_session(model)
             self.output_shapes = {each.name: each.shape for each in self._session.get_outputs()}
         except Exception as error:  # the errors of onnxruntime share no base class except Exception
+            raise_temporary(error)
             raise OnnxRuntimeError(self._refusal(error)) from error
 
     def answer(self, given: Mapping[str, Tensor]) -> dict[str, Tensor]:
@@ -42,6 +44,7 @@ class OnnxNetwork:
         try:
             answers = self._session.run(list(self.output_shapes), sent)
         except Exception as error:
+            raise_temporary(error)
             raise OnnxRuntimeError(self._refusal(error)) from error
         return dict(zip(self.output_shapes, map(np.asarray, answers), strict=True))
 

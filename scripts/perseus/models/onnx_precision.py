@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 from perseus.host.files import whole
 from perseus.host.orphans import temporary_folder
 from perseus.models.answers import TOLERANCES
-from perseus.models.export_errors import TEMPORARY_ERRORS
+from perseus.models.export_errors import raise_temporary
 from perseus.models.networks import ExportError
 from perseus.models.onnx_export import check_onnx, sha256
 from perseus.models.reference import Reference
@@ -52,9 +52,8 @@ def convert(
         examples = [reference.given([i]) for i in range(reference.count)]
         model = CONVERTERS[precision](onnx_path, examples)
         onnx.checker.check_model(model)
-    except TEMPORARY_ERRORS:
-        raise
     except Exception as error:  # the converters raise many kinds of exceptions
+        raise_temporary(error)
         raise ExportError(f"{onnx_path} cannot be converted to {precision}: {error}") from error
     with whole(converted_path) as partial:
         onnx.save_model(model, str(partial))

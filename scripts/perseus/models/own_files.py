@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from perseus.models.architectures import Classifier, of_library
-from perseus.models.networks import ExportError, require_fit
+from perseus.models.networks import ExportError, default_input_size, require_fit
 from perseus.models.own_examples import example_problems
 from perseus.models.own_inputs import Sizes
 from perseus.models.own_onnx import own_problems
@@ -42,7 +42,8 @@ def _of_files(model: Model, images: Sequence[str]) -> Iterator[str]:
 def _of_built(model: Model, images: Sequence[str]) -> Iterator[str]:
     if not model.is_of_library:
         if model.weights_file:
-            of_size = Classifier(model.architecture, model.input_size)
+            size = model.input_size or default_input_size(model.architecture)
+            of_size = Classifier(model.architecture, size)
             require_fit(of_size, Path(model.weights_file))
         return
     try:

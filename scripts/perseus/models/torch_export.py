@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from perseus.host.files import whole
 from perseus.models.answers import TOLERANCES, Array, relative_error, signal
-from perseus.models.export_errors import TEMPORARY_ERRORS
+from perseus.models.export_errors import raise_temporary
 from perseus.models.networks import ExportError, import_torchvision
 from perseus.models.onnx_export import answered, sha256, tensors_of
 from perseus.models.reference import Reference
@@ -56,9 +56,8 @@ def export_program(task: ExportTask, path: Path) -> dict[str, Any]:
                 warnings.simplefilter("ignore")
                 _save(network, torch.from_numpy(images[:2]), partial)
                 module = _load(partial)
-        except TEMPORARY_ERRORS:
-            raise
         except Exception as error:  # torch.export raises many kinds of exceptions
+            raise_temporary(error)
             raise ExportError(f"torch cannot export {task.architecture}: {error}") from error
         deviation = _deviation(module, images, expected)
         if not deviation <= TOLERANCES["fp32"]:

@@ -18,6 +18,7 @@ from perseus.models.export_errors import (
     NoModelError,
     export_error,
     export_or_write_error,
+    raise_temporary,
     require_model,
 )
 from perseus.models.networks import ExportError
@@ -198,6 +199,41 @@ def test_a_surveyed_network_that_cannot_be_exported_says_why_and_has_torchs_answ
     assert export_error(onnx) == check["export_error"] == messages[0] == "no operator for it"
     assert ModelTensors.of(check) == ModelTensors.of_classifier((3, 64, 64), 1000)
     assert images_and_scores(reference)[1].shape[1] == 1000
+
+
+def test_a_surveyed_network_that_torch_cannot_run_does_not_stop_the_survey(tmp_path):
+    """The best weights of ViT have a fixed input size."""
+    task = ExportTask(architecture="vit_b_32", input_size=70, is_surveyed=True)
+    onnx, reference, messages = tmp_path / "model.onnx", tmp_path / "reference.npz", []
+    check = onnx_export.surveyed_export(messages.append, task, onnx, reference)
+    assert "70 x 70 pixels" in export_error(onnx) == messages[0]
+    assert ModelTensors.of(check) == ModelTensors.of_classifier((3, 70, 70), 1000)
+    assert images_and_scores(reference)[1].shape[1] == 1000
+
+
+class LibraryError(RuntimeError):
+    """An error of torch or ONNX Runtime."""
+
+
+def caused(cause):
+    error = LibraryError("export failed")
+    error.__cause__ = cause
+    return error
+
+
+@pytest.mark.parametrize(
+    ("error", "seen"),
+    [
+        (caused(OSError(5, "Input/output error")), OSError),
+        (caused(MemoryError()), MemoryError),
+        (LibraryError("[enforce fail] DefaultCPUAllocator: can't allocate memory"), MemoryError),
+        (caused(LibraryError("Failed to allocate memory for requested buffer")), MemoryError),
+    ],
+)
+def test_an_error_that_a_library_wraps_is_seen_as_the_machine_s(error, seen):
+    with pytest.raises(seen):
+        raise_temporary(error)
+    raise_temporary(caused(ValueError("no such operator")))
 
 
 def test_weights_beyond_what_a_file_holds_are_told_before_the_export(tmp_path, monkeypatch):
