@@ -18,6 +18,7 @@ from pathlib import Path
 from benchmarks import (
     ablation,
     aggregation,
+    aiperf,
     client,
     compare,
     coverage,
@@ -34,6 +35,7 @@ from benchmarks import (
     search_live,
     sharing,
 )
+from benchmarks.aiperf import AIPerf
 from benchmarks.page import PAGE, RESULTS, page
 from benchmarks.perf_analyzer import FetchError, PerfAnalyzer, install
 from benchmarks.results import Row, write_rows
@@ -86,15 +88,25 @@ def _beside_peer(of: Callable[[Place, PerfAnalyzer, Say], Iterator[Row]]) -> Ben
     return lambda at, say: of(at, install(at.folder, [at.client_core]), say)
 
 
-def _live(at: Place, peer: PerfAnalyzer, say: Say) -> Iterator[Row]:
-    return (replace(row, benchmark="live") for row in search_live.run(at, peer, say))
+def _beside_both(
+    of: Callable[[Place, PerfAnalyzer, AIPerf, Say], Iterator[Row]],
+) -> Benchmark:
+    def run(at: Place, say: Say) -> Iterator[Row]:
+        cores = [at.client_core]
+        return of(at, install(at.folder, cores), aiperf.install(at.folder, cores), say)
+
+    return run
+
+
+def _live(at: Place, peer: PerfAnalyzer, second: AIPerf, say: Say) -> Iterator[Row]:
+    return (replace(row, benchmark="live") for row in search_live.run(at, peer, second, say))
 
 
 BENCHMARKS: dict[str, Benchmark] = {
-    "client": _beside_peer(client.run),
+    "client": _beside_both(client.run),
     "honesty": _beside_peer(honesty.run),
     "search": search_cost.run,
-    "live": _beside_peer(_live),
+    "live": _beside_both(_live),
     "limit": limit.run,
     "coverage": coverage.run,
     "sharing": sharing.run,

@@ -10,21 +10,25 @@ benchmark therefore compares CPU times in an open loop, in which both tools offe
 
 from __future__ import annotations
 
+import math
 import os
 import shutil
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
+from benchmarks import aiperf
+from benchmarks.aiperf import AIPerf
 from benchmarks.perf_analyzer import NAME, PerfAnalyzer
 from benchmarks.results import Goal, Row
 from benchmarks.serving import SEED, Place, Say, serving
 from perseus.host.procfs import TICKS_PER_S, process_table, tree
 from perseus.measurement.ceiling import MODEL, Shape, write_null_model
-from perseus.models.tensors import TensorSpec
+from perseus.models.tensors import Tensor, TensorSpec
 from perseus.peak import stats
 from perseus.serving.running_server import RunningServer
 from perseus.serving.statistics import server_times
@@ -34,7 +38,10 @@ from perseus.traffic.route import Route, inline, shared
 
 BENCHMARK = "client"
 SHAPE = Shape((TensorSpec("input", "FP32", (3, 224, 224)),), request_batch_size=1)
+SMALL = Shape((TensorSpec("input", "FP32", (1,)),), request_batch_size=1)
 CONCURRENCIES = (1, 4, 16)
+AIPERF_CONCURRENCIES = (1, 16)
+AIPERF_ROUNDS = 2  # AIPerf takes about 10 s to start
 OFFERED = (0.25, 0.5, 0.75)
 """Offered rates for the comparison of CPU times, as shares of the highest rate that both tools
 reach."""
@@ -66,10 +73,11 @@ class Transport:
     most_cpu: float
 
 
+HTTP = Transport("plain HTTP", "http", False, {4: 1.0, 16: 1.0}, 1.0)
 TRANSPORTS = (
     Transport("plain gRPC", "grpc", False, {1: 1.6}, 0.6),
     Transport("system shared memory", "grpc", True, {4: 1.0, 16: 1.0}, 1.0),
-    Transport("plain HTTP", "http", False, {4: 1.0, 16: 1.0}, 1.0),
+    HTTP,
 )
 
 
@@ -81,11 +89,15 @@ class Use:
     cpu_us: float
 
 
-def run(at: Place, peer: PerfAnalyzer, say: Say) -> Iterator[Row]:
-    repository, model = at.folder / "null", MODEL
-    shutil.rmtree(repository, ignore_errors=True)
-    write_null_model(repository, SHAPE)
-    with serving(at, repository) as server:
+def run(at: Place, peer: PerfAnalyzer, second: AIPerf, say: Say) -> Iterator[Row]:
+    yield from _beside_perf_analyzer(at, peer, say)
+    for shape in (SHAPE, SMALL):
+        yield from _beside_aiperf(at, second, shape, say)
+
+
+def _beside_perf_analyzer(at: Place, peer: PerfAnalyzer, say: Say) -> Iterator[Row]:
+    model = MODEL
+    with _null_server(at, SHAPE) as server:
         for transport in TRANSPORTS:
             closed = list(_closed(at, peer, server, model, transport, say))
             yield from closed
@@ -96,6 +108,60 @@ def run(at: Place, peer: PerfAnalyzer, say: Say) -> Iterator[Row]:
                 yield _offered(at, peer, server, model, transport, rate_rps, say)
             with _client(at, server, model, transport) as client:
                 yield _send_lag(client, transport, ceiling_rps / 2)
+
+
+def _beside_aiperf(at: Place, peer: AIPerf, shape: Shape, say: Say) -> Iterator[Row]:
+    """Compare with AIPerf over HTTP, with the same input: in closed loops, and in an open loop at
+    half the rate that AIPerf reaches."""
+    (tensor,) = shape.inputs
+    size, sizes = 4 * math.prod(tensor.dims), (1, *tensor.dims)
+    images = [np.zeros(sizes, np.float32)]
+    with _null_server(at, shape) as server:
+
+        def ours(load: Callable[[RunningServer, Client], Use]) -> Use:
+            with _client(at, server, MODEL, HTTP, images) as client:
+                return load(server, client)
+
+        def theirs(*options: str) -> Use:
+            asked = [*options, "--benchmark-duration", "600"]
+            with peer.running(server.http_address, MODEL, sizes, asked):
+                return _observe(server, MODEL)
+
+        rates_rps = []
+        for concurrency in AIPERF_CONCURRENCIES:
+            pairs = [
+                (
+                    ours(partial(_ours, concurrency=concurrency)),
+                    theirs("--concurrency", str(concurrency)),
+                )
+                for _ in range(AIPERF_ROUNDS)
+            ]
+            mine, other = map(_median, zip(*pairs, strict=True))
+            rates_rps.append(other.rate_rps)
+            case = f"HTTP, inputs of {size} bytes, concurrency {concurrency}"
+            say(f"{case}: {mine.rate_rps:.0f}/s beside {other.rate_rps:.0f}/s")
+            rate = Goal(">=", 1)
+            yield Row(BENCHMARK, case, RATE, mine.rate_rps, other.rate_rps, aiperf.NAME, rate)
+            cpu = Goal("<=", 1)
+            yield Row(BENCHMARK, case, CPU, mine.cpu_us, other.cpu_us, aiperf.NAME, cpu)
+        rate_rps = max(rates_rps) / 2
+        load = ["--request-rate", f"{rate_rps:.3f}", "--arrival-pattern", "poisson"]
+        pairs = [
+            (ours(partial(_ours_open, rate_rps=rate_rps)), theirs(*load))
+            for _ in range(AIPERF_ROUNDS)
+        ]
+        mine, other = map(_median, zip(*pairs, strict=True))
+        case = f"HTTP, inputs of {size} bytes, open loop at {rate_rps:.0f} requests/s"
+        yield Row(BENCHMARK, case, CPU, mine.cpu_us, other.cpu_us, aiperf.NAME, Goal("<=", 1))
+
+
+@contextmanager
+def _null_server(at: Place, shape: Shape) -> Iterator[RunningServer]:
+    repository = at.folder / "null"
+    shutil.rmtree(repository, ignore_errors=True)
+    write_null_model(repository, shape)
+    with serving(at, repository) as server:
+        yield server
 
 
 RATE = "requests/s (higher is better)"
@@ -164,8 +230,13 @@ def _median(uses: Sequence[Use]) -> Use:
 
 
 @contextmanager
-def _client(at: Place, server: RunningServer, model: str, transport: Transport) -> Iterator[Client]:
-    images = [np.zeros((1, 3, 224, 224), np.float32)]
+def _client(
+    at: Place,
+    server: RunningServer,
+    model: str,
+    transport: Transport,
+    images: Sequence[Tensor] = (np.zeros((1, 3, 224, 224), np.float32),),
+) -> Iterator[Client]:
     placed = shared(images, server.grpc_address) if transport.in_shared_memory else None
     with placed or nullcontext(inline(images)) as inputs:
         address = _address(server, transport)

@@ -108,13 +108,9 @@ class PerfAnalyzer:
     ) -> Iterator[subprocess.Popen[str]]:
         """Start perf_analyzer, yield its process, and kill the process at the end of the
         context."""
-        # The new process pins itself to the cores, because the program `taskset` needs a further
-        # package.
-        pin = f"import os, sys; os.sched_setaffinity(0, {set(self.cores)});"
-        pin += "os.execv(sys.argv[1], sys.argv[1:])"
         arguments = ["-m", model, "-i", protocol, "-u", address, *options]
         process = subprocess.Popen(
-            [sys.executable, "-c", pin, str(self.binary), *arguments],
+            pinned(self.cores, [str(self.binary), *arguments]),
             env=os.environ | {"LD_LIBRARY_PATH": os.pathsep.join(map(str, self.libraries))},
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
@@ -127,6 +123,14 @@ class PerfAnalyzer:
             if process.poll() is None:
                 process.kill()
             process.wait()
+
+
+def pinned(cores: Sequence[int], command: Sequence[str]) -> list[str]:
+    """Return a command that runs `command` on the cores `cores`. The new process pins itself,
+    because the program `taskset` needs a further package."""
+    pin = f"import os, sys; os.sched_setaffinity(0, {set(cores)});"
+    pin += "os.execv(sys.argv[1], sys.argv[1:])"
+    return [sys.executable, "-c", pin, *command]
 
 
 def parse_levels(table: str) -> tuple[Level, ...]:

@@ -14,7 +14,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from benchmarks import queueing, ramp
+from benchmarks import aiperf, queueing, ramp
+from benchmarks.aiperf import AIPerf
 from benchmarks.models import Sleep
 from benchmarks.perf_analyzer import NAME, PerfAnalyzer
 from benchmarks.results import Row
@@ -48,9 +49,11 @@ SEARCHES = 3
 """Number of searches of Perseus. Searches of the other tools take too long to repeat."""
 PASSES = (1.0, 1.1)
 """Rates of the passes of the ramp, as shares of the true limit."""
+PROBE_REQUESTS = 1000
+"""Number of requests of a probe of AIPerf, as in the examples of its documentation."""
 
 
-def run(at: Place, peer: PerfAnalyzer, say: Say) -> Iterator[Row]:
+def run(at: Place, peer: PerfAnalyzer, second: AIPerf, say: Say) -> Iterator[Row]:
     with sleeping(at, SERVER) as known:
         mean_s = known.service_ms / 1000
         service = deterministic(mean_s)
@@ -63,14 +66,14 @@ def run(at: Place, peer: PerfAnalyzer, say: Say) -> Iterator[Row]:
         rows = cost_rows(name, ours, RAMP, counted)
         yield from (row for row in rows if row.metric != ERROR)
         yield _ramp_error(known, name, ours, say)
-        theirs = _perf_analyzer(at, peer, known, say)
-        yield from _against(name, ours, theirs)
+        yield from _against(name, ours, MODE, _perf_analyzer(at, peer, known, say))
+        yield from _against(name, ours, aiperf.NAME, _aiperf(second, known, say))
 
 
-def _against(case: str, ours: Cost, theirs: Cost) -> Iterator[Row]:
-    for row in cost_rows(case, ours, MODE, theirs, goals=False):
+def _against(case: str, ours: Cost, peer_name: str, theirs: Cost) -> Iterator[Row]:
+    for row in cost_rows(case, ours, peer_name, theirs, goals=False):
         goal = no_less_exact(ours, theirs) if row.metric.startswith("seconds") else None
-        yield Row(row.benchmark, case, row.metric, row.ours, row.peer, MODE, goal)
+        yield Row(row.benchmark, case, row.metric, row.ours, row.peer, peer_name, goal)
 
 
 def _limit_rps(known: Known, *service_ms: float) -> float:
@@ -143,3 +146,23 @@ def _perf_analyzer(at: Place, peer: PerfAnalyzer, known: Known, say: Say) -> Cos
     say(f"{MODE}: {peak_rps:.1f}/s after {requests} requests, {report.wall_s:.0f} s")
     limit_rps = _limit_until_now_rps(known, before_ms, say)
     return Cost(requests, report.wall_s, error(peak_rps, limit_rps))
+
+
+def _aiperf(peer: AIPerf, known: Known, say: Say) -> Cost:
+    """Search with AIPerf for the boundary of the SLA, over whole numbers of requests/s in the range
+    of perf_analyzer's search."""
+    most_rps = 1000 / known.service_ms
+    start, end = (round(share * most_rps) for share in RANGE)
+    options = ["--search-planner", "monotonic-sla", "--search-max-iterations", "40"]
+    options += ["--search-space", f"phases.profiling.rate:{start},{end}:int"]
+    options += ["--search-metric", "request_throughput", "--search-direction", "maximize"]
+    options += ["--search-sla", f"request_latency:p{SLA.percentile:g}:lt:{SLA.latency_ms:g}"]
+    options += ["--request-rate", str(start), "--arrival-pattern", "poisson"]
+    options += ["--request-count", str(PROBE_REQUESTS)]
+    before_ms = known.service_now_ms()
+    before = server_times(known.server, known.model).requests
+    found = peer.search(known.server.http_address, known.model, (1, 1), options)
+    requests = server_times(known.server, known.model).requests - before
+    say(f"{aiperf.NAME}: {found.peak_rps:.1f}/s after {requests} requests, {found.wall_s:.0f} s")
+    limit_rps = _limit_until_now_rps(known, before_ms, say)
+    return Cost(requests, found.wall_s, error(found.peak_rps, limit_rps))
