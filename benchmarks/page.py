@@ -41,7 +41,9 @@ client need per request? **Method:** Perseus and perf_analyzer take turns to sen
 bytes to a Triton model that responds at once. The sender uses one core, and the server another
 core. The server counts the requests, and the kernel measures the CPU time. perf_analyzer runs with
 and without `--async`. The table has the faster of these two modes, and for an open loop the mode
-that sends on schedule with the least CPU time.
+that sends on schedule with the least CPU time. AIPerf, the successor of perf_analyzer, is made for
+language models and sends its inputs as JSON. Perseus and AIPerf therefore send over HTTP, with
+inputs of 602,112 and of 4 bytes; Perseus sends these inputs in binary form.
 """,
     "honesty": """## Measured percentiles
 
@@ -64,7 +66,9 @@ goals are for the preset `quick`, and for the mode of perf_analyzer with the sma
 **Question:** Do searches on a real server give the same comparison as simulated searches?
 **Method:** The server has a known service time, which is measured just before and just after a
 search. A whole ramp (the search of the 2020 study) takes too long, so the number of its passes
-comes from a simulation.
+comes from a simulation. AIPerf searches whole numbers of requests/s with its planner
+`monotonic-sla`, with 1000 Poisson arrivals per probe. The search of AIPerf has the same range as
+the search of perf_analyzer.
 """,
     "limit": """## Certified throughput and the bare runtime
 

@@ -6,7 +6,9 @@ The tests measure no speeds.
 from __future__ import annotations
 
 import hashlib
+import json
 import math
+import os
 import runpy
 import sys
 from dataclasses import replace
@@ -21,6 +23,7 @@ from tritonclient.grpc.model_config_pb2 import ModelConfig
 from benchmarks import (
     ablation,
     aggregation,
+    aiperf,
     client,
     compare,
     coverage,
@@ -37,6 +40,7 @@ from benchmarks import (
     servers,
     sharing,
 )
+from benchmarks.aiperf import AIPerf
 from benchmarks.models import KNOWN_BACKENDS, Sleep, Spin, write_sleep, write_spin
 from benchmarks.page import PAGE, RESULTS, page
 from benchmarks.peer_search import Level, Mode
@@ -183,6 +187,50 @@ def test_a_study_of_two_tenants_finds_their_ratio_although_the_host_gets_slower(
     assert rows["share of 95 % intervals that contain the truth (higher is better)"] == 1
     of_searches = found.by_searches.interval()
     assert rows["width of the interval / truth"] < (of_searches.high - of_searches.low) / truth / 2
+
+
+# --- AIPerf
+
+WITH_BOUNDARY = {"boundary_summary": {"feasible_max": {"value": 135}, "infeasible_min": None}}
+
+
+def fake_aiperf(folder, history):
+    """Return AIPerf with a program that only checks its requests and writes the history."""
+    program = folder / "program"
+    program.write_text(
+        f"""#!{sys.executable}
+import json, pathlib, sys
+given = dict(zip(sys.argv[2::2], sys.argv[3::2]))
+(body,) = map(json.loads, open(given["--input-file"]))
+assert body["inputs"][0]["data"] == [0.0] * 6 and body["inputs"][0]["shape"] == [1, 2, 3]
+assert given["--url"] == "http://127.0.0.1:9/v2/models/sleep/infer"
+out = pathlib.Path(given["--output-artifact-dir"])
+out.mkdir(parents=True, exist_ok=True)
+if {bool(history)}:
+    (out / "search_history.json").write_text({json.dumps(json.dumps(history))})
+"""
+    )
+    program.chmod(0o755)
+    return AIPerf(program, folder / "files", tuple(os.sched_getaffinity(0)))
+
+
+@pytest.mark.parametrize(
+    ("history", "peak_rps"),
+    [(WITH_BOUNDARY, 135), ({"boundary_summary": {"feasible_max": None}}, 0)],
+)
+def test_the_boundary_of_aiperf_is_read_from_its_history(tmp_path, history, peak_rps):
+    found = fake_aiperf(tmp_path, history).search("127.0.0.1:9", "sleep", (1, 2, 3), [])
+    assert found.peak_rps == peak_rps and found.wall_s > 0
+
+
+def test_a_search_of_aiperf_without_a_history_fails(tmp_path):
+    with pytest.raises(RuntimeError, match="AIPerf ended with 0"):
+        fake_aiperf(tmp_path, {}).search("127.0.0.1:9", "sleep", (1, 2, 3), [])
+
+
+def test_triton_ignores_the_key_that_aiperf_requires():
+    body = aiperf.request((1, 1))
+    assert body["messages"] == [] and body["inputs"][0]["data"] == [0.0]
 
 
 # --- perf_analyzer
