@@ -14,10 +14,14 @@ def job(options: argparse.Namespace, folder: Path) -> dict[str, Any]:
     """Return the manifest job.yaml for a job that runs a script in `folder`, with the resources in
     `options`."""
     manifest = yaml.safe_load(Path(__file__).with_name("job.yaml").read_text())
-    manifest["spec"]["activeDeadlineSeconds"] = options.runtime_min * 60
     pod = manifest["spec"]["template"]["spec"]
+    # The limit of a pod begins on its node. The limit of a Kubernetes job would also count the time
+    # in which the pod waits for a node.
+    pod["activeDeadlineSeconds"] = options.runtime_min * 60
     (container,) = pod["containers"]
-    container |= {"command": ["/bin/sh", options.jobscript], "workingDir": str(folder)}
+    first = Path(__file__).with_name("pod.py").read_text()
+    command = ["python3", "-c", first, options.jobscript]
+    container |= {"command": command, "workingDir": str(folder)}
     amounts = {"cpu": str(options.cpus), "memory": f"{options.mem_mb}M"}
     if options.gpus:
         amounts["nvidia.com/gpu"] = str(options.gpus)

@@ -87,6 +87,9 @@ def test_a_measurement_fills_its_pod_and_keeps_other_pods_from_its_node(workflow
         (term,) = pod["affinity"]["podAntiAffinity"][
             "requiredDuringSchedulingIgnoredDuringExecution"
         ]
+        # the limit does not count the time in which the pod waits for a node
+        assert pod["activeDeadlineSeconds"] >= 3600
+        assert "activeDeadlineSeconds" not in job["spec"]
         labels = job["spec"]["template"]["metadata"]["labels"]
         assert term["labelSelector"]["matchLabels"].items() <= labels.items()
         (container,) = pod["containers"]

@@ -2,7 +2,9 @@
 
 import os
 import re
+import signal
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -101,3 +103,38 @@ def test_a_job_without_an_answer_is_neither_lost_nor_waited_for(tmp_path, slurm_
     path = f"{tmp_path}:{os.environ['PATH']}"
     done = subprocess.run([status, "7"], env={"PATH": path}, stdout=subprocess.PIPE, text=True)
     assert done.stdout.split() == [heard]
+
+
+ENDS_PROPERLY = """
+import pathlib, signal, sys, time
+def end(*_):
+    time.sleep(0.3)
+    pathlib.Path(sys.argv[1]).write_text("the server has ended")
+    sys.exit()
+signal.signal(signal.SIGTERM, end)
+print("measuring", flush=True)
+time.sleep(60)
+"""
+
+
+def test_a_pod_that_is_deleted_waits_until_its_measurement_has_ended(tmp_path):
+    """The shell between the pod and the measurement ends at once."""
+    measurement, script, ended = (tmp_path / name for name in ("cell.py", "job.sh", "ended"))
+    measurement.write_text(ENDS_PROPERLY)
+    script.write_text(f"{sys.executable} {measurement} {ended}\ntrue\n")
+    pod = [sys.executable, str(ROOT / "profiles/kubernetes/pod.py"), str(script)]
+    with subprocess.Popen(
+        pod, stdout=subprocess.PIPE, text=True, start_new_session=True
+    ) as process:
+        assert process.stdout.readline() == "measuring\n"
+        process.terminate()
+        assert process.wait(30) == 128 + signal.SIGTERM
+    assert ended.read_text() == "the server has ended"
+
+
+def test_a_pod_ends_with_the_exit_code_of_its_script(tmp_path):
+    (tmp_path / "job.sh").write_text("sleep 60 & exit 3")
+    pod = [sys.executable, str(ROOT / "profiles/kubernetes/pod.py"), str(tmp_path / "job.sh")]
+    with subprocess.Popen(pod, start_new_session=True) as process:
+        assert process.wait(10) == 3
+        os.killpg(process.pid, signal.SIGKILL)

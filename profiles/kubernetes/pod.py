@@ -1,0 +1,31 @@
+"""First process of a pod: run a script with sh, and pass SIGTERM on to all processes of the pod.
+
+If Kubernetes deletes a pod, only the first process gets SIGTERM. After SIGTERM, this program waits
+until all processes have ended, so that a measurement can stop its server properly.
+"""
+
+import contextlib
+import ctypes
+import os
+import signal
+import subprocess
+import sys
+
+PR_SET_CHILD_SUBREAPER = 36  # linux/prctl.h: processes without a parent become children of this one
+is_cancelled = False
+
+
+def pass_on(*_: object) -> None:
+    global is_cancelled
+    is_cancelled = True
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    os.killpg(0, signal.SIGTERM)
+
+
+ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1)
+signal.signal(signal.SIGTERM, pass_on)
+code = subprocess.Popen(["/bin/sh", sys.argv[1]]).wait()
+with contextlib.suppress(ChildProcessError):
+    while is_cancelled:
+        os.wait()
+sys.exit(code if code >= 0 else 128 - code)
