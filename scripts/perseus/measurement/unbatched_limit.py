@@ -52,14 +52,15 @@ class UnseenRequests:
 
 
 def unseen_requests(
-    server: RunningServer, tenant: TenantUnderTest, round_trip_ms: float
+    server: RunningServer, tenant: TenantUnderTest, round_trip_ms: float | None
 ) -> UnseenRequests:
     """Send requests one after another, with inputs that the server has not seen.
 
     The limit is the number of instances divided by the service time. The service time is the
     shortest latency minus the round trip of a health request, unless the server's statistics state
-    a shorter mean time per request. The limit is unknown if the number of instances is unknown
-    (`_instances`), or if the server answers no requests with unseen inputs. Raises ServerError.
+    a shorter mean time per request. The limit is unknown if the service time or the number of
+    instances is unknown (`_instances`), or if the server answers no requests with unseen inputs.
+    For a server with HTTP only, `round_trip_ms` is None. Raises ServerError.
     """
     unseen = tenant.unseen_batches()
     if not unseen:
@@ -72,11 +73,12 @@ def unseen_requests(
         return UnseenRequests(None, None)
     after = tenant_times(server, tenant.model, ())
     served = after.since(before) if after and before else None
-    service_ms = float(latencies_ms.min()) - round_trip_ms
+    service_ms = np.inf if round_trip_ms is None else float(latencies_ms.min()) - round_trip_ms
     if served is not None and served.requests > 0:
         service_ms = min(service_ms, served.busy_ns / served.requests / MS)
     count = _instances(server, tenant.model)
-    limit_rps = None if count is None or service_ms <= 0 else 1000 * count / service_ms
+    is_known = count is not None and 0 < service_ms < np.inf
+    limit_rps = 1000 * count / service_ms if count is not None and is_known else None
     return UnseenRequests(float(np.median(latencies_ms)), limit_rps)
 
 
