@@ -166,7 +166,19 @@ def test_what_a_killed_measurement_left_is_removed_by_the_next(elsewhere, reposi
     messages: list[str] = []
     with served(elsewhere, repository, tmp_path, messages):
         assert loaded(elsewhere) == ["tiny"]
-    assert any("a killed measurement left: tiny" in line for line in messages)
+    assert any("an ended measurement left: tiny" in line for line in messages)
+    assert loaded(elsewhere) == []
+
+
+def test_what_an_earlier_attempt_left_is_removed_by_the_next(elsewhere, repository, tmp_path):
+    """After an interruption of the network, the first attempt cannot unload its models."""
+    messages: list[str] = []
+    with (
+        served(elsewhere, repository, tmp_path),
+        served(elsewhere, repository, tmp_path, messages),
+    ):
+        assert loaded(elsewhere) == ["tiny"]
+    assert any("an ended measurement left: tiny" in line for line in messages)
     assert loaded(elsewhere) == []
 
 

@@ -18,6 +18,7 @@ from google.protobuf import json_format, text_format
 from tritonclient.grpc import model_config_pb2 as pb
 from tritonclient.utils import InferenceServerException
 
+from perseus.host.identity import identity
 from perseus.host.orphans import names_of_dead_owners
 from perseus.serving.failures import ServerError
 from perseus.serving.remote_failures import explained
@@ -95,16 +96,21 @@ class Control:
     def unload_leftovers(
         self, models: Sequence[PushedModel], *, allow_other_models: bool, say: Callable[[str], None]
     ) -> None:
-        """Unload models that killed measurements of this host have left on the server.
+        """Unload models that killed measurements of this host, or an earlier attempt of this
+        process, have left on the server.
 
         Raises ServerError if other models would disturb the measurement.
         """
         ours = {model.config.name for model in models}
         owners = {name: self._owner(name) for name in self.loaded()}
         dead = names_of_dead_owners(owner.partition(" ")[0] for owner in owners.values())
-        left = [name for name, owner in owners.items() if owner.partition(" ")[0] in dead]
+        left = [
+            name
+            for name, owner in owners.items()
+            if owner.partition(" ")[0] in dead or identity() in owner
+        ]
         if left:
-            say(f"unloading the models that a killed measurement left: {', '.join(left)}")
+            say(f"unloading the models that an ended measurement left: {', '.join(left)}")
             self.unload(left, say)
             owners = {name: owner for name, owner in owners.items() if name not in left}
         problems = [
