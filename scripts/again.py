@@ -5,6 +5,7 @@ python scripts/again.py [--cores 4] [--configfile config/studies/paper.yaml]
 
 import argparse
 import shlex
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -52,4 +53,9 @@ configfiles = ["--configfile", *asked.configfile] if asked.configfile else []
 command = ["snakemake", "--cores", asked.cores, "all", *configfiles]
 command += ["--forcerun", *map(str, again)]
 print(shlex.join(command), flush=True)
-sys.exit(subprocess.call([sys.executable, "-m", *command]))
+process = subprocess.Popen([sys.executable, "-m", *command])
+# Snakemake also gets Ctrl-C from the terminal, and ends its jobs properly.
+signal.signal(signal.SIGINT, signal.SIG_IGN)
+signal.signal(signal.SIGTERM, lambda *_: process.terminate())
+code = process.wait()
+sys.exit(code if code >= 0 else 128 - code)

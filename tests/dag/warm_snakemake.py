@@ -151,11 +151,14 @@ def _snakemake(arguments: Sequence[str]) -> None:
 def _script(arguments: Sequence[str]) -> None:
     python = [sys.executable, "-m", "snakemake"]
 
-    def call(command: Sequence[str]) -> None:
+    start = subprocess.Popen
+
+    def started(command: Sequence[str]) -> None:
         assert command[: len(python)] == python
+        subprocess.Popen = start
         _snakemake(command[len(python) :])
 
-    subprocess.call = call
+    subprocess.Popen = started
     sys.argv = list(arguments)
     sys.path.insert(0, str(Path(arguments[0]).parent.absolute()))
     runpy.run_path(arguments[0], run_name="__main__")

@@ -109,7 +109,10 @@ def final_message(
     for path, what in disturbed_ceilings(ceilings).items():
         yield f"The measurement of the client ceiling for {path.stem} was disturbed: {what}"
     if again := outputs_to_repeat(records, ceilings):
-        by_make = "" if overrides or not has_make else f"{_make_again(configfiles)}, or "
+        has_spaces = any(" " in str(file) for file in configfiles)
+        by_make = (
+            "" if overrides or has_spaces or not has_make else f"{_make_again(configfiles)}, or "
+        )
         yield (
             "To measure these cells and ceilings again, and all cells that depend on them, run:"
             f" {by_make}your command with"

@@ -53,6 +53,7 @@ def test_what_certified_nothing_beside_others_may_another_time(tmp_path):
     ("configfiles", "overrides", "what"),
     [
         ([], {}, "make again, or your command with"),
+        (["my study.yaml"], {}, "your command with"),  # the Makefile splits at spaces
         (["config/studies/paper.yaml"], {}, "make again CONFIGFILE=config/studies/paper.yaml, or"),
         (["a.yaml", "/far/b.yaml"], {}, "make again 'CONFIGFILE=a.yaml /far/b.yaml', or"),
         (["a.yaml"], {"seed": 2}, "your command with"),  # a setting that `make` does not know
