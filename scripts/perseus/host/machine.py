@@ -6,6 +6,8 @@ import importlib.metadata
 import os
 import platform
 from collections.abc import Sequence
+from contextlib import suppress
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -55,7 +57,7 @@ def describe(
         "memory_bytes": psutil.virtual_memory().total,
         "kernel": platform.release(),
         "python": platform.python_version(),
-        "packages": {name: _version(name) for name in PACKAGES},
+        "packages": {name: package_version(name) for name in PACKAGES},
     }
 
 
@@ -72,8 +74,11 @@ def _read(path: str) -> str | None:
         return None
 
 
-def _version(package: str) -> str | None:
-    try:
-        return importlib.metadata.version(package)
-    except importlib.metadata.PackageNotFoundError:
-        return None
+@cache
+def package_version(package: str) -> str | None:
+    """Return the version of an installed package or, in its place, of its build for GPUs, such as
+    onnxruntime-gpu; None if neither is installed."""
+    for name in (package, f"{package}-gpu"):
+        with suppress(importlib.metadata.PackageNotFoundError):
+            return importlib.metadata.version(name)
+    return None

@@ -8,10 +8,9 @@ launchers, runtimes and protocols.
 
 from __future__ import annotations
 
-import importlib.metadata
 from collections.abc import Sequence
-from functools import cache
 
+from perseus.host.machine import package_version
 from perseus.study.fingerprint import Sources
 from perseus.study.launchers import LAUNCHERS
 from perseus.study.runtimes import RUNTIMES
@@ -136,7 +135,7 @@ def ceiling_versions(task: CeilingTask) -> dict[str, str]:
 
 def versions(packages: Sequence[str]) -> dict[str, str]:
     """Return the version of each package; "none" if the package is not installed."""
-    return {package: _version(package) for package in sorted(packages)}
+    return {package: package_version(package) or "none" for package in sorted(packages)}
 
 
 def _backend(server: MeasuredServer) -> list[str]:
@@ -165,11 +164,3 @@ def _client(client: MeasuredClient) -> list[str]:
     With every protocol, the client also needs grpcio, to load models and to read statistics.
     """
     return ["tritonclient", "numpy", "grpcio", "aiohttp" if client.protocol == "http" else "hpack"]
-
-
-@cache
-def _version(package: str) -> str:
-    try:
-        return importlib.metadata.version(package)
-    except importlib.metadata.PackageNotFoundError:
-        return "none"

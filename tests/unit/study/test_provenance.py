@@ -1,6 +1,7 @@
 """Tests of the dependencies of each rule's jobs on the code."""
 
 import fnmatch
+import importlib.metadata
 import re
 from importlib.util import find_spec
 from pathlib import Path
@@ -185,3 +186,14 @@ def test_a_version_is_plain_text_also_of_what_is_missing():
     found = provenance.versions(["numpy", "no-such-package"])
     assert found["no-such-package"] == "none"
     assert found["numpy"][0].isdigit()
+
+
+def test_the_version_of_a_build_for_gpus_counts_in_place_of_the_plain_build(monkeypatch):
+    def version(package):
+        if package != "runtime-gpu":
+            raise importlib.metadata.PackageNotFoundError
+        return "1.2"
+
+    monkeypatch.setattr(importlib.metadata, "version", version)
+    found = provenance.versions(["runtime", "other-runtime"])
+    assert found == {"runtime": "1.2", "other-runtime": "none"}
