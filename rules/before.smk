@@ -185,11 +185,15 @@ OutputFileCache.exists, OutputFileCache.fetch = are_whole, fetch_whole
 def require_machine(jobs):
     """Stop if this machine lacks the cores, the GPUs or the Triton folder that the jobs need."""
     cells = {job.wildcards.cell for job in jobs if job.rule.name == "measure"}
+    ceilings = [job.wildcards.server for job in jobs if job.rule.name == "ceiling"]
+    with_ceiling = {each.name for name in ceilings for each in STUDY.ceilings[name]}
     for server in {STUDY.cells[cell].scenario.server for cell in cells}:
         try:
             gpu.require(server.gpus_here)
             if not LAUNCHERS[server.launcher].elsewhere:
                 cores.split_cores(server.cores)
+            elif server.name in with_ceiling:
+                cores.split_client_cores(server.remote.client_cores)
             if server.launcher == "embedded":
                 triton_wheel.require_plain(orphans.place())
         except (gpu.GpuError, cores.TooFewCoresError, ServerError) as error:
