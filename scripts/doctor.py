@@ -28,6 +28,9 @@ MEMORY_GIB, SHARED_GIB, DISK_GIB, FILES = 4, 0.25, 10, 1024
 of open files."""
 
 
+SHARED_ADVICE = "mount -o remount,size=1G /dev/shm (in a container, start it with --shm-size=1g)"
+
+
 @dataclass(frozen=True)
 class Finding:
     """Result of the check of one requirement. `advice` says how to meet the requirement, or
@@ -51,12 +54,14 @@ def main() -> None:
 
 def look() -> Iterator[Finding]:
     """Yield the results of all checks of this machine."""
-    yield python(sys.version_info[:2], bool(shutil.which("uv")))
-    yield libpython(_library_folders())
-    yield virtual_environments()
+    has_uv, version = bool(shutil.which("uv")), sys.version_info[:2]
+    yield python(version, has_uv)
+    if OLDEST <= version <= NEWEST or not has_uv:  # else uv installs another Python
+        yield libpython(_library_folders())
+    yield virtual_environments(has_uv)
     yield cores(_usable_cores(), _read("/sys/devices/system/cpu/smt/active"))
     yield enough("memory", _memory_gib(), MEMORY_GIB, "use a machine with more memory")
-    yield enough("/dev/shm", _free_gib(Path("/dev/shm")), SHARED_GIB, "mount -o remount,size=1G")
+    yield enough("/dev/shm", _free_gib(Path("/dev/shm")), SHARED_GIB, SHARED_ADVICE)
     yield enough(
         "disk", _free_gib(ROOT), DISK_GIB, "delete files; a CPU build of torch needs less space"
     )
@@ -85,7 +90,9 @@ def libpython(folders: list[Path]) -> Finding:
     return Finding("libpython", name, advice, missing=True)
 
 
-def virtual_environments() -> Finding:
+def virtual_environments(has_uv: bool) -> Finding:
+    if has_uv:
+        return Finding("venv", "make uses uv for virtual environments")
     if importlib.util.find_spec("ensurepip") and importlib.util.find_spec("venv"):
         return Finding("venv", "Python can make virtual environments")
     return Finding(

@@ -63,6 +63,16 @@ def test_python(doctor, version, has_uv, missing, message):
     assert (finding.missing, finding.advice) == (missing, message)
 
 
+def test_uv_replaces_the_virtual_environments_and_an_unsuitable_python(doctor, monkeypatch):
+    monkeypatch.setattr(doctor.shutil, "which", lambda name: f"/usr/bin/{name}")
+    monkeypatch.setattr(doctor.sys, "version_info", (3, 10, 0))
+    monkeypatch.setattr(doctor.importlib.util, "find_spec", lambda name: None)
+    found = {each.name: each for each in doctor.look() if each.name in ("Python", "venv")}
+    assert not any(each.missing for each in found.values())
+    assert "libpython" not in {each.name for each in doctor.look()}
+    assert doctor.virtual_environments(has_uv=False).missing
+
+
 def test_the_library_of_python_is_looked_for_where_the_server_does(doctor, tmp_path):
     name = f"libpython{sys.version_info.major}.{sys.version_info.minor}.so.1.0"
     finding = doctor.libpython([tmp_path])
