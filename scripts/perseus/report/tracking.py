@@ -11,6 +11,7 @@ import re
 import time
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
@@ -113,14 +114,19 @@ def _log(
     started = time.strftime("%Y-%m-%d %H:%M:%S")
     tags = {"perseus.version": VERSION}
     run = client.create_run(experiment, now_ms, tags, run_name=started).info.run_id
-    for params in _batches([Param(*each) for each in parameters(task.configuration)]):
-        client.log_batch(run, params=params)
-    for values in _batches([Metric(*each, now_ms, 0) for each in metrics(frames)]):
-        client.log_batch(run, metrics=values)
-    client.log_dict(run, task.configuration, "configuration.yaml")
-    for file in files:
-        folder = file.parent.name
-        client.log_artifact(run, str(file), None if folder == task.study else folder)
+    try:
+        for params in _batches([Param(*each) for each in parameters(task.configuration)]):
+            client.log_batch(run, params=params)
+        for values in _batches([Metric(*each, now_ms, 0) for each in metrics(frames)]):
+            client.log_batch(run, metrics=values)
+        client.log_dict(run, task.configuration, "configuration.yaml")
+        for file in files:
+            folder = file.parent.name
+            client.log_artifact(run, str(file), None if folder == task.study else folder)
+    except Exception:
+        with suppress(Exception):  # the store may no longer answer
+            client.set_terminated(run, "FAILED")
+        raise
     client.set_terminated(run)
     return {"experiment_id": experiment, "run_id": run}
 
