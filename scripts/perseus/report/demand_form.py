@@ -4,7 +4,7 @@ browser plans fleets."""
 from __future__ import annotations
 
 import json
-from collections.abc import Hashable, Iterator, Mapping, Sequence, Set
+from collections.abc import Hashable, Iterator, Mapping, Set
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final
@@ -14,7 +14,7 @@ import pandas as pd
 from perseus.report.conclusions.conclusion import Tables
 from perseus.report.headline import top_fleets
 from perseus.report.shown_tables import machine_text
-from perseus.results.fleets.plans import HOURS_PER_MONTH, SHARING, SPOT
+from perseus.results.fleets.plans import HOURS_PER_MONTH, SHARING
 from perseus.study.demand import Demand, Spot
 from perseus.study.setting import configured
 
@@ -41,16 +41,14 @@ class DemandForm:
     `points` has rows of the table operating_points. `draws` has rows of the table
     operating_point_draws. `dedicated` has the values of the columns POINT for each dedicated load
     line. `rps` has the initial demand of each model: the demand of the study, or else one third of
-    the estimated capacity of a dedicated server. `spot_usd_per_month` has the spot price of each
-    server; None without a spot price, and for servers that the demand excludes. `machines` has, for
-    each server, the name of the machine whose price the plans use.
+    the estimated capacity of a dedicated server. `machines` has, for each server with costs, the
+    name of the machine whose price the plans use.
     """
 
     points: pd.DataFrame
     draws: pd.DataFrame
     dedicated: Set[Hashable]
     rps: Mapping[str, float]
-    spot_usd_per_month: Mapping[str, float | None]
     machines: Mapping[str, str]
     stated: Demand | None = None
 
@@ -91,11 +89,26 @@ class DemandForm:
     def usd_per_month(self) -> dict[str, float | None]:
         """Price of one server in USD per month, by server; None for servers that the demand
         excludes."""
-        first = self.points.groupby("server")["usd_per_month"].first()
+        return self._prices("usd_per_month")
+
+    @property
+    def spot_usd_per_month(self) -> dict[str, float | None]:
+        """Spot price of one server in USD per month, by server; None without a spot price, and for
+        servers that the demand excludes."""
+        return self._prices("spot_usd_per_month")
+
+    def _prices(self, column: str) -> dict[str, float | None]:
+        first = self.points.groupby("server")[column].first()
         return {
             str(name): float(usd) if pd.notna(usd) and _is_bought(str(name), self.stated) else None
             for name, usd in first.items()
         }
+
+    @property
+    def _cores(self) -> dict[str, int]:
+        """Number of cores of each CPU server."""
+        first = self.points[self.points["device"] == "cpu"].groupby("server")["cores"].first()
+        return {str(name): int(cores) for name, cores in first.items()}
 
     @property
     def json(self) -> str:
@@ -104,6 +117,7 @@ class DemandForm:
         data = {
             "hours_per_month": HOURS_PER_MONTH,
             "revocations_per_hour": rate,
+            "cores": self._cores,
             "points": list(self._points()),
         }
         return json.dumps(data, separators=(",", ":")).replace("<", "\\u003c")
@@ -139,7 +153,6 @@ def demand_form(tables: Tables, demand: Demand | None = None) -> DemandForm | No
         draws=tables["operating_point_draws"],
         dedicated=dedicated,
         rps=_of_study(tables) or _thirds(points, dedicated),
-        spot_usd_per_month=_spot_prices(tables["costs"], sorted(points["server"].unique()), demand),
         machines=_machines(tables["costs"]),
         stated=demand,
     )
@@ -147,25 +160,15 @@ def demand_form(tables: Tables, demand: Demand | None = None) -> DemandForm | No
 
 def _of_study(tables: Tables) -> dict[str, float]:
     """Return the requests/s of each model at the highest level of the demand; empty if the study
-    has no demand."""
+    has no demand, or no fleet carries it."""
     if not len(tables["fleets"]):
         return {}
     level = top_fleets(tables["fleets"])[SHARING]["level"]
     models = tables["fleet_models"]
     mine = models[(models["level"] == level) & (models["strategy"] == SHARING)]
     asked = dict(zip(mine["model"], mine["demand_rps"], strict=True))
-    everyone = tables["operating_points"]["model"]
+    everyone = tables["operating_points"]["model"] if asked else ()
     return {model: float(asked.get(model, 0.0)) for model in everyone}
-
-
-def _spot_prices(
-    costs: pd.DataFrame, servers: Sequence[str], stated: Demand | None
-) -> dict[str, float | None]:
-    spot = costs[costs["pricing"] == SPOT].groupby("server")["usd_per_hour"].first()
-    return {
-        name: spot[name] * HOURS_PER_MONTH if name in spot and _is_bought(name, stated) else None
-        for name in servers
-    }
 
 
 def _is_bought(server: str, stated: Demand | None) -> bool:

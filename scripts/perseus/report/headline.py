@@ -13,7 +13,7 @@ import pandas as pd
 from perseus.report.conclusions import conclusions
 from perseus.report.conclusions.conclusion import Tables
 from perseus.report.conclusions.over_demand import Asked, all_questions, saves
-from perseus.report.conclusions.servers_to_buy import SURE, is_saving_known, servers
+from perseus.report.conclusions.servers_to_buy import SURE, is_doubtful, is_saving_known, servers
 from perseus.report.conclusions.sharing import at_most
 from perseus.report.numbers import bounds, percent, significant, sure, usd
 from perseus.results.fleets.break_even import RELIABLE
@@ -80,7 +80,8 @@ def _fleet(tables: Tables) -> Headline | None:
         return Headline("no", "The demand is zero: no server is needed.")
     buy = f"Buy {servers(row['servers'])} for {usd(row['usd_per_month'])} a month"
     enough = f"({sure(row['probability_enough'])} to suffice)"
-    kind = "yes" if row["probability_enough"] >= SURE else "perhaps"
+    is_sure = row["probability_enough"] >= SURE and not is_doubtful(tables, row)
+    kind = "yes" if is_sure else "perhaps"
     if pd.isna(alone["servers"]):
         return Headline(kind, f"{buy} {enough}; dedicated servers alone cannot carry the demand.")
     if row["saving"] > 1e-9:

@@ -20,6 +20,7 @@ from perseus.report.headline import (
     saving_range,
     top_fleets,
 )
+from perseus.report.links import on_line
 from perseus.report.numbers import bounds, percent, significant, sure, usd
 from perseus.results.fleets.plans import SHARING
 
@@ -57,7 +58,7 @@ def _alone(tables: Tables) -> Iterator[Card]:
     known = peaks[(peaks["kind"] == "dedicated") & peaks["estimate_rps"].notna()]
     if len(known) <= MAX_ALONE:
         for _, row in known.iterrows():
-            slas = tenants[tenants["tenant"] == row["mix"]].apply(_sla, axis=1).unique()
+            slas = tenants[on_line(tenants, row)].apply(_sla, axis=1).unique()
             yield _rate(f"{row['mix']} alone{slas[0] if len(slas) == 1 else ''}", row)
     else:
         ends = known["estimate_rps"].min(), known["estimate_rps"].max()

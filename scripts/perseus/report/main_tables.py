@@ -207,8 +207,9 @@ def _costs(rows: list[Row], peaks: list[Row]) -> Iterator[ShownTable]:
             rows=[],
             total=0,
             file="costs",
-            empty="No server of this study has a price, so the report has no costs. Set the key"
-            " price of the servers and run again; Perseus measures nothing again.",
+            empty="No server of this study has a price of the kinds in costs.pricing, so the report"
+            " has no costs. Set the key price of the servers, or change costs.pricing, and run"
+            " again; Perseus measures nothing again.",
         )
         return
     pricings = list(dict.fromkeys(str(row["pricing"]) for row in rows))

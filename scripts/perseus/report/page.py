@@ -51,6 +51,7 @@ MEANINGS: Final[Mapping[str, str]] = {
     Outcome.UNSTEADY: "The speed of the server changed.",
     Outcome.CLIENT_LIMITED: "The client reached its limit before the server reached its limit.",
     Outcome.DISTURBED: "Other processes used the host. Measure again when the host is idle.",
+    Outcome.THROTTLED: "A CPU quota stopped the server. Give the container a larger quota.",
     Outcome.FAILED: "The server died, did not start, or answered with errors.",
 }
 """Explanations of outcomes without a result."""

@@ -387,10 +387,33 @@ def test_the_form_begins_with_the_demand_of_the_study():
     may_use = demand_form(frames, stated.model_copy(update={"servers": ("cpu1",)}))
     assert may_use.spot_usd_per_month == {"cpu1": pytest.approx(0.01306 * 730)}
     assert json.loads(form.json)["revocations_per_hour"] == 0.2
+    assert json.loads(form.json)["cores"] == {"cpu1": 1}
+    # The plan uses spot prices also if costs.pricing, and so the table costs, has none.
+    without_spot = {**frames, "costs": frames["costs"][frames["costs"]["pricing"] != "spot"]}
+    assert demand_form(without_spot, stated).spot_usd_per_month == form.spot_usd_per_month
+    assert demand_form(without_spot).spot_usd_per_month == may_use.spot_usd_per_month
     assert form.rps == {"resnet18": 40.0, "mobilenet_v3_large": 0.0}
     assert (form.headroom, form.min_servers) == (0.1, 2)
     nothing = demand_form({**frames, "operating_points": frames["operating_points"].iloc[:0]})
     assert nothing is None
+
+
+def test_without_a_fleet_for_the_demand_the_form_begins_with_loads_that_servers_carry():
+    made = synthetic.records(mixes=[(1, 1)], holds=())
+    asked_for = synthetic.demand({"resnet18": 40.0, "unknown": 5.0})
+    task = synthetic.TASK.model_copy(update={"demand": asked_for})
+    frames = {n: t.to_pandas() for n, t in synthetic_files.tables_of(made, task).items()}
+    assert frames["fleets"]["servers"].isna().all()
+    assert all(rps > 0 for rps in demand_form(frames).rps.values())
+
+
+def test_a_server_whose_prices_are_of_other_kinds_has_no_machine_on_the_page():
+    """For example, `pricing: [committed]` for a server without a committed price."""
+    made = synthetic.records(mixes=[(1, 1)], holds=())
+    frames = {n: t.to_pandas() for n, t in synthetic_files.tables_of(made).items()}
+    frames["costs"] = frames["costs"].iloc[:0]
+    page = report_page.render(frames, {}, synthetic.loaded(made))
+    assert "price of the kinds in costs.pricing" in page and "USD a month" in page
 
 
 def test_without_a_demand_the_form_begins_in_the_proportion_and_the_order_of_the_headline():

@@ -21,6 +21,7 @@ from test_sentences import (
     LOST,
     MIX,
     MIXES,
+    MODEL,
     NEVER,
     NO_FLEET,
     OF_COPIES,
@@ -51,6 +52,8 @@ from perseus.report.headline import MAX_WORDS, headline, word_count
 from perseus.report.key_figures import MAX_CARDS, Card, cards
 from perseus.results.study_results import StudyResults
 from perseus.study.experiments import OTHER_KINDS
+
+LATE = fleet(models=[MODEL, MODEL | {"model": "b", "attained": 0.5}])
 
 THREE = [STRETCH | {"models": f"a + {other}"} for other in "bcd"]
 THREE[2] |= AGAIN
@@ -323,6 +326,12 @@ CAVEATS = {
 def test_each_caveat_stands_only_where_it_is_true(text):
     true, false = CAVEATS[text]
     assert text in caveats(true) and text not in caveats(false)
+
+
+def test_the_headline_is_no_surer_than_the_conclusion():
+    """In the simulated queues, only half of the requests of b are in time."""
+    assert (headline(ASKED).kind, headline(LATE).kind) == ("yes", "perhaps")
+    assert headline(LATE).text == headline(ASKED).text
 
 
 COVERAGE = {

@@ -10,6 +10,7 @@ import synthetic
 import synthetic_files
 
 from perseus.host import machine, parquet
+from perseus.peak.outcome import Outcome
 from perseus.report import page as report_page
 from perseus.report.conclusions import cheapest
 from perseus.report.conclusions.sharing import conclusions
@@ -75,6 +76,11 @@ def test_it_lists_what_did_not_succeed(page):
         "client limited",
     ):
         assert words in page
+
+
+def test_every_outcome_without_a_result_has_an_explanation():
+    unexplained = {*Outcome} - {*report_page.MEANINGS}
+    assert unexplained == {Outcome.OK, Outcome.PREDICTED}
 
 
 def test_a_line_without_dedicated_peaks_is_not_blamed_on_its_server():
@@ -413,7 +419,7 @@ def test_a_study_without_prices_says_so_once():
     assert not any(len(tables[name]) for name in ("costs", "operating_points", "break_even"))
     frames = {name: table.to_pandas() for name, table in tables.items()}
     found = report_page.render(frames, {"peaks": SVG}, synthetic.loaded(made))
-    text = "No server of this study has a price, so the report has no costs."
+    text = "has a price of the kinds in costs.pricing, so the report has no costs."
     assert found.count(text) == 1 and "USD" not in found
 
 

@@ -160,6 +160,19 @@ def test_a_known_gain_of_two_halves_the_fleet():
     assert loads == pytest.approx([10.0])
 
 
+def test_dedicated_servers_are_the_plan_if_none_with_sharing_was_found_in_time(monkeypatch):
+    def late(offers, wanted):
+        if len(offers.usd_per_hour) > 2:
+            raise NoFleetError("the solver found no fleet in time")
+        return cheapest(offers, wanted)
+
+    monkeypatch.setattr(of_plans, "cheapest", late)
+    made = by_strategy(plans(points(), demand({A: 50.0, B: 200.0})))
+    assert made[SHARING].counts == made[DEDICATED].counts == (5, 5)
+    assert made[SHARING].usd_per_hour == made[DEDICATED].usd_per_hour
+    assert made[SHARING].description == made[DEDICATED].description
+
+
 def test_at_equal_cost_no_server_is_shared():
     """Perseus chooses the dedicated fleet, although the shared fleet has more headroom."""
     rich = synthetic.Truth(EXACT.capacities, gain=1.3, between=0, within=1e-9, repeats=1)

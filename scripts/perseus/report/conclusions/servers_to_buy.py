@@ -76,9 +76,16 @@ def _fleet(tables: Tables) -> Conclusion:
         *not_sure(tables, points),
     )
     behind = (to_table("fleets"), *to_lines(points))
-    is_smoke = bool((points["preset"] == "smoke").any())
-    is_doubtful = len(late) > 0 or is_smoke or row["probability_enough"] < SURE
-    return Conclusion("perhaps" if is_doubtful else "yes", headline, sentences, behind)
+    is_sure = row["probability_enough"] >= SURE and not is_doubtful(tables, row)
+    return Conclusion("yes" if is_sure else "perhaps", headline, sentences, behind)
+
+
+def is_doubtful(tables: Tables, row: pd.Series) -> bool:
+    """Return whether other results contradict the fleet in a row of the table fleets: a model
+    misses its SLA in the simulated queues, or the preset of a load line is smoke."""
+    mine = _models_of(tables, row)
+    is_late = bool((mine["attained"] < mine["sla_share"]).any())
+    return is_late or bool((_points_of(tables, row)["preset"] == "smoke").any())
 
 
 def _models_of(tables: Tables, row: pd.Series) -> pd.DataFrame:

@@ -30,9 +30,10 @@ ALSO = ("catalogue_predictions",)
 MAX_PANELS, MAX_NAMED = 4, 12
 MARKERS: Final = ("o", "s", "^", "D", "v", "P", "X", "*")
 SLAS: Final = {"times_unloaded": "a multiple of its unloaded latency", "latency": "one SLA for all"}
-FOR_NAMES, BESIDE = 6.0, 1.5
-"""The cost axis begins at the least cost divided by FOR_NAMES, to make room for the names of the
-networks. The cost axis ends at the highest cost times BESIDE."""
+NAMES_SHARE, LEAST_FOR_NAMES, BESIDE = 0.35, 6.0, 1.5
+"""The part NAMES_SHARE of the cost axis lies below the least cost, to make room for the names of
+the networks. The axis begins at most at the least cost divided by LEAST_FOR_NAMES, and ends at the
+highest cost times BESIDE."""
 
 WIDE: Final = 30.0
 """If the highest cost exceeds the least cost by this factor, the axis has ticks at powers of ten
@@ -83,7 +84,9 @@ def _cost_axis(panel: Axes, usd: pd.Series) -> None:
     """Set the limits and ticks of the cost axis. The margins are so wide that the axis has a tick
     even if all costs are nearly equal."""
     panel.set_xscale("log")
-    panel.set_xlim(usd.min() / FOR_NAMES, usd.max() * BESIDE)
+    span = usd.max() * BESIDE / usd.min()
+    for_names = max(LEAST_FOR_NAMES, span ** (NAMES_SHARE / (1 - NAMES_SHARE)))
+    panel.set_xlim(usd.min() / for_names, usd.max() * BESIDE)
     is_wide = usd.max() / usd.min() > WIDE
     panel.xaxis.set_major_locator(LogLocator(subs=(1,) if is_wide else (1, 2, 5)))
     panel.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))

@@ -282,16 +282,19 @@ function atConfiguredPrices(settings) {
   return isSame ? null : { ...settings, ...prices };
 }
 
-// YAML comments with the price of each server whose price the reader changed.
+// YAML comments with the price of each CPU server of the configuration whose price the reader changed. The name of a
+// setting of a grid contains "~".
 function priceLines(settings) {
   const configured = atConfiguredPrices(settings);
-  const rate = (usd) => `{usd_per_vcpu_hour: ${Number((usd / data.hours_per_month).toPrecision(6))}}`;
   return Object.entries(settings.usd).flatMap(([server, usd]) => {
+    const cores = server.includes("~") ? 0 : data.cores[server];
+    if (!cores) return [];
+    const rate = (each) => `{usd_per_vcpu_hour: ${Number((each / cores / data.hours_per_month).toPrecision(6))}}`;
     const spot = settings.spot[server];
     const isSame = !configured || (Object.is(usd, configured.usd[server]) && Object.is(spot, configured.spot[server]));
     if (isSame || !(usd > 0)) return [];
     const rates = `on_demand: ${rate(usd)}${spot > 0 ? `, spot: ${rate(spot)}` : ""}`;
-    return [`# ${server} in servers:`, `#   price: {instance: own, region: own, share: 1, custom: {vcpus: 1, ${rates}}}`];
+    return [`# ${server} in servers:`, `#   price: {instance: own, region: own, share: 1, custom: {vcpus: ${cores}, ${rates}}}`];
   });
 }
 

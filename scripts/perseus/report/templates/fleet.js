@@ -139,6 +139,7 @@ function plans(solver, points, settings) {
 // do not slow each other down.
 function sharingIfCheaper(shared, dedicated) {
   if (!dedicated.counts || dedicated.usd > shared.usd * (1 + TOLERANCE)) return shared;
+  if (!shared.counts) return dedicated; // the solver found no fleet with sharing in time
   const counts = [...dedicated.counts];
   return { ...shared, counts: shared.offers.map((offer) => (offer.shared ? 0 : counts.shift())) };
 }

@@ -10,7 +10,7 @@ from typing import Any
 from perseus.results.compare.source import CompareError, Source, read_source
 from perseus.study.tasks.compare import CompareTask
 
-USAGE = "snakemake compare --config base=results/default new=default.tar.gz"
+USAGE = "snakemake --cores 1 compare --config base=results/default new=default.tar.gz"
 
 
 def compare_task(asked: Mapping[str, Any]) -> CompareTask:

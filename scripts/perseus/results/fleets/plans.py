@@ -206,6 +206,8 @@ def _sharing_if_cheaper(sharing: Plan, dedicated: Plan, demand: FleetDemand) -> 
     other."""
     if not dedicated.counts:
         return sharing
+    if sharing.why_not:  # the solver found no fleet with sharing in time
+        return replace(dedicated, strategy=sharing.strategy)
     counts = iter(dedicated.counts)
     same = tuple(0 if offer.point.is_shared else next(counts) for offer in sharing.offers)
     return keeping(sharing, same, demand)

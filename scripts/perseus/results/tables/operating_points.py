@@ -10,7 +10,7 @@ import numpy as np
 from perseus.host.parquet import REAL, TEXT, WHOLE
 from perseus.results.columns import PRICED, of_price
 from perseus.results.fleets.operating_points import LOWER, OperatingPoint
-from perseus.results.fleets.plans import HOURS_PER_MONTH
+from perseus.results.fleets.plans import HOURS_PER_MONTH, SPOT
 from perseus.results.records import Row
 from perseus.results.schema import Schema, column
 from perseus.results.study_results import StudyResults
@@ -69,9 +69,13 @@ SCHEMA = Schema(
         column("request_batch_size", WHOLE, "images",
             "number of images per request of the model in the measurement. If several tenants serve"
             " the model, this is the largest number.", least=1),
+        column("device", TEXT, "", "device of the server: cpu or gpu"),
+        column("cores", WHOLE, "cores", "number of CPU cores of the server", least=1),
         column("usd_per_hour", REAL, "USD/h", "on-demand price of one server"),
         column("usd_per_month", REAL, "USD",
             f"on-demand price of one server for {HOURS_PER_MONTH} hours"),
+        column("spot_usd_per_month", REAL, "USD",
+            f"spot price of one server for {HOURS_PER_MONTH} hours. Null if unknown."),
         *PRICED,
     ],
     key=("scenario", "load_line", "preset", "model"),
@@ -87,8 +91,8 @@ def rows(results: StudyResults) -> Iterator[Row]:
 
 
 def _of_model(point: OperatingPoint, model: str) -> Row:
-    peak, usd = point.peak, point.usd_per_hour.get("on_demand")
-    task = peak.task
+    peak, task = point.peak, point.peak.task
+    usd, spot_usd = (point.usd_per_hour.get(pricing) for pricing in ("on_demand", SPOT))
     mine = [i for i in peak.loaded if task.tenants[i].model == model]
     scale, rates_rps = peak.certified
     certified_rps = (rates_rps * peak.images_per_request)[mine].sum()
@@ -103,6 +107,9 @@ def _of_model(point: OperatingPoint, model: str) -> Row:
         "estimate_rps": float(point.rates_rps[model]),
         "certified_rps": np.nan if np.isnan(scale) else float(certified_rps),
         "request_batch_size": max(task.tenants[i].request_batch_size for i in mine),
+        "device": task.server.device,
+        "cores": task.server.cores,
         "usd_per_hour": usd,
         "usd_per_month": None if usd is None else usd * HOURS_PER_MONTH,
+        "spot_usd_per_month": None if spot_usd is None else spot_usd * HOURS_PER_MONTH,
     }
