@@ -5,7 +5,7 @@ outputs:  results/compare/<base>-<new>/{comparison.{html,parquet,csv,svg,png},su
 steps:    read both results, pair values of the same quantity, compare each difference with the
           noise of the host
 
-snakemake compare --config base=results/default new=default.tar.gz [out=folder]
+snakemake --cores 1 compare --config base=results/default new=default.tar.gz [out=folder]
 """
 
 # The compared results are not inputs of the rule, since Snakemake would search for rules that make

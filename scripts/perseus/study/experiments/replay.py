@@ -108,7 +108,7 @@ class Settings(ExperimentSettings):
 
     kind: Literal["replay"] = Field(
         description=(
-            "`replay` sends bursty or recorded requests of all tenants together, and then the same"
+            "`replay` sends bursty or recorded requests of all tenants together, and the same"
             " requests of each tenant alone. The results are the share of requests within the SLA"
             " over time and in the worst minute, and the recovery time after bursts. Each list has"
             " one entry for each tenant, in the order of the tenants, or one entry for all tenants."
