@@ -130,7 +130,7 @@ def export(job: Job, work: Path) -> None:
         for name, running in exports.items():
             try:
                 running.result()
-            except (ExportError, *TEMPORARY_ERRORS) as error:  # for example, without weights
+            except (ExportError, *TEMPORARY_ERRORS) as error:  # for example, missing weights
                 pool.shutdown(cancel_futures=True)
                 sys.exit(f"{name}: {error}")
 

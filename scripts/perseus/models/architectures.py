@@ -57,7 +57,9 @@ class Classifier:
         try:
             return import_torchvision()[1].models.get_model(self.name, weights=None, **options)
         except (AssertionError, ValueError) as error:  # for example, no multiple of the patch size
-            why = str(error).splitlines()[0]
+            if self.size is None:
+                raise
+            why = str(error).partition("\n")[0]
             raise ExportError(
                 f"{self.name} does not accept images of {self.size} x {self.size} pixels: {why}"
             ) from error

@@ -141,8 +141,11 @@ def rows(results: StudyResults) -> Iterator[Row]:
 def _of_cell(record: ConcurrencyRecord) -> Iterator[Row]:
     task = record.task
     at = {(int(row["scale"]), row["tenant"]): row for row in record.windows()}
-    why = {of: row["reason"] for of, row in at.items() if row["verdict"] == Verdict.INVALID}
-    reasons = {concurrency: reason for (concurrency, _), reason in reversed(why.items())}
+    # For each invalid concurrency, the reason of the first tenant whose part is invalid.
+    reasons: dict[int, str] = {}
+    for (concurrency, _), row in at.items():
+        if row["verdict"] == Verdict.INVALID:
+            reasons.setdefault(concurrency, row["reason"])
     models = {tenant.name: tenant.model for tenant in task.tenants}
     for level in record.levels:
         seen = at[level.concurrency, level.tenant]
