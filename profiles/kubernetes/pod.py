@@ -16,6 +16,7 @@ is_cancelled = False
 
 
 def pass_on(*_: object) -> None:
+    """Send SIGTERM to all other processes of this process group."""
     global is_cancelled
     is_cancelled = True
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
