@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
@@ -10,6 +11,7 @@ from typing import Final
 import numpy as np
 import pandas as pd
 
+from perseus.report.conclusions.catalogue import COST, first_front
 from perseus.report.conclusions.conclusion import Tables
 from perseus.report.conclusions.over_demand import all_questions, from_to, saves
 from perseus.report.conclusions.servers_to_buy import is_saving_known, servers
@@ -26,6 +28,8 @@ from perseus.results.fleets.plans import SHARING
 
 RATE: Final = "requests/s"
 MAX_CARDS: Final = 5
+LEVEL_STEP: Final = 5
+"""The levels of accuracy on the cards of a catalogue are multiples of this number, in percent."""
 MAX_ALONE: Final = 2
 """Each dedicated peak has a card of its own if there are at most this many dedicated peaks."""
 
@@ -42,8 +46,8 @@ class Card:
 
 def cards(tables: Tables, cells: int) -> list[Card]:
     """Return the key figures that are known: capacities of servers, the saving of sharing, the
-    cost, and the number of measured cells."""
-    found = [*_alone(tables), *_together(tables), *_money(tables)]
+    cost, the networks of a catalogue, and the number of measured cells."""
+    found = [*_alone(tables), *_together(tables), *_money(tables), *_networks(tables)]
     presets = ", ".join(dict.fromkeys(tables["peaks"]["preset"]))
     evidence = Card("Evidence", str(cells), *_runs(cells, presets))
     return list(islice([*found, evidence], MAX_CARDS))
@@ -141,6 +145,28 @@ def _of_demand(tables: Tables, row: pd.Series) -> Iterator[Card]:
 def _certainty(row: pd.Series) -> str:
     chance = row["probability_of_saving"]
     return "" if pd.isna(chance) else f", {sure(float(chance))}"
+
+
+def _networks(tables: Tables) -> Iterator[Card]:
+    """Yield the cards of a catalogue: the cheapest network, the cheapest network for some levels of
+    accuracy, and the most accurate network on the Pareto front."""
+    front = first_front(tables["catalogue"])
+    if front.empty:
+        return
+    cheapest, best = front.iloc[0], front.iloc[-1]
+    yield _network("Cheapest network", cheapest)
+    top = math.ceil(best["accuracy"] / LEVEL_STEP) * LEVEL_STEP
+    for level in (top - 2 * LEVEL_STEP, top - LEVEL_STEP):
+        row = front[front["accuracy"] >= level].iloc[0]
+        if row["model"] not in (cheapest["model"], best["model"]):
+            yield _network(f"Cheapest with at least {level} % accuracy", row)
+    if best["model"] != cheapest["model"]:
+        yield _network("Most accurate on the Pareto front", best)
+
+
+def _network(label: str, row: pd.Series) -> Card:
+    note = f"{row['model']}, {significant(row['accuracy'])} % accuracy"
+    return Card(label, usd(row[COST]), "per million images", note)
 
 
 def _rate(label: str, row: pd.Series) -> Card:

@@ -40,6 +40,8 @@ FIRST: Final = {
     " 2 : 1, the first model has twice as large a share of its dedicated peak as the second model."
     " Plans use lower limits, which are below these estimates.",
     "peaks": "The highest load that one server carries within the SLAs, all tenants together.",
+    "catalogue": "Each mark is a network: left is cheaper, up is more accurate. A line joins the"
+    " networks on a Pareto front: no other network is both cheaper and more accurate.",
 }
 """Figures for the first screen in the order of preference, each with its caption."""
 MAX_WARNINGS: Final = 5

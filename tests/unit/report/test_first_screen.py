@@ -42,6 +42,8 @@ from test_sentences import (
     taken,
     without,
 )
+from test_sentences_of_kinds import BEATEN, COSTS, DEARER
+from test_sentences_of_kinds import study as study_of
 
 from perseus.report import certainty
 from perseus.report import headline as headlines
@@ -53,6 +55,7 @@ from perseus.report.key_figures import MAX_CARDS, Card, cards
 from perseus.results.study_results import StudyResults
 from perseus.study.experiments import OTHER_KINDS
 
+EACH = "per million images"
 LATE = fleet(models=[MODEL, MODEL | {"model": "b", "attained": 0.5}])
 
 THREE = [STRETCH | {"models": f"a + {other}"} for other in "bcd"]
@@ -262,8 +265,25 @@ def test_the_first_screen_has_the_conclusion_the_key_figures_and_one_picture():
     assert re.findall(r'<figure id="([\w-]+)"', rest) == ["figure-peaks", "figure-costs"]
     assert first.count("<h1>") == 1 and 3 <= first.count("<dt>") <= MAX_CARDS
     assert "<p>" not in first and "<table" not in page.split("<body>")[1].split("</header>")[0]
-    without_frontier = report_page.render(frames, {"peaks": svg}, synthetic.loaded(made))
-    assert 'id="figure-peaks"' in without_frontier.split("</header>")[0]
+    for other in ("peaks", "catalogue"):
+        without_frontier = report_page.render(frames, {other: svg}, synthetic.loaded(made))
+        assert f'id="figure-{other}"' in without_frontier.split("</header>")[0]
+
+
+def test_a_catalogue_has_cards_with_networks_on_its_pareto_front():
+    """No card shows the network that is as accurate as another network, but costs more."""
+    light = COSTS | {"accuracy": 68.0}
+    heavy = COSTS | {"model": "d", "accuracy": 84.0, "usd_per_million_inferences": 5.0}
+    middle = DEARER | {"accuracy": 76.0}
+    assert cards(study_of("catalogue", BEATEN, heavy, middle, light), 4)[:-1] == [
+        Card("Cheapest network", "$0.200", EACH, "a, 68.0 % accuracy"),
+        Card("Cheapest with at least 75 % accuracy", "$0.400", EACH, "b, 76.0 % accuracy"),
+        Card("Most accurate on the Pareto front", "$5.00", EACH, "d, 84.0 % accuracy"),
+    ]
+    assert [card.label for card in cards(study_of("catalogue", COSTS), 1)] == [
+        "Cheapest network",
+        "Evidence",
+    ]
 
 
 QUICK = peaks({"preset": "quick"})

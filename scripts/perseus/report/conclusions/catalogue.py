@@ -8,7 +8,7 @@ import pandas as pd
 
 from perseus.report.conclusions.conclusion import Conclusion, Tables
 from perseus.report.links import to_table
-from perseus.report.numbers import listed, significant
+from perseus.report.numbers import listed, significant, usd
 from perseus.results.tables.catalogue import MEASURED
 from perseus.results.tables.catalogue_predictions import within
 from perseus.study.runtimes import RUNTIMES
@@ -43,22 +43,45 @@ def conclusions(tables: Tables) -> Iterator[Conclusion]:
 def _front(rows: pd.DataFrame, of_sla: pd.DataFrame, images: str, sla: str) -> Conclusion:
     """Return the conclusion on one SLA. `rows` has the rows with a known cost and accuracy, and
     `of_sla` has all rows."""
-    front = rows[rows["on_front"].astype(bool)].sort_values(COST)
-    fronts = {str(name): of for name, of in front.groupby("front", sort=False)}
-    first = min(fronts, key=lambda name: (name != MEASURED, name != "fp32"))
-    of_first = "with measured accuracies" if first == MEASURED else f"in {first}"
-    networks = _count(rows["model"].nunique(), "network")
-    on_front = fronts[first]["model"].nunique()
+    fronts = _fronts(rows)
+    name, first = fronts[0]
+    low, high = first.iloc[0], first.iloc[-1]
+    ends = f"{significant(low['accuracy'])} % accuracy at {usd(low[COST])}"
+    if len(first) > 1:
+        ends += f" to {significant(high['accuracy'])} % at {usd(high[COST])}"
+    on_front = first["model"].nunique()
+    are = "is" if on_front == 1 else "are"
+    accuracies = "measured accuracies" if name == MEASURED else name
     return Conclusion(
         "unclear",
-        f"On the Pareto front of accuracy and cost {of_first}: {on_front} of {networks}"
-        f" ({_count(images, 'image')} per request, {SLAS[sla]})",
-        (
-            *(_networks(fronts[each]) for each in sorted(fronts, key=first.__ne__)),
-            *_without(rows, of_sla),
-        ),
+        f"{on_front} of {_count(rows['model'].nunique(), 'network')} {are} on the Pareto front:"
+        f" {ends} per million images"
+        f" ({accuracies}, {_count(images, 'image')} per request, {SLAS[sla]})",
+        (*(_networks(each) for _, each in fronts), *_without(rows, of_sla)),
         (to_table("catalogue"),),
     )
+
+
+def first_front(catalogue: pd.DataFrame) -> pd.DataFrame:
+    """Return the rows on the Pareto front of the first conclusion, from the cheapest network to the
+    most expensive network. The result is empty if no front is known."""
+    known = catalogue[catalogue["on_front"].notna()]
+    if known.empty:
+        return known
+    _, rows = next(iter(known.groupby(["request_batch_size", "sla"], sort=False)))
+    return _fronts(rows)[0][1]
+
+
+def _fronts(rows: pd.DataFrame) -> list[tuple[str, pd.DataFrame]]:
+    """Return the name and the rows of each Pareto front, from the cheapest network to the most
+    expensive network.
+
+    The front with measured accuracies is the first. Without measured accuracies, the front in fp32
+    is the first.
+    """
+    front = rows[rows["on_front"].astype(bool)].sort_values(COST)
+    fronts = [(str(name), of) for name, of in front.groupby("front", sort=False)]
+    return sorted(fronts, key=lambda each: (each[0] != MEASURED, each[0] != "fp32"))
 
 
 def _networks(front: pd.DataFrame) -> str:
