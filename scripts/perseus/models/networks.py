@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import numpy as np
 
@@ -179,7 +179,7 @@ def build(of: Architecture, weights: str, typical: Array) -> torch.nn.Module:
     """Return the network of an architecture with its weights.
 
     Random weights come from the random generator of torch. With random weights, batch normalisation
-    gets its mean and variance from the activations for the images `typical` (n, 3, H, W). Raises
+    gets its variance from the activations for the images `typical` (n, 3, H, W). Raises
     ExportError for an unknown weights name, and for a state_dict that does not fit the
     architecture. Raises WeightsError if trained weights cannot be loaded.
     """
@@ -313,33 +313,41 @@ def load_problem(error: Exception) -> str:
     return str(error).splitlines()[0] if str(error) else type(error).__name__
 
 
-def _give_signal(of: Architecture, network: torch.nn.Module, typical: Array) -> None:
-    """Make the outputs of a network with random weights depend on its input image.
+RANDOM_RMS: Final = 0.1
+"""Root mean square of the outputs of batch normalisation in a network with random weights. In this
+range, activation functions such as SiLU are nearly linear. If the root mean square were 1, the
+largest outputs of deep networks would grow with each layer."""
 
-    In a deep network with random weights, the outputs become nearly the same for all images. To
-    prevent nearly equal outputs, the function computes the mean and variance of batch normalisation
-    from the activations for the images `typical`. If an architecture sets all weights of a layer to
-    zero, the function replaces the zeros by random weights.
+
+def _give_signal(of: Architecture, network: torch.nn.Module, typical: Array) -> None:
+    """Give random weights to layers that have only zeros, and scale the outputs of each batch
+    normalisation to the root mean square RANDOM_RMS for the images `typical`.
+
+    Without these changes, the outputs of a deep network with random weights become nearly the same
+    for all images. All channels of a layer have one scale, and batch normalisation does not
+    subtract the mean of its inputs. If each channel had its own mean and scale, each layer would
+    amplify the rounding errors of the layers before it.
     """
     torch, _ = import_torchvision()
     for module in network.modules():
         if isinstance(module, torch.nn.Linear | torch.nn.Conv2d) and not module.weight.any():
             torch.nn.init.normal_(module.weight, std=module.weight[0].numel() ** -0.5)
     network.eval()
-    norms = [m for m in network.modules() if isinstance(m, torch.nn.BatchNorm2d)]
-    if not norms:
+    hooks = [
+        module.register_forward_pre_hook(_scale_outputs)
+        for module in network.modules()
+        if isinstance(module, torch.nn.BatchNorm2d)
+    ]
+    if not hooks:
         return
-    momenta = [norm.momentum for norm in norms]
-    for norm in norms:
-        norm.reset_running_stats()
-        norm.momentum = None  # all batches count equally in the average
-        norm.train()
     with contextlib.suppress(RuntimeError, ValueError):  # the caller reports a rejected image size
-        for batch in np.array_split(typical, 2):
-            of.call(network, torch.from_numpy(batch))
-    for norm, momentum in zip(norms, momenta, strict=True):
-        norm.momentum = momentum
-    network.eval()
+        of.call(network, torch.from_numpy(typical))
+    for hook in hooks:
+        hook.remove()
+
+
+def _scale_outputs(norm: torch.nn.Module, inputs: tuple[torch.Tensor]) -> None:
+    norm.running_var.fill_(inputs[0].square().mean() / RANDOM_RMS**2)
 
 
 def _some(label: str, keys: Sequence[str]) -> str:
