@@ -31,11 +31,9 @@ from perseus.study.tasks.own_onnx import OwnOnnxTask
 if TYPE_CHECKING:
     import torch
 
-TYPICAL: Final = 16
-"""Number of random images with which Perseus sets the mean and variance of batch normalisation in a
-timm network with random weights. With only 4 images, float32 rounding alone causes a relative error
-of 3 % in the responses of some timm networks. For the networks of torchvision, which have larger
-feature maps, 4 images are enough."""
+TYPICAL: Final = 4
+"""Number of random images with which Perseus scales the batch normalisation of a network with
+random weights."""
 
 
 def export_network(task: NetworkTask, onnx_path: Path, reference_path: Path) -> dict[str, Any]:
@@ -77,8 +75,7 @@ def _network(of: Library, task: NetworkTask, size: int) -> torch.nn.Module:
     torch, _ = import_torchvision()
     with torch.random.fork_rng(devices=[]), torch.no_grad():
         torch.manual_seed(task.seed)
-        count = TYPICAL if isinstance(of, Timm) else TYPICAL // 4
-        typical = random_images(count, size, task.seed + 1)
+        typical = random_images(TYPICAL, size, task.seed + 1)
         return build(of, task.weights, typical).eval()
 
 

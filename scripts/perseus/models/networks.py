@@ -340,13 +340,15 @@ def _give_signal(of: Architecture, network: torch.nn.Module, typical: Array) -> 
     ]
     if not hooks:
         return
-    with contextlib.suppress(RuntimeError, ValueError):  # the caller reports a rejected image size
+    # The caller reports a rejected image size.
+    with contextlib.suppress(AssertionError, IndexError, RuntimeError, ValueError):
         of.call(network, torch.from_numpy(typical))
     for hook in hooks:
         hook.remove()
 
 
-def _scale_outputs(norm: torch.nn.Module, inputs: tuple[torch.Tensor]) -> None:
+def _scale_outputs(norm: Any, inputs: tuple[torch.Tensor]) -> None:
+    norm.reset_parameters()  # timm initialises some weights with zeros, and some biases with noise
     norm.running_var.fill_(inputs[0].square().mean() / RANDOM_RMS**2)
 
 
