@@ -37,7 +37,12 @@ class ModelDemand(Part):
 
     name: Name = Field(description="The name of a model of this study.", examples=["resnet50"])
     rps: Rate | None = Field(
-        default=None, description=("First form: a constant rate in requests/s."), examples=[20.0]
+        default=None,
+        description=(
+            "First form: a constant rate in requests/s. Each request has one image. If your clients"
+            " send n images per request, multiply their rate by n."
+        ),
+        examples=[20.0],
     )
     low_rps: Rate | None = Field(
         default=None,
