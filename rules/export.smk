@@ -40,8 +40,8 @@ rule export:
 
 
 rule export_network:
-    """Write a network of timm, a detector or a segmenter as ONNX, the responses of torch, and the
-    relative error of ONNX Runtime."""
+    """Write a network of timm, a detector or a segmenter as ONNX, the responses of ONNX Runtime,
+    and their relative error to torch."""
     input:
         weights=lambda w: files.weights(STUDY, w.model),
         inputs=lambda w: files.samples(STUDY, w.model),

@@ -1,6 +1,6 @@
 """Measure the cells; each cell has a server of its own.
 
-inputs:   the Triton repository of the scenario with the responses of torch; if the load depends on
+inputs:   the Triton repository of the scenario with the reference responses; if the load depends on
           them, the records of dedicated peaks, of earlier cells and of exports; if configured, the
           trace of arrivals, files of the experiment, and the image file of the container
 outputs:  results/<study>/raw/<cell>/ with {requests,windows,monitor}.parquet, record.json and

@@ -1,7 +1,7 @@
 """Write the Triton model repository of each scenario, with the expected responses of its models.
 
 inputs:   for each deployed tenant: the exported model or its TensorRT plan, the record of the
-          export, and the responses of torch
+          export, and the reference responses
 outputs:  model_repository/<study>/<scenario>/: <tenant>/{config.pbtxt,1/model.*}; for a tenant that
           gets image files, also <tenant>.preprocess and <tenant>.network (<tenant> is then the
           ensemble of both); and <tenant>.reference.npz, which Triton ignores
