@@ -803,7 +803,7 @@ def test_a_comparison_is_what_its_definition_says(compared, new):
     [
         ({"ratio": 0.9}, "broken rule: ratio = new / base"),
         ({"ci_high": 0.1}, "broken rule: ci_low <= ratio <= ci_high"),
-        ({"verdict": "better"}, "broken rule: the verdicts better and worse require a"),
+        ({"verdict": "better"}, "broken rule: the verdicts `better` and `worse` require"),
         ({"verdict": "not comparable"}, "broken rule: a row has no ratio if and only if"),
         ({"verdict": "so-so"}, "verdict is so-so, and must be worse, better"),
         ({"base": -1.0}, "base is -1, and must be at least 0"),

@@ -87,10 +87,10 @@ SCHEMA = Schema(
         column("simultaneous_high", REAL, "",
             "upper end of the simultaneous 95 % interval of `ratio`", least=0),
         column("noise_floor", REAL, "share",
-            "noise floor of the host, from an experiment `aa`. If two studies have the same"
-            " configuration, one with `base_repeats` and one with `new_repeats` repeats, their"
-            " values differ by more than `noise_floor` in only 5 % of cases. Null if neither study"
-            " has an experiment `aa` on this server, and in the rows of p95.", most=inf),
+            "noise floor of the host, from an experiment `aa`. Two studies that differ only in"
+            " their repeats (`base_repeats`, `new_repeats`) have values that differ by more than"
+            " `noise_floor` in only 5 % of cases. Null if neither study has an experiment `aa` on"
+            " this server, and in the rows of p95.", most=inf),
         column("base_repeats", WHOLE, "",
             "number of repeats whose mean is `base`. In rows of the metric overall, this is the"
             " lowest number of repeats of any load line."),
@@ -100,8 +100,8 @@ SCHEMA = Schema(
         column("compared", WHOLE, "",
             "number of rows that the simultaneous 95 % intervals cover together"),
         column("verdict", TEXT, "",
-            "verdict on the new value: worse, better, no difference (the data show no difference)"
-            " or not comparable", choices=VERDICTS),
+            "verdict on the new value: `worse`, `better`, `no difference` (the data show no"
+            " difference) or `not comparable`", choices=VERDICTS),
         column("reason", TEXT, "",
             "reason why the two values are not comparable. Empty for comparable values."),
         column("lost", TEXT, "",
@@ -114,22 +114,22 @@ SCHEMA = Schema(
         ascending("ci_low", "ratio", "ci_high"),
         ascending("simultaneous_low", "ratio", "simultaneous_high"),
         holds(
-            "the verdicts better and worse require a simultaneous interval that excludes 1",
+            "the verdicts `better` and `worse` require a simultaneous interval that excludes 1",
             lambda verdict, simultaneous_low, simultaneous_high: (
                 ~verdict.isin([BETTER, WORSE]) | (simultaneous_low > 1) | (simultaneous_high < 1)
             ),
         ),
         holds(
-            "if a higher value is better, the verdict better requires a ratio above 1, and the"
-            " verdict worse requires a ratio below 1; if a lower value is better, the verdict"
-            " better requires a ratio below 1, and the verdict worse requires a ratio above 1",
+            "if a higher value is better, the verdict `better` requires a ratio above 1, and the"
+            " verdict `worse` requires a ratio below 1; if a lower value is better, the verdict"
+            " `better` requires a ratio below 1, and the verdict `worse` requires a ratio above 1",
             lambda verdict, better_is, ratio: (
                 ~verdict.isin([BETTER, WORSE])
                 | ((verdict == BETTER) == ((ratio > 1) == (better_is == "higher")))
             ),
         ),
         holds(
-            "a row has no ratio if and only if its verdict is not comparable",
+            "a row has no ratio if and only if its verdict is `not comparable`",
             lambda verdict, ratio: (verdict == NOT_COMPARABLE) == np.isnan(ratio),
             null=True,
         ),
