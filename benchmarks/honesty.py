@@ -140,7 +140,8 @@ def _perf_analyzer(
 
 
 def seen(report: Report, percent: int) -> Seen:
-    """Return the result of perf_analyzer, which has no percentiles for an unstable load."""
+    """Return the percentile of the latency in a report of perf_analyzer, and whether the load is
+    stable. The report has no percentile of an unstable load."""
     if not report.levels:
         return Seen(math.nan, False)
     (level,) = report.levels

@@ -37,9 +37,9 @@ longest time of the preset. The more late requests come in clusters, the fewer r
 independent."""
 
 ENOUGH = 1.25
-"""A certification window has enough independent requests if their number is at least ENOUGH times
-`stats.fewest_independent`, the number that is enough if no request is late. ENOUGH exceeds 1, so
-that the window may also pass with a few late requests."""
+"""Factor on `stats.fewest_independent`, the least number of independent requests with which a
+certification window can pass. This least number is enough only if no request is late. With ENOUGH
+times this number, the window can also pass with a few late requests."""
 
 SPARE = 1.2
 """At the lowest rate that a preset certifies, the longest certification window contains on average

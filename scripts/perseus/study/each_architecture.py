@@ -117,7 +117,8 @@ def _scenarios(item: ScenarioSettings, each: dict[str, list[Model]]) -> Iterator
 
 
 def _of(tenant: Tenant, model: Model) -> Tenant:
-    """In the name of the tenant, the architecture replaces the name of the model: for the
-    architecture resnet50, the tenant `each_b8` of the model `each` becomes `resnet50_b8`."""
+    """Return the tenant with another model. In the name of the tenant, the name of the new model
+    replaces the name of the old model: the tenant `each_b8` of the model `each` becomes
+    `resnet50_b8` for the model `resnet50`."""
     name = tenant.name.replace(tenant.model, model.name, 1)
     return tenant.model_copy(update={"model": model.name, "name": name})
