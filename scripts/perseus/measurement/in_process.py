@@ -46,7 +46,7 @@ class InProcessError(RuntimeError):
 
 def has_backend(task: MeasureTask) -> bool:
     """Return whether the models of the cell run in a Python backend of Perseus, on a CPU of this
-    host."""
+    host. The result is false if a tenant has `steps` (an ensemble of several models)."""
     server = task.server
     is_ours = server.launcher == "embedded" and RUNTIMES[server.runtime].python_backend
     return is_ours and server.device == "cpu" and not any(tenant.steps for tenant in task.tenants)
