@@ -280,15 +280,23 @@ def _classes(network: torch.nn.Module, state: Mapping[str, torch.Tensor], usual:
     """Return the number of classes for which the weights in `state` were trained. The result is
     None for the default number of classes, and for heads with different numbers of classes.
 
-    The number of classes is the first dimension of the weights in each head.
+    The first dimension of the weights in each head is the number of classes, or a multiple of the
+    number of classes: the heads of some detectors have one row per class and anchor box.
     """
     shapes = {key: value.shape for key, value in network.state_dict().items()}
     found = {
-        (int(state[key].shape[0]) if state[key].shape[1:] == shapes[key][1:] else None)
+        _classes_of_head(shapes[key], state[key].shape, usual)
         for key in _unlike(shapes, state)
-        if state[key].dim() and shapes[key][:1] == (usual,)
+        if usual and state[key].dim() and shapes[key] and shapes[key][0] % usual == 0
     }
     return found.pop() if len(found) == 1 else None
+
+
+def _classes_of_head(shape: Sequence[int], tuned: Sequence[int], usual: int) -> int | None:
+    """Return the number of classes of weights with the shape `tuned`, if weights with the shape
+    `shape` have `usual` classes. The result is None if the shapes do not fit each other."""
+    classes, rest = divmod(tuned[0] * usual, shape[0])
+    return classes if not rest and tuned[1:] == shape[1:] else None
 
 
 def _unlike(shapes: Mapping[str, Any], state: Mapping[str, torch.Tensor]) -> list[str]:

@@ -12,7 +12,7 @@ from PIL import Image
 from perseus.models import network_export, own_files
 from perseus.models.architectures import Classifier, Detector, of_library
 from perseus.models.network_export import export_network
-from perseus.models.networks import ExportError, build, import_torchvision
+from perseus.models.networks import ExportError, build, import_torchvision, require_fit
 from perseus.models.onnx_network import OnnxNetwork
 from perseus.models.reference import Reference
 from perseus.models.tensors import ModelTensors, TensorSpec
@@ -156,6 +156,23 @@ def test_weights_of_a_file_may_tell_apart_other_classes(tmp_path):
         "out": 3,
         "aux": 3,
     }
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "ssdlite320_mobilenet_v3_large",
+        "retinanet_resnet50_fpn",
+        "fasterrcnn_mobilenet_v3_large_fpn",
+    ],
+)
+def test_weights_of_a_detector_may_tell_apart_other_classes(tmp_path, name):
+    torch, _ = import_torchvision()
+    of = of_library(f"torchvision/{name}")
+    with torch.device("meta"):
+        shapes = {key: value.shape for key, value in of.bare(classes=5).state_dict().items()}
+    torch.save({key: torch.zeros(()).expand(shapes[key]) for key in shapes}, tmp_path / "tuned.pt")
+    require_fit(of, tmp_path / "tuned.pt")
 
 
 @pytest.mark.parametrize(
