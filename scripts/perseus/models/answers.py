@@ -44,17 +44,24 @@ def signal(outputs: Tensor) -> float:
     return float(np.sqrt(np.mean(np.square(outputs - outputs.mean(axis=0), dtype=np.float64))))
 
 
+def _spread(answers: Sequence[Tensor]) -> float:
+    """Return the `signal` of responses. For a single response, and for responses of different
+    shapes, return the standard deviation of all their numbers."""
+    if len(answers) > 1 and len({each.shape for each in answers}) == 1:
+        return signal(np.stack(answers))
+    return float(np.std(np.concatenate([each.ravel() for each in answers])))
+
+
 def repeated_error(answers: Sequence[Tensor], again: Sequence[Tensor]) -> float:
     """Return the largest difference between the responses of two runs of the same requests,
     relative to the signal.
 
     `answers` and `again` contain the responses of the first and of the second run. The result is
-    max |again - answers| / (`signal` of `answers`). If the responses have different shapes, the
-    divisor is the standard deviation of all numbers in `answers`.
+    max |again - answers| / (`signal` of `answers`). For a single response, and for responses of
+    different shapes, the divisor is the standard deviation of all numbers in `answers`.
 
     The result is infinite if the responses of the two runs differ in shape, or if a value is not
-    finite. If all responses in `answers` are equal, any different response in `again` makes the
-    result infinite.
+    finite. If the divisor is 0, any different response in `again` makes the result infinite.
     """
     if [each.shape for each in answers] != [each.shape for each in again]:
         return float("inf")
@@ -65,10 +72,7 @@ def repeated_error(answers: Sequence[Tensor], again: Sequence[Tensor]) -> float:
     error = max(float(np.max(np.abs(b - a), initial=0.0)) for a, b in pairs)
     if error == 0:
         return 0.0
-    if len({each.shape for each in first}) == 1:
-        scale = signal(np.stack(first))
-    else:
-        scale = float(np.std(np.concatenate([each.ravel() for each in first])))
+    scale = _spread(first)
     return error / scale if scale > 0 else float("inf")
 
 
@@ -88,16 +92,14 @@ def scale_of(answers: Sequence[Tensor], tolerance: float) -> float:
 
     The divisor is the larger of two values: the `signal` of the responses, and (largest absolute
     value of the output) x ROUNDING / `tolerance`. The second value keeps errors from rounding
-    within the tolerance. If the responses have different shapes, the standard deviation of all
-    their numbers replaces the signal.
+    within the tolerance. For a single response, and for responses of different shapes, the standard
+    deviation of all their numbers replaces the signal.
     """
     numbers = [each.astype(np.float64) for each in answers]
-    flat = np.concatenate([each.ravel() for each in numbers])
-    if not flat.size:
+    if not any(each.size for each in numbers):
         return 0.0
-    alike = len({each.shape for each in numbers}) == 1
-    spread = signal(np.stack(numbers)) if alike else float(np.std(flat))
-    return max(spread, float(np.max(np.abs(flat))) * ROUNDING / tolerance)
+    largest = max(float(np.max(np.abs(each), initial=0.0)) for each in numbers)
+    return max(_spread(numbers), largest * ROUNDING / tolerance)
 
 
 def relative_error(answer: Tensor, expected: Tensor, scale: float) -> float:

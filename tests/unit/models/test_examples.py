@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from perseus.models.answers import repeated_error
+from perseus.models.answers import TOLERANCES, relative_error, repeated_error, scale_of
 from perseus.models.examples import examples, random_images
 from perseus.models.tensors import DTYPES, TensorSpec
 
@@ -72,3 +72,12 @@ def test_where_answers_are_all_alike_they_must_stay_so():
     same = [np.ones(2), np.ones(2)]
     assert repeated_error(same, same) == 0
     assert repeated_error(same, [np.ones(2), np.full(2, 1.001)]) == np.inf
+
+
+def test_rounding_of_one_response_is_relative_to_all_its_numbers():
+    answer = np.random.default_rng(0).normal(size=50)
+    rounded = answer * (1 + 0.004 * np.sign(answer))
+    tolerance = TOLERANCES["bf16"]
+    assert 0 < relative_error(rounded, answer, scale_of([answer], tolerance)) < 0.1
+    assert relative_error(np.roll(answer, 1), answer, scale_of([answer], tolerance)) > tolerance
+    assert 0 < repeated_error([answer], [rounded]) < 0.1
