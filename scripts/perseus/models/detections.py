@@ -12,6 +12,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from perseus.models.answers import wrong_to_right
 from perseus.models.tensors import Tensor
 
 TIE: Final = 1e-4
@@ -40,9 +41,10 @@ def detections_error(
     The function compares each expected detection with the most similar detection of the response,
     among detections whose score differs from the expected score by at most TIE times the largest
     score. Of n errors, the function leaves out the n // ONE_IN largest errors. `sorted_by` is the
-    name of the output with the scores. A wrong label has an error of 1. The result is infinite if
-    outputs are missing, if the number of detections is wrong, if values are not finite, or if the
-    scores do not descend.
+    name of the output with the scores. A wrong label has an error of 1, and the labels of all
+    detections together have the error `wrong_to_right`. The result is infinite if outputs are
+    missing, if the number of detections is wrong, if values are not finite, or if the scores do not
+    descend.
     """
     if any(
         name not in answer or answer[name].shape != of.shape or not np.isfinite(answer[name]).all()
@@ -54,7 +56,7 @@ def detections_error(
     if np.any(np.diff(scores) > tie):
         return float("inf")
     left = np.arange(len(scores))
-    errors = []
+    matched, errors = np.zeros(len(wanted), int), np.zeros(len(wanted))
     for i, score in enumerate(wanted):
         near = left[np.abs(scores[left] - score) <= tie]
         near = near if near.size else left[:1]
@@ -62,10 +64,15 @@ def detections_error(
             _differences(answer[name][near], of[i], scales[name]) for name, of in expected.items()
         ]
         error = np.max(differences, axis=0)
-        errors.append(float(error.min()))
-        left = left[left != near[error.argmin()]]
-    kept = sorted(errors)[: len(errors) - len(errors) // ONE_IN]
-    return max(kept, default=0.0)
+        matched[i], errors[i] = near[error.argmin()], error.min()
+        left = left[left != matched[i]]
+    kept = np.argsort(errors)[: len(errors) - len(errors) // ONE_IN]
+    labels = [
+        wrong_to_right(answer[name][matched[kept]] != of[kept])
+        for name, of in expected.items()
+        if of.dtype.kind in "iub"
+    ]
+    return max([*errors[kept].tolist(), *labels], default=0.0)
 
 
 def _differences(rows: Tensor, expected: Tensor, scale: float) -> NDArray[np.float64]:

@@ -69,6 +69,11 @@ def test_every_output_is_compared(name, by):
     assert error(changed(found(count=1), name, slice(1), by), found(count=1)) > LIMIT
 
 
+@pytest.mark.parametrize("precision", TOLERANCES)
+def test_labels_that_are_all_wrong_exceed_every_tolerance(precision):
+    assert error(changed(found(), "labels", slice(None), 1)) > TOLERANCES[precision]
+
+
 def test_detections_whose_scores_differ_come_in_order():
     order = list(range(COUNT))
     order[:6] = [4, 5, 2, 3, 0, 1]

@@ -81,3 +81,19 @@ def test_rounding_of_one_response_is_relative_to_all_its_numbers():
     assert 0 < relative_error(rounded, answer, scale_of([answer], tolerance)) < 0.1
     assert relative_error(np.roll(answer, 1), answer, scale_of([answer], tolerance)) > tolerance
     assert 0 < repeated_error([answer], [rounded]) < 0.1
+
+
+@pytest.mark.parametrize("precision", TOLERANCES)
+@pytest.mark.parametrize("dtype", [np.int64, bool])
+def test_a_response_of_wrong_class_numbers_exceeds_every_tolerance(precision, dtype):
+    right, tolerance = np.zeros(10_000, dtype), TOLERANCES[precision]
+    assert relative_error(right, right, 1.0) == 0 == relative_error(right[:0], right[:0], 0.0)
+    assert relative_error(~right, right, 1.0) > tolerance
+    assert relative_error(~right[:2], right[:2], 1.0) > tolerance
+    few = np.arange(10_000) < int(10_000 * tolerance / (1 + 2 * tolerance))
+    assert relative_error(few.astype(dtype), right, 1.0) <= tolerance
+
+
+def test_rounding_may_change_the_only_class_number_of_a_response():
+    error = relative_error(np.array([3]), np.array([4]), 1.0)
+    assert TOLERANCES["fp16"] < error <= TOLERANCES["bf16"]
