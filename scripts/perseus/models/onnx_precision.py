@@ -43,7 +43,8 @@ def convert(
     relative error of the converted file's responses and the hashes of both files.
 
     Raises ExportError if the file cannot be converted, or if its responses (in ONNX Runtime on the
-    CPU) differ from the reference by more than rounding to `precision` explains.
+    CPU) differ from the reference by more than rounding explains, to `precision` or to the
+    precision of the original file.
     """
     import onnx
 
@@ -57,7 +58,8 @@ def convert(
         raise ExportError(f"{onnx_path} cannot be converted to {precision}: {error}") from error
     with whole(converted_path) as partial:
         onnx.save_model(model, str(partial))
-        what, tolerance = f"the network in {precision}", TOLERANCES[precision]
+        what = f"the network in {precision}"
+        tolerance = max(TOLERANCES[precision], TOLERANCES[reference.precision])
         check = check_onnx(partial, reference, what=what, tolerance=tolerance)
         return {**check, "sha256": sha256(partial), "from_sha256": sha256(onnx_path)}
 

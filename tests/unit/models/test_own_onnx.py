@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 import numpy as np
 import onnx
@@ -213,6 +214,14 @@ def test_such_a_file_is_converted_with_its_batch(tmp_path, precision):
     _, served = taken(network(3, by=3), tmp_path)
     files = served, tmp_path / "reference.npz", tmp_path / f"model.{precision}.onnx"
     assert set(convert(precision, *files)["batches"]) == {1}
+
+
+def test_a_converted_file_has_the_larger_tolerance_of_both_precisions(tmp_path):
+    _, served = taken(network(), tmp_path)
+    own = replace(Reference.read(tmp_path / "reference.npz"), precision="int8")
+    own.write(tmp_path / "int8.npz")
+    check = convert("fp16", served, tmp_path / "int8.npz", tmp_path / "model.fp16.onnx")
+    assert check["tolerance"] == TOLERANCES["int8"]
 
 
 OPEN_SIZES = [("h", "w"), (-1, -1)]
