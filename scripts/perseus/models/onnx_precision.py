@@ -129,7 +129,11 @@ def _with_channels(model: onnx.ModelProto) -> onnx.ModelProto:
     """
     import onnx
 
-    (opset,) = (each.version for each in model.opset_import if each.domain in ("", "ai.onnx"))
+    *repeated, standard = (each for each in model.opset_import if each.domain in ("", "ai.onnx"))
+    # ONNX Runtime uses the last entry, and does not quantise a file with two entries.
+    for each in repeated:
+        model.opset_import.remove(each)
+    opset = standard.version
     if opset < OPSET_OF_CHANNELS:
         try:
             model = onnx.version_converter.convert_version(model, OPSET_OF_CHANNELS)

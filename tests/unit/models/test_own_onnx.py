@@ -349,6 +349,14 @@ def test_a_file_of_an_old_opset_is_quantised_by_channel(tmp_path, opset, ir_vers
     assert list(weights["w_scale"].dims) == [CLASSES]
 
 
+@pytest.mark.parametrize("opset", [11, 17])
+def test_a_file_with_both_names_of_the_standard_domain_is_quantised(tmp_path, opset):
+    model = of_old(opset, 6)
+    model.opset_import.add(domain="ai.onnx", version=opset)
+    _, served = taken(model, tmp_path)
+    convert("int8", served, tmp_path / "reference.npz", tmp_path / "model.int8.onnx")
+
+
 def test_an_opset_that_cannot_be_converted_is_refused_with_what_to_do(tmp_path, monkeypatch):
     def refuse(*_):
         raise RuntimeError("no adapter")
