@@ -10,7 +10,7 @@ from PIL import Image
 from perseus.models import own_files
 from perseus.models.architectures import of_library
 from perseus.models.network_export import export_network
-from perseus.models.networks import WeightsError, build, import_torchvision
+from perseus.models.networks import ExportError, WeightsError, build, import_torchvision
 from perseus.models.onnx_network import OnnxNetwork
 from perseus.models.reference import Reference
 from perseus.models.tensors import ModelTensors, TensorSpec
@@ -93,6 +93,12 @@ def test_weights_that_cannot_be_downloaded_are_named(monkeypatch):
         build(of_library("timm/resnet18.a1_in1k"), "DEFAULT", np.empty(0))
     assert "cannot load the weights of timm/resnet18.a1_in1k: no such host" in str(refused.value)
     assert "huggingface.co" in str(refused.value)
+
+
+@pytest.mark.parametrize("weights", ["random", "DEFAULT"])
+def test_an_input_size_that_does_not_fit_is_refused_for_that(weights):
+    with pytest.raises(ExportError, match=r"timm/xcit\S+ does not accept images of 200 x 200 pix"):
+        build(of_library("timm/xcit_nano_12_p16_224", 200), weights, np.empty(0))
 
 
 def test_what_is_wrong_is_said_before_any_job():

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib.util
 import pickle
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -54,15 +55,8 @@ class Classifier:
             options["image_size"] = self.size
         if self.size and self.name == "maxvit_t":
             options["input_size"] = (self.size, self.size)
-        try:
+        with _size_refused(self.name, self.size):
             return import_torchvision()[1].models.get_model(self.name, weights=None, **options)
-        except (AssertionError, ValueError) as error:  # for example, no multiple of the patch size
-            if self.size is None:
-                raise
-            why = str(error).partition("\n")[0]
-            raise ExportError(
-                f"{self.name} does not accept images of {self.size} x {self.size} pixels: {why}"
-            ) from error
 
     def trained(self, weights: str) -> torch.nn.Module:
         return _trained_of_torchvision(self.name, weights)
@@ -202,9 +196,13 @@ class Timm:
         return Pixels(scale=1 / WHITE, mean=self._facts.mean, std=self._facts.std)
 
     def bare(self, *, has_aux: bool = False, classes: int | None = None) -> torch.nn.Module:
-        return self._made(pretrained=False, **({} if classes is None else {"num_classes": classes}))
+        options = {} if classes is None else {"num_classes": classes}
+        with _size_refused(f"timm/{self.name}", self.size):
+            return self._made(pretrained=False, **options)
 
     def trained(self, weights: str) -> torch.nn.Module:
+        if self.size:
+            self.bare()  # raises ExportError for an unsuitable size, without a download
         try:
             return self._made(pretrained=True)
         except Exception as error:  # timm, the hub and damaged files raise many kinds of errors
@@ -225,6 +223,23 @@ class Timm:
             options["img_size"] = self.size
         # `exportable` avoids fused operations, which no exporter supports.
         return timm.create_model(self.name, exportable=True, **options)
+
+
+@contextlib.contextmanager
+def _size_refused(name: str, size: int | None) -> Iterator[None]:
+    """If the constructor of a network refuses the input size `size`, raise ExportError instead of
+    the exception of the library."""
+    try:
+        yield
+    except ExportError:
+        raise
+    except (AssertionError, ValueError) as error:  # for example, no multiple of the patch size
+        if size is None:
+            raise
+        why = str(error).partition("\n")[0]
+        raise ExportError(
+            f"{name} does not accept images of {size} x {size} pixels: {why}"
+        ) from error
 
 
 Library = Segmenter | Detector | Timm
