@@ -10,7 +10,7 @@ import numpy as np
 
 from perseus.models.examples import examples, whole_range
 from perseus.models.networks import ExportError
-from perseus.models.tensors import DATATYPES, DTYPES, Tensor, TensorSpec
+from perseus.models.tensors import DATATYPES, DTYPES, OPEN, Tensor, TensorSpec
 from perseus.study.image_files import MAX_EXAMPLES, MIN_IMAGES
 from perseus.study.tasks.own_examples import OwnExamples, Pixels, Values
 
@@ -28,6 +28,22 @@ def own_examples(asked: OwnExamples, inputs: Sequence[TensorSpec], seed: int) ->
         images = [_pixels(Path(name), asked.pixels, only) for name in asked.images]
         return {only.name: np.stack(images).astype(DTYPES[only.datatype])}
     return examples(inputs, MIN_IMAGES, seed, asked.values)
+
+
+def are_whole_inputs(asked: OwnExamples, inputs: Sequence[TensorSpec]) -> bool:
+    """Return whether each image or array in the configuration is an example of all dimensions of
+    the inputs `inputs`, so that no dimension is a batch."""
+    if any(OPEN in each.dims for each in inputs):
+        return False
+    if asked.images:
+        return [len(each.dims) for each in inputs] == [3]
+    if not asked.inputs:
+        return False
+    try:
+        with np.load(asked.inputs) as arrays:
+            return all(arrays[each.name].ndim == 1 + len(each.dims) for each in inputs)
+    except Exception:  # `example_problems` says what is wrong with the file
+        return False
 
 
 def example_problems(asked: OwnExamples, inputs: Sequence[TensorSpec]) -> Iterator[str]:

@@ -24,7 +24,7 @@ from perseus.models.networks import ExportError
 from perseus.models.onnx_export import MAX_IR_VERSION, compared, keep_answers
 from perseus.models.onnx_graphs import all_graphs, give_dimensions, precision_inside
 from perseus.models.onnx_network import OnnxNetwork, OnnxRuntimeError
-from perseus.models.own_examples import example_problems, own_examples
+from perseus.models.own_examples import are_whole_inputs, example_problems, own_examples
 from perseus.models.own_inputs import Sizes, asked_inputs, common_size, inputs_of, problems
 from perseus.models.reference import Reference
 from perseus.models.tensors import DATATYPES, DTYPES, OPEN, ModelTensors, Tensor, TensorSpec
@@ -73,8 +73,8 @@ def take_onnx(
         raise ExportError("; ".join(f"{what}: {problem}" for problem in wrong))
     load_external_data(model, source)
     inputs = asked_inputs(model, sizes)
-    size = common_size([each.dims for each in inputs])
-    rows = _rows_of(inputs)
+    size = _batch_size(inputs, task.examples)
+    rows = _rows_of(inputs, size)
     given = own_examples(task.examples, rows, task.seed)
     whole_inputs = [replace(each, dims=(size, *each.dims)) for each in rows] if size else inputs
     _, network = _served(model, whole_inputs, what)
@@ -118,7 +118,8 @@ def own_problems(source: Path, sizes: Sizes, asked: OwnExamples) -> Iterator[str
     if wrong := list(problems(model, sizes)):
         yield from (f"onnx: {source}: {problem}" for problem in wrong)
         return
-    yield from example_problems(asked, _rows_of(asked_inputs(model, sizes)))
+    inputs = asked_inputs(model, sizes)
+    yield from example_problems(asked, _rows_of(inputs, _batch_size(inputs, asked)))
     if importlib.util.find_spec("onnxruntime"):
         load_external_data(model, source)
         OnnxNetwork(model.SerializeToString(), str(source))
@@ -148,12 +149,17 @@ def read_onnx(source: Path) -> onnx.ModelProto:
     return model
 
 
-def _rows_of(inputs: Sequence[TensorSpec]) -> list[TensorSpec]:
-    """Return the inputs of one example. If all inputs have the same first size, this size is the
-    batch size, and the result does not contain it."""
-    if not common_size([each.dims for each in inputs]):
-        return list(inputs)
-    return [replace(each, dims=each.dims[1:]) for each in inputs]
+def _batch_size(inputs: Sequence[TensorSpec], examples: OwnExamples) -> int | None:
+    """Return the first size of all inputs. The result is None if the inputs have different first
+    sizes, or if the first dimension belongs to the examples."""
+    if are_whole_inputs(examples, inputs):
+        return None
+    return common_size([each.dims for each in inputs])
+
+
+def _rows_of(inputs: Sequence[TensorSpec], size: int | None) -> list[TensorSpec]:
+    """Return the inputs of one example: without the first size, if it is the batch size `size`."""
+    return [replace(each, dims=each.dims[1:]) if size else each for each in inputs]
 
 
 def _grouped(given: Examples, size: int) -> Examples:
@@ -279,7 +285,11 @@ def _rows(alone: Reference, given: Examples, size: int | None) -> Reference:
     output varies.
     """
     if size is None:
-        raise ExportError("its inputs differ in their first size, so there is no batch size")
+        raise ExportError(
+            "its inputs differ in their first size, so there is no batch size"
+            if len({values.shape[1:2] for values in given.values()}) > 1
+            else "each example is a whole input, without a batch dimension"
+        )
     for name in alone.outputs:
         answers = alone.all_answers(name)
         if any(each.shape[:1] != (size,) for each in answers):

@@ -20,6 +20,7 @@ from onnx_files import (
     with_nodes,
 )
 from onnxruntime import quantization
+from PIL import Image
 
 from perseus.models.answers import TOLERANCES
 from perseus.models.networks import ExportError
@@ -548,6 +549,56 @@ def test_first_sizes_that_are_open_or_differ_are_no_batch(tmp_path, model, x):
         np.testing.assert_array_equal(answer["y"], own["y"])
         total = reference.inputs["x"][i] + reference.inputs["state"][i].sum()
         np.testing.assert_allclose(answer["y"], total, rtol=1e-4, atol=1e-6)
+
+
+def of_one_image(*dims, perm=(0, 1, 2, 3)):
+    """Return a network whose input is one image, without a batch dimension."""
+    model = network(1)
+    model.graph.input[0].CopyFrom(helper.make_tensor_value_info("x", TensorProto.FLOAT, dims))
+    model.graph.initializer.append(numpy_helper.from_array(np.array([0]), "first"))
+    model.graph.node.insert(0, helper.make_node("Unsqueeze", ["x", "first"], ["one"]))
+    model.graph.node.insert(1, helper.make_node("Transpose", ["one"], ["image"], perm=perm))
+    model.graph.node[2].input[0] = "image"
+    return model
+
+
+@pytest.mark.parametrize("kind", ["images", "inputs"])
+@pytest.mark.parametrize(
+    ("model", "size", "dims"),
+    [
+        (of_one_image(3, "h", "w"), (32, 48), (3, 32, 48)),
+        (of_one_image("h", "w", 3, perm=(0, 3, 1, 2)), (32, 48), (32, 48, 3)),
+        (of_one_image(3, 32, 32), (3, 32, 32), (3, 32, 32)),
+    ],
+    ids=["channels first", "channels last", "all sizes"],
+)
+def test_an_input_of_one_image_needs_no_batch_dimension(tmp_path, kind, model, size, dims):
+    if kind == "images":
+        files = [str(tmp_path / f"{number}.png") for number in range(4)]
+        for number, file in enumerate(files):
+            Image.new("RGB", (90, 70), (255, 60 * number, 0)).save(file)
+        examples = OwnExamples(images=tuple(files))
+    else:
+        arrays = np.random.default_rng(0).random((4, *dims), np.float32)
+        np.savez(tmp_path / "samples.npz", x=arrays)
+        examples = OwnExamples(inputs=str(tmp_path / "samples.npz"))
+    onnx.save(model, tmp_path / "own.onnx")
+    assert list(own_problems(tmp_path / "own.onnx", Sizes({"x": size}), examples)) == []
+    record, _ = taken(model, tmp_path, shape={"x": size}, examples=examples)
+    tensors = ModelTensors.of(record)
+    assert tensors.inputs == (TensorSpec("x", "FP32", dims),) and not tensors.has_batches
+    (note,) = record["notes"]
+    assert note.endswith(
+        "each request has one example: each example is a whole input, without a batch dimension"
+    )
+    assert Reference.read(tmp_path / "reference.npz").inputs["x"].shape == (4, *dims)
+
+
+def test_an_image_needs_a_number_for_each_size_of_its_input(tmp_path):
+    onnx.save(of_one_image("h", 32, 3, perm=(0, 3, 1, 2)), tmp_path / "own.onnx")
+    images = OwnExamples(images=("photo.png",))
+    (problem,) = own_problems(tmp_path / "own.onnx", Sizes({}), images)
+    assert "must fit exactly one layout of an image" in problem
 
 
 def test_sizes_stay_open_in_a_file_that_onnx_runtime_refuses_with_them(tmp_path):
