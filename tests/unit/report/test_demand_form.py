@@ -283,6 +283,19 @@ def test_a_saving_is_told_only_if_a_server_was_measured_with_several_of_the_mode
     assert not any("Saving of sharing" in card for card in one["cards"])
 
 
+@browser.needs_chromium
+def test_a_dedicated_fleet_in_place_of_a_dearer_fleet_with_sharing_has_its_own_cost(page):
+    """The solver had no cheaper fleet with sharing at its time limit."""
+    ask = """
+      const offers = [{ shared: false }, { shared: true }, { shared: false }];
+      const shared = { offers, counts: [1, 2, 0], usd: 120, isProven: false };
+      const dedicated = { counts: [2, 1], usd: 100, isProven: true };
+      return page.defaultView.sharingIfCheaper(shared, dedicated);
+    """
+    found = browser.look(page, (1100,), ask)["asked"]
+    assert (found["counts"], found["usd"]) == ([2, 0, 1], 100)
+
+
 KEPT = """
   const input = page.querySelector('input[name="rps.a"]');
   input.value = "41.5";

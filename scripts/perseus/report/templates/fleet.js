@@ -141,7 +141,7 @@ function sharingIfCheaper(shared, dedicated) {
   if (!dedicated.counts || dedicated.usd > shared.usd * (1 + TOLERANCE)) return shared;
   if (!shared.counts) return dedicated; // the solver found no fleet with sharing in time
   const counts = [...dedicated.counts];
-  return { ...shared, counts: shared.offers.map((offer) => (offer.shared ? 0 : counts.shift())) };
+  return { ...shared, usd: dedicated.usd, counts: shared.offers.map((offer) => (offer.shared ? 0 : counts.shift())) };
 }
 
 const ratesOfDraw = (offers, draw) =>
