@@ -35,8 +35,8 @@ def certified(records: Sequence[PeakRecord]) -> dict[Path, list[Row]]:
 
 
 def of_speed(records: Sequence[PeakRecord]) -> dict[Path, list[Row]]:
-    """For the folder of each cell, return its saturation probes: the tenant, the number of requests
-    and the start time of each probe.
+    """For the folder of each cell, return the windows of its saturation probes: the index of the
+    window, the tenant, the number of requests and the start time.
 
     The probes are in the order of windows.parquet.
     """
@@ -45,7 +45,7 @@ def of_speed(records: Sequence[PeakRecord]) -> dict[Path, list[Row]]:
         return pc.equal(windows["phase"], Phase.PROBE)
 
     return {
-        record.folder: _read(record, wanted, ("tenant", "requests", "start_ns"))
+        record.folder: _read(record, wanted, ("window", "tenant", "requests", "start_ns"))
         for record in records
     }
 

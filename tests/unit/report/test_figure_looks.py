@@ -13,6 +13,7 @@ from drawn import STYLE, figure_of
 from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 
+from perseus.measurement import raw_results
 from perseus.report import drawing, plot_marks, sharing_labels, style
 from perseus.report.figure_data import COLOURS, DASHES, HATCHES, MARKERS, FigureData
 from perseus.report.figures import (
@@ -23,6 +24,7 @@ from perseus.report.figures import (
 )
 from perseus.report.style import panels, short
 from perseus.report.svg import compact
+from perseus.results.records import PeakRecord
 
 OF_TABLES = ("peaks", "frontier", "costs", "ceilings")
 OF_RAW_RESULTS = ("latency_by_rate", "latency_ecdf", "utilisation", "speed")
@@ -77,6 +79,40 @@ def test_the_data_are_written_beside_the_figure(failed, tmp_path):
     written = pd.read_csv(files[2])
     assert list(written["tenant"]) == list(data_of("speed", results)["tenant"])
     ElementTree.parse(files[0])
+
+
+@pytest.mark.parametrize(
+    ("windows", "shown"),
+    [
+        ("a ab b . b ab a . a ab b", {"a": [0, 6, 8], "b": [2, 4, 10]}),
+        ("a ab b . b ab a . a ab b b ab a", {"a": [0, 6, 8, 13], "b": [2, 4, 10, 11]}),
+        ("a . a . a a", {"a": [0, 2, 4, 5]}),
+    ],
+)
+def test_a_probe_of_a_shared_cell_is_shown_at_a_window_of_its_tenant_alone(
+    windows, shown, tmp_path
+):
+    """In "a ab b . b", each word is a window: the letters are the tenants with load in a
+    saturation probe, and the dot is a window of another phase."""
+    truth = synthetic.Truth(dict.fromkeys(shown, 30.0), repeats=1)
+    made = synthetic.records(truth, mixes=[(1, 1)] if len(shown) > 1 else (), holds=())[-1]
+    count = max(map(len, shown.values()))
+    made["speeds_rps"] = {name: np.arange(1.0, count + 1).tolist() for name in shown}
+    (cell,) = synthetic_files.write(tmp_path, [made])
+    template, *_ = PeakRecord.read(cell).windows()
+    rows = [
+        template
+        | {"window": window, "start_ns": window * 60 * 10**9, "tenant": name}
+        | {"phase": "certify" if loaded == "." else "probe", "requests": 9 * (name in loaded)}
+        for window, loaded in enumerate(windows.split())
+        for name in shown
+    ]
+    raw_results.write_windows(cell / "windows.parquet", rows)
+    looks = speed.data(FigureData({}, (cell,)))
+    for name, minutes in shown.items():
+        mine = looks[looks["tenant"] == name]
+        assert mine["speed_rps"].tolist() == list(range(1, count + 1))
+        assert mine["minutes"].tolist() == pytest.approx(minutes)
 
 
 @pytest.mark.parametrize("looks", [speed.MAX_VECTORS, speed.MAX_VECTORS + 1])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -12,14 +13,15 @@ from matplotlib.lines import Line2D
 
 from perseus.report.figure_data import FigureData
 from perseus.report.style import GREY, empty_figure, legend, panels, remainder
-from perseus.results.records import PeakRecord
+from perseus.results.records import PeakRecord, Row
 from perseus.results.windows import of_speed
 from perseus.study.tasks.figure import FigureTask
 
 CAPTION = (
     "Throughput of each model alone in saturation probes, relative to its mean over all probes on"
-    " the same server. A line joins the probes of one cell. If the throughput of all models changes"
-    " at the same time, the speed of the host changed."
+    " the same server. With several tenants, a mark is the median of several successive probes. A"
+    " line joins the marks of one cell. If the throughput of all models changes at the same time,"
+    " the speed of the host changed."
 )
 
 MAX_SERVERS = 6
@@ -31,7 +33,7 @@ COLUMNS = ["server", "cell", "tenant", "unix_ns", "speed_rps", "minutes"]
 
 
 def data(results: FigureData) -> pd.DataFrame:
-    """Return one row per saturation probe of a tenant."""
+    """Return one row per value of `speeds_rps` in the records of the cells."""
     return pd.DataFrame(_looks(results.cells), columns=COLUMNS)
 
 
@@ -67,27 +69,45 @@ def draw(looks: pd.DataFrame, results: FigureData, style: FigureTask) -> Figure:
     return figure
 
 
-def _looks(cells: Sequence[Path]) -> list[dict[str, object]]:
-    """Return one row per saturation probe of a tenant, in the order of time."""
-    found = []
+def _looks(cells: Sequence[Path]) -> list[Row]:
+    """Return one row per value of `speeds_rps` in the records, in the order of time."""
+    found: list[Row] = []
     records = [PeakRecord.read(folder) for folder in cells]
     windows = of_speed(records)
     for record in records:
         offset_ns = record.started.unix_ns - record.started.monotonic_ns
         for tenant, speeds_rps in record.speeds_rps.items():
-            of_tenant = [
-                row for row in windows[record.folder] if row["tenant"] == tenant and row["requests"]
-            ]
+            starts_ns = _starts_ns(windows[record.folder], tenant)
             found += [
                 {
                     "server": record.task.server.name,
                     "cell": record.folder.name,
                     "tenant": tenant,
-                    "unix_ns": row["start_ns"] + offset_ns,
+                    "unix_ns": start_ns + offset_ns,
                     "speed_rps": speed_rps,
                 }
-                for row, speed_rps in zip(of_tenant, speeds_rps, strict=False)
+                for start_ns, speed_rps in zip(starts_ns, speeds_rps, strict=False)
             ]
     found.sort(key=lambda look: look["unix_ns"])
     first_ns = found[0]["unix_ns"] if found else 0
     return [look | {"minutes": (look["unix_ns"] - first_ns) / 60e9} for look in found]
+
+
+def _starts_ns(probes: Sequence[Row], tenant: str) -> list[int]:
+    """Return the start times of the windows in which only `tenant` has load: of the first of each
+    sequence of consecutive windows, and of the last window.
+
+    A search measures the saturation throughput three or four times. With several tenants, each
+    measurement is a sequence of windows. A fourth measurement directly follows the third.
+    """
+    loaded = Counter(row["window"] for row in probes if row["requests"])
+    sequence = {window: window - i for i, window in enumerate(sorted(loaded))}
+    alone = [
+        row
+        for row in probes
+        if row["tenant"] == tenant and row["requests"] and loaded[row["window"]] == 1
+    ]
+    first = dict[int, int]()
+    for row in alone:
+        first.setdefault(sequence[row["window"]], row["start_ns"])
+    return [*first.values(), *(row["start_ns"] for row in alone[-1:])]
