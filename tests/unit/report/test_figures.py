@@ -1,6 +1,7 @@
 """Tests that every figure shows any result of a study, is not blank, and is reproducible."""
 
 import hashlib
+from functools import partial
 from itertools import combinations
 
 import matplotlib.image
@@ -304,6 +305,47 @@ def test_without_a_ceiling_of_the_client_its_figure_says_so(study):
     frames["ceilings"] = frames["ceilings"].head(0)
     (axes,) = figure_of("ceilings", FigureData(frames)).axes
     assert [text.get_text() for text in axes.texts] == ["no ceiling of the client was measured"]
+
+
+def in_batches(record):
+    cell = record["cell"] | {"tenants": [record["cell"]["tenants"][0] | {"request_batch_size": 8}]}
+    return record | {"cell": cell, "request_bytes": {"b": 8 * 602112.0}}
+
+
+@pytest.mark.parametrize(
+    ("change", "shown"),
+    [
+        (in_batches, [["a"], ["b"]]),
+        (synthetic.by_server, [["a"], []]),
+        (partial(synthetic.on_server, name="cpu1~runtime-x", runtime="x"), [["a", "b"], []]),
+        (partial(synthetic.on_server, name="cpu2", runtime="x"), [["a"], []]),
+    ],
+    ids=["batches", "encoded images", "runtime", "other server"],
+)
+def test_a_peak_stands_beside_the_ceiling_of_its_requests(change, shown, study):
+    """Two tenants serve the model x. The table has two ceilings of this model: for one image and
+    for eight images per request."""
+    truth = synthetic.Truth({"a": 30.0, "b": 90.0}, repeats=1)
+    one, other = synthetic.records(truth, mixes=(), holds=())
+    for record in (one, other):
+        record["cell"]["tenants"][0]["model"] = "x"
+    made = [one, change(other)]
+    frames = {n: table.to_pandas() for n, table in synthetic_files.tables_of(made).items()}
+    one = pd.read_parquet(study[0]["ceilings"]).assign(models="w + x")
+    eight = one.assign(request_batch_size=8, request_bytes=8 * one["request_bytes"])
+    results = FigureData(frames | {"ceilings": pd.concat([one, eight])})
+    (panel,) = figure_of("ceilings", results).axes
+    marks = {name: results.look(name) for name in results.names}
+    found = [
+        [
+            name
+            for line in panel.lines
+            for name, look in marks.items()
+            if (line.get_ydata()[0], line.get_color()) == (y, look["color"])
+        ]
+        for y in range(2)
+    ]
+    assert found == shown
 
 
 def test_a_tenant_has_one_colour_everywhere(study):

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import LogFormatter
 
-from perseus.report.figure_data import FigureData
+from perseus.report.figure_data import FigureData, of_line
 from perseus.report.style import (
     DARK,
     GREY,
@@ -18,6 +19,7 @@ from perseus.report.style import (
     panels,
     remainder,
 )
+from perseus.study.setting import of_ceiling
 from perseus.study.tasks.figure import FigureTask
 
 CAPTION = (
@@ -29,6 +31,8 @@ ALSO = ("peaks",)
 
 MAX_ROWS, ROW_MM = 20, 9.0
 LEGEND_COLUMNS, LEGEND_MM = 3, 5.0
+SAME_BYTES = 0.01
+"""Requests have the same shape if their sizes in bytes differ by at most this share."""
 
 
 def draw(ceilings: pd.DataFrame, results: FigureData, style: FigureTask) -> Figure:
@@ -36,8 +40,8 @@ def draw(ceilings: pd.DataFrame, results: FigureData, style: FigureTask) -> Figu
     if ceilings.empty:
         return empty_figure(style, "no ceiling of the client was measured")
     shown = ceilings.head(MAX_ROWS)
-    alone = results.tenants[results.tenants["kind"] == "dedicated"]
-    names = [name for name in results.names if name in set(alone["tenant"])]
+    alone = set(_dedicated(results)["tenant"])
+    names = [name for name in results.names if name in alone]
     handles = [
         *(Line2D([], [], **results.look(name), linestyle="none", label=f"peak of {name}")
           for name in names),
@@ -71,10 +75,20 @@ def _row(panel: Axes, results: FigureData, row: pd.Series, y: int) -> None:
     for name, marker in (("first_invalid_rps", "x"), ("closed_loop_rps", "|")):
         if is_known(row[name]):
             panel.plot(row[name], y, color=GREY, marker=marker, markersize=8, linestyle="none")
-    alone = results.peaks[results.peaks["kind"] == "dedicated"]
-    models = set(row["models"].split(" + "))
-    mine = alone[(alone["server"] == row["server"]) & alone["models"].isin(models)]
-    for _, peak in mine.iterrows():
-        tenant = str(results.tenants_of(peak)["tenant"].iloc[0])
+    of = _dedicated(results)
+    mine = of[
+        (of["server"].map(of_ceiling) == row["server"])
+        & of["model"].isin(row["models"].split(" + "))
+        & np.isclose(of["request_bytes"], row["request_bytes"], rtol=SAME_BYTES)
+    ].drop_duplicates(["scenario", "load_line"])
+    for _, tenant in mine.iterrows():
+        peak = of_line(results.peaks, tenant).iloc[0]
         if is_known(peak["estimate_rps"]):
-            panel.plot(peak["estimate_rps"], y, **results.look(tenant), linestyle="none")
+            panel.plot(peak["estimate_rps"], y, **results.look(tenant["tenant"]), linestyle="none")
+
+
+def _dedicated(results: FigureData) -> pd.DataFrame:
+    """Return the rows of the tenants on dedicated servers, except tenants whose images the server
+    converts: no client ceiling is valid for their requests."""
+    of = results.tenants
+    return of[(of["kind"] == "dedicated") & (of["preprocessing"] != "server")]
