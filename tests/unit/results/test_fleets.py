@@ -747,14 +747,16 @@ def test_a_demand_for_more_models_than_are_counted_one_by_one():
     assert servers_needed.needed(rates, shares, demands).tolist() == [30, 30, 60, 60, 3000]
 
 
+@pytest.mark.parametrize("mixes", [2, 20])
 @pytest.mark.parametrize("seed", range(5))
-def test_the_map_of_two_demands_is_what_the_integer_programme_buys(seed):
+def test_the_map_of_two_demands_is_what_the_integer_programme_buys(seed, mixes):
     rng = np.random.default_rng(seed)
-    rates = np.column_stack([np.diag([10.0, 40.0]), rng.uniform([[2], [8]], [[9], [36]], (2, 2))])
-    first, second = rng.uniform(0, 25, 4), rng.uniform(0, 100, 3)
+    of_mixes = rng.uniform([[2], [8]], [[9], [36]], (2, mixes))
+    rates = np.column_stack([np.diag([10.0, 40.0]), of_mixes])
+    first, second = rng.uniform(0, 45, 4), rng.uniform(0, 180, 3)
     first.sort()
-    found = demand_map.needed_together(rates, first, second, most=8)
-    offers = Offers(rates, np.ones(4), np.zeros(4, bool))
+    found = demand_map.needed_together(rates, first, second, most=10)
+    offers = Offers(rates, np.ones(2 + mixes), np.zeros(2 + mixes, bool))
     for (row, column), count in np.ndenumerate(found):
         wanted = Wanted(np.array([first[column], second[row]]))
         assert cheapest(offers, wanted).counts.sum() == count

@@ -92,7 +92,7 @@ def _of_pair(pair: ModelPair) -> pd.DataFrame:
         {
             "first_rps": np.tile(first_rps, STEPS),
             "second_rps": np.repeat(second_rps, STEPS),
-            "shared": np.fmin(shared, dedicated).ravel(),
+            "shared": shared.ravel(),
             "dedicated": dedicated.ravel(),
         }
     ).assign(server=pair.server, first=first, second=second, usd_per_month=pair.usd_per_month)

@@ -4,14 +4,12 @@ demands, and how many servers carry the demands if servers may also be shared.""
 from __future__ import annotations
 
 from collections.abc import Iterator
-from math import comb
 
 import numpy as np
 from numpy.typing import NDArray
 
 from perseus.peak.stats import Floats
 from perseus.results.fleets.cheapest import TOLERANCE
-from perseus.results.fleets.servers_needed import MAX_WAYS, ways
 
 
 def needed_together(
@@ -20,16 +18,15 @@ def needed_together(
     """For each pair of demands, return the least number of servers (shared, dedicated or both),
     shape (demands for the second model, demands for the first model).
 
-    The number is NaN if it exceeds `most`, or if there are too many combinations of servers to try.
-    Each column of `rates_rps`, shape (2 models, columns), is an operating point: the rates of both
-    models on one server.
+    The number is NaN if it exceeds `most`. Each column of `rates_rps`, shape (2 models, columns),
+    is an operating point: the rates of both models on one server.
     """
     found = np.full((len(second_rps), len(first_rps)), np.nan)
     for servers, (of_first, of_second) in _reached(rates_rps, most):
-        # Among the combinations that carry the first demand, choose the one with the largest
-        # capacity for the second model.
+        # The first of the combinations that carry the first demand has the largest capacity for
+        # the second model.
         left = np.searchsorted(of_first, first_rps * (1 - TOLERANCE))
-        most_second = np.append(np.maximum.accumulate(of_second[::-1])[::-1], 0.0)[left]
+        most_second = np.append(of_second, 0.0)[left]
         carries = second_rps[:, None] * (1 - TOLERANCE) <= most_second
         found[np.isnan(found) & carries] = servers
     return found
@@ -48,15 +45,22 @@ def needed_apart(
 
 
 def _reached(rates_rps: Floats, most: int) -> Iterator[tuple[int, Floats]]:
-    """For each number of servers (1, 2, 3, ...), yield the number and an array of capacities.
+    """For each number of servers (1, 2, 3, ..., `most`), yield the number and an array of
+    capacities.
 
-    The array has one row for each of the two models, and one column for each way to divide the
-    servers among the operating points. The columns are in ascending order of the capacity for the
-    first model.
+    The array has one row for each of the two models, and one column for each combination of servers
+    that is useful: no other combination of as many servers has at least its capacities for both
+    models. The columns are in ascending order of the capacity for the first model, and therefore in
+    descending order of the capacity for the second model.
     """
-    columns = rates_rps.shape[1]
+    carried = np.zeros((2, 1))
     for servers in range(1, most + 1):
-        if comb(servers + columns - 1, servers) > MAX_WAYS:
-            return
-        carried = rates_rps @ ways(columns, servers).T
-        yield servers, carried[:, np.argsort(carried[0])]
+        one_more = (carried[:, :, None] + rates_rps[:, None, :]).reshape(2, -1)
+        carried = _useful(one_more)
+        yield servers, carried
+
+
+def _useful(carried: Floats) -> Floats:
+    ascending = carried[:, np.lexsort((carried[1], carried[0]))]
+    most_second = np.maximum.accumulate(ascending[1, ::-1])[::-1]
+    return ascending[:, np.append(most_second[:-1] > most_second[1:], True)]
