@@ -141,33 +141,43 @@ def test_a_figure_shows_something(name, kind, request, tmp_path):
     assert ink(png) > 0.01, "does tests/synthetic_files.py write what it draws?"
 
 
-def test_a_pair_of_models_has_one_map_whatever_the_order_of_its_tenants():
-    """A server with two copies of model a carries less than a server with one copy."""
-    lines = {"a": {"a": 10.0}, "copies": {"a": 6.0}, "b": {"b": 40.0}}
-    lines |= {"ab": {"a": 7.0, "b": 28.0}, "ba": {"b": 30.0, "a": 5.0}}
-    rows = [
-        {"server": "cpu1", "scenario": scenario, "load_line": "x", "preset": "quick"}
-        | {"model": model, "lower_rps": rps, "usd_per_month": 35.0}
-        for scenario, models in lines.items()
+def on_one_server(lines):
+    """Return the results for load lines, given the lower limits of the models on each load line.
+
+    Scenarios whose names have one letter are dedicated.
+    """
+    line = {"server": "cpu1", "load_line": "x", "preset": "quick"}
+    peaks = [
+        line | {"scenario": name, "kind": "dedicated" if len(name) == 1 else "mix"}
+        for name in lines
+    ]
+    points = [
+        line | {"scenario": name, "model": model, "lower_rps": rps, "usd_per_month": 35.0}
+        for name, models in lines.items()
         for model, rps in models.items()
     ]
-    found = cost_map.data(FigureData({"operating_points": pd.DataFrame(rows)}))
+    return FigureData({"peaks": pd.DataFrame(peaks), "operating_points": pd.DataFrame(points)})
+
+
+@pytest.mark.parametrize("copies_rps", [6.0, 20.0])
+def test_a_pair_of_models_has_one_map_whatever_the_order_of_its_tenants(copies_rps):
+    """A server with two copies of model a is no dedicated server, even if it carries more than a
+    server with one copy."""
+    lines = {"a": {"a": 10.0}, "copies": {"a": copies_rps}, "b": {"b": 40.0}}
+    lines |= {"ab": {"a": 7.0, "b": 28.0}, "ba": {"b": 30.0, "a": 5.0}}
+    found = cost_map.data(on_one_server(lines))
     assert len(found) == cost_map.STEPS**2
     assert found["first_rps"].max() == pytest.approx(30, rel=0.01)
     at = found[(found["first_rps"] < 7) & (found["second_rps"] < 28)]
     assert set(zip(at["shared"], at["dedicated"], strict=True)) == {(1, 2)}
+    at = found[found["first_rps"].between(17.1, 20) & (found["second_rps"] < 28)]
+    assert set(at["dedicated"]) == {3} and set(at["shared"]) == {2 if copies_rps == 20 else 3}
 
 
 def test_pairs_of_models_that_have_no_map_are_counted():
     names = "abcde"
     lines = [(name,) for name in names] + list(combinations(names, 2))
-    rows = [
-        {"server": "cpu1", "scenario": "+".join(line), "load_line": "x", "preset": "quick"}
-        | {"model": model, "lower_rps": 10 / len(line), "usd_per_month": 35.0}
-        for line in lines
-        for model in line
-    ]
-    results = FigureData({"operating_points": pd.DataFrame(rows)})
+    results = on_one_server({"".join(line): dict.fromkeys(line, 10 / len(line)) for line in lines})
     assert len(cost_map.data(results)) == 6 * cost_map.STEPS**2
     text = figure_of("cost_map", results).get_supxlabel()
     assert text == "4 more pairs of models in operating_points.csv"

@@ -53,22 +53,22 @@ class ModelPair:
 def data(results: FigureData) -> pd.DataFrame:
     """Return the number of servers at each demand for the plotted pairs of models, by pair and type
     of server."""
-    drawn = islice(_pairs(results.tables["operating_points"]), MAX_PANELS)
+    drawn = islice(_pairs(results), MAX_PANELS)
     found = [_of_pair(pair) for pair in drawn]
     empty = pd.DataFrame(columns=[*PAIR, "first_rps", "second_rps", "shared", "dedicated"])
     return pd.concat(found) if found else empty
 
 
-def _pairs(points: pd.DataFrame) -> Iterator[ModelPair]:
-    priced = points.dropna(subset=["usd_per_month"])
-    for server, rows in priced.groupby("server", sort=False):
+def _pairs(results: FigureData) -> Iterator[ModelPair]:
+    kinds = results.peaks[["scenario", "load_line", "kind"]]
+    points = results.tables["operating_points"].merge(kinds, on=["scenario", "load_line"])
+    for server, rows in points.dropna(subset=["usd_per_month"]).groupby("server", sort=False):
         lines = [
             dict(zip(line["model"], line["lower_rps"], strict=True))
             for _, line in rows.groupby(["scenario", "load_line", "preset"], sort=False)
         ]
-        alone: dict[str, float] = {}
-        for name, rps in (item for line in lines if len(line) == 1 for item in line.items()):
-            alone[name] = max(rps, alone.get(name, 0.0))
+        dedicated = rows[rows["kind"] == "dedicated"]
+        alone = dedicated.groupby("model")["lower_rps"].max().to_dict()
         pairs: dict[frozenset[str], tuple[str, ...]] = {}
         for line in lines:
             if len(line) == 2:
@@ -107,7 +107,7 @@ def draw(frame: pd.DataFrame, results: FigureData, style: FigureTask) -> Figure:
     for panel, rows in zip(axes, shown, strict=True):
         mesh = _map(panel, rows)
     figure.colorbar(mesh, ax=axes, format="{x:.0%}", label="saved by sharing", shrink=0.8)
-    pairs = sum(1 for _ in _pairs(results.tables["operating_points"]))
+    pairs = sum(1 for _ in _pairs(results))
     remainder(figure, len(shown), pairs, "pairs of models", "operating_points.csv")
     return figure
 
