@@ -138,10 +138,12 @@ def of_windows(windows: pd.DataFrame, line: str) -> Iterator[Chart]:
         )
         for i, (tenant, rows) in enumerate(known.groupby("tenant", sort=False))
     ]
+    infinite = int(timed["sla_percentile_ms"].map(math.isinf).sum())
+    left_out = f"; infinite values, not shown: {infinite}" if infinite else ""
     if latencies:
         yield Chart(
             f"latency-{line}",
-            "Latency at the SLA's percentile over load",
+            f"Latency at the SLA's percentile over load{left_out}",
             "offered load, all tenants (requests/s)",
             "latency (ms)",
             latencies,

@@ -42,6 +42,7 @@ def test_the_search_is_rates_over_the_time_of_each_run_by_verdict():
     points = {each.name: list(zip(each.x, each.y, strict=True)) for each in search.series}
     assert points == {"fail": [(1.0, 30.0)], "pass": [(0.0, 15.0), (0.0, 40.0)]}
     assert [each.name for each in latency.series] == ["a (SLA 50 ms)", "b (SLA 40 ms)"]
+    assert latency.title.endswith("; infinite values, not shown: 1")
     assert list(latency.series[0].x) == [15.0, 30.0, 40.0] and list(latency.series[1].y) == [7.0]
 
 

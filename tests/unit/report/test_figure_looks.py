@@ -2,6 +2,7 @@
 
 import io
 import re
+import warnings
 import xml.etree.ElementTree as ElementTree
 
 import numpy as np
@@ -19,6 +20,7 @@ from perseus.report.figure_data import COLOURS, DASHES, HATCHES, MARKERS, Figure
 from perseus.report.figures import (
     data_of,
     grid,
+    latency_by_rate,
     speed,
     utilisation,
 )
@@ -123,6 +125,20 @@ def test_the_looks_of_thousands_of_cells_are_an_image(looks, failed, tmp_path):
         figure = speed.draw(pd.DataFrame(told).assign(speed_rps=1 + minutes % 2), failed, STYLE)
         style.save(figure, STYLE, tmp_path / "speed.svg", tmp_path / "speed.png")
     assert ("<image" in (tmp_path / "speed.svg").read_text()) == (looks > speed.MAX_VECTORS)
+
+
+def test_windows_with_an_infinite_percentile_are_marked_at_the_upper_edge(failed):
+    windows = data_of("latency_by_rate", failed)
+    windows.loc[windows["window"] == 1, "sla_percentile_ms"] = np.inf
+    with style.drawing(STYLE), warnings.catch_warnings(action="error"):
+        drawn = latency_by_rate.draw(windows, failed, STYLE)
+        drawn.draw_without_rendering()
+    marks = [line for panel in drawn.axes for line in panel.lines if line.get_marker() == "^"]
+    infinite = windows[np.isinf(windows["sla_percentile_ms"])]
+    found = sorted(x for line in marks for x in line.get_xdata())
+    assert found == sorted(infinite["all_offered_rps"]) and len(found) > 10
+    assert {y for line in marks for y in line.get_ydata()} == {1.0}
+    assert "infinite" in [text.get_text() for text in drawn.legends[0].get_texts()]
 
 
 def test_there_are_no_empty_panels_but_words(failed):

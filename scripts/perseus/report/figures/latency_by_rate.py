@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -25,7 +26,8 @@ from perseus.study.tasks.figure import FigureTask
 
 CAPTION = (
     "Each mark is one window. The latency should cross the line of the SLA near the estimated"
-    " limit, and stay below this line up to the certified rate."
+    " limit, and stay below this line up to the certified rate. The latency is infinite if more"
+    " requests fail than the SLA allows to be late."
 )
 ALSO = ("peaks",)
 
@@ -75,6 +77,8 @@ def draw(windows: pd.DataFrame, results: FigureData, style: FigureTask) -> Figur
         Line2D([], [], color=DARK, label="SLA"),
         Line2D([], [], color=GREY, linestyle=":", label="certified rate"),
     ]  # fmt: skip
+    if np.isinf(windows["sla_percentile_ms"]).any():
+        handles.append(Line2D([], [], marker="^", color=DARK, linestyle="none", label="infinite"))
     legend(figure, handles, 4)
     return figure
 
@@ -103,6 +107,11 @@ def _against_rate(axes: Axes, results: FigureData, row: pd.Series, windows: pd.D
         axes.axhline(sla_ms, color=colour, linestyle=results.dashes(tenant), linewidth=1)
         axes.plot(0, sla_ms, marker=marker, color=colour, transform=axes.get_yaxis_transform(),
                   clip_on=False, zorder=5)  # fmt: skip
+        infinite = mine[np.isinf(mine["sla_percentile_ms"])]
+        if len(infinite):
+            axes.plot(infinite["all_offered_rps"], np.ones(len(infinite)), marker="^", color=colour,
+                      linestyle="none", transform=axes.get_xaxis_transform(),
+                      clip_on=False)  # fmt: skip
         for found, of_verdict in mine.groupby("verdict"):
             x, y = of_verdict["all_offered_rps"], of_verdict["sla_percentile_ms"]
             if found not in LOOKS:
