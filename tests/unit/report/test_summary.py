@@ -129,7 +129,7 @@ def in_scenario(record, name):
 def test_a_study_of_many_groups_has_one_conclusion_for_all(frames):
     told = list(conclusions(frames))
     of_demand, of_full_servers = (each for each in told if each.parts)
-    assert of_demand.headline.startswith("Of 7 groups of models at growing demand: 7 should share")
+    assert of_demand.headline.startswith("Of 7 groups of models over all demands: 7 should share")
     assert of_full_servers.headline.startswith(
         "Of 7 scenarios of different models on full servers: "
     )

@@ -62,7 +62,7 @@ TROUBLE: Final = {
 
 MANY: Final[Mapping[str, Question]] = {
     "over_demand": Question(
-        "groups of models at growing demand",
+        "groups of models over all demands",
         {
             "yes": "should share at some or all demands",
             "no": "should use dedicated servers",
