@@ -157,7 +157,7 @@ SHOWN = {
     "allowed by the SLA (share)": "allowed",
     "failed requests": "failed_requests",
     "of requests": "requests",
-    "over 1 % failed from (h)": "failing_from_hours",
+    "over 1 % of requests failed from hour": "failing_from_hours",
     "verdict": "verdict",
     "reason": "reason",
 }
