@@ -57,8 +57,8 @@ def test_the_reference_carries_signal(exported):
     images, output = reference(exported[0])
     assert images.shape == (4, 3, 64, 64) and images.dtype == np.float32
     assert output.shape == (4, 1000) and output.dtype == np.float32
-    # Without adapted batch normalisation, the signal of this network is 1e-9. In fp16, numbers below
-    # 6e-5 lose precision.
+    # Without adapted batch normalisation, the signal of this network is 1e-9. In fp16, numbers
+    # below 6e-5 lose precision.
     assert answers.signal(output) > max(0.01 * np.abs(output).max(), 3e-4)
 
 
