@@ -143,6 +143,18 @@ def test_a_network_like_no_other_is_off_and_does_not_affect_its_own_error(study,
     assert ratios["vgg11"] == pytest.approx(1 / 3, rel=1e-3)
 
 
+def test_a_family_like_no_other_is_off_and_does_not_affect_its_own_error(study):
+    """The networks resnet18 and resnet34 belong to one family."""
+    records = [dict(record) for record in study.records]
+    for record in records:
+        if record["cell"]["tenants"][0]["model"] in ("resnet18", "resnet34"):
+            record["full_rps"] /= 3
+    slow = StudyResults(study.task, tuple(records), (), study.exports)
+    rows = table(catalogue_predictions, slow).set_index("model")
+    ratios = rows.loc[["resnet18", "resnet34"], "family_ratio"]
+    assert list(ratios) == pytest.approx([1 / 3, 1 / 3], rel=1e-3)
+
+
 def test_too_few_networks_predict_nothing(study):
     few = StudyResults(study.task, study.records[:6], (), study.exports)
     assert table(catalogue_predictions, few).empty
