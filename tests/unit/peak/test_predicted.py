@@ -179,6 +179,11 @@ def test_each_mix_is_predicted_without_itself_its_model_or_its_server():
     with_a = [each.error for each in of_mix if "a" in each.shared.models]
     assert with_a == [1.0] * 5
     assert len(list(errors(LadderStep.SHARES, Out.MODEL, "here", {"here": known}))) == 30
+    # Nine of the pairs: five with the model a, and four with the model b. Without a, the ratios of
+    # the other pairs are 1. Without the second model of a pair, the median ratio is 0.5.
+    of_model = list(errors(LadderStep.SHARES, Out.MODEL, "here", {"here": known[:9]}))
+    with_a = [each.error for each in of_model if "a" in each.shared.models]
+    assert with_a == [1.0, 0.0] * 5
     assert all(
         np.isnan(e.error) for e in errors(LadderStep.SHARES, Out.SERVER, "here", {"here": known})
     )
