@@ -108,6 +108,8 @@ SERVERS = {
         577.6,
     ),
 }
+WIDEST = {"M/M/1": 0.41, "M/D/1": 0.20, "M/D/4": 0.31, "batching": 0.15}
+"""Largest mean width of the 95 % interval, as a share of the limit."""
 
 
 @pytest.fixture(params=SERVERS)
@@ -150,6 +152,12 @@ def test_the_interval_of_the_estimate_covers_the_truth_as_often_as_it_says(peaks
     assert np.mean([low <= limit <= high for low, high in intervals]) >= 0.95 - 2 * np.sqrt(
         0.95 * 0.05 / SEEDS
     )
+
+
+def test_the_interval_of_the_estimate_is_not_wide(peaks):
+    name, limit, found = peaks
+    ends = [np.percentile(peak.posterior, [2.5, 97.5]) for peak in found if len(peak.posterior)]
+    assert np.mean(np.diff(ends)) < WIDEST[name] * limit
 
 
 def test_the_estimate_is_nearly_unbiased(peaks):
