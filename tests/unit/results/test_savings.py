@@ -77,6 +77,7 @@ def test_picking_the_best_line_needs_the_correction(equal):
     corrected = np.mean([s.simultaneous.low > 0 for s in best])
     assert corrected <= 0.05
     assert corrected <= naive
+    assert all(s.simultaneous.low < s.fractional.low for made in equal for s in made)
 
 
 def test_all_lines_at_once_are_covered(gaining):
