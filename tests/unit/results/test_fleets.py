@@ -314,7 +314,7 @@ def _moved(record, server):
 def test_plans_carry_the_demand_although_capacities_are_not_known():
     """Because of the noise of the measurements, the true capacities are unknown."""
     truth = synthetic.Truth({A: 10.0, B: 40.0}, between=0, within=0.08, repeats=1)
-    asked = {A: 49.9, B: 199.9}  # with known capacities, five servers of each model
+    asked = {A: 50.1, B: 200.4}  # with known capacities, six servers of each model
     enough = 0
     for seed in range(60):
         offers, wanted = offered(points(truth, seed, mixes=()), spot=False), demand(asked)
