@@ -63,7 +63,9 @@ def test_repositories_are_one_job_and_so_is_what_follows_the_measurements(jobs):
 
 
 def test_server_and_client_have_the_nodes_cores_between_them(finished):
-    for path in (finished / "results/smoke/raw").glob("*/record.json"):
+    records = list((finished / "results/smoke/raw").glob("*/record.json"))
+    assert len(records) == 2
+    for path in records:
         host = json.loads(path.read_text())["host"]
         assert sorted(host["server_cores"] + host["client_cores"]) == list(range(CPUS))
         assert len(host["server_cores"]) == 1
