@@ -1,11 +1,20 @@
 """Tests of what a study logs to MLflow, without MLflow."""
 
 import sys
+from unittest.mock import Mock
 
 import pandas as pd
 import pytest
 
-from perseus.report.tracking import LOGGED, TrackingError, metrics, parameters, require_store
+from perseus.report.tracking import (
+    LOGGED,
+    TrackingError,
+    metrics,
+    parameters,
+    require_store,
+    track,
+)
+from perseus.study.tasks.track import TrackTask
 
 EMPTY = {name: pd.DataFrame(columns=["mix"]) for name in LOGGED}
 
@@ -75,6 +84,23 @@ def test_parameters_are_the_keys_of_the_configuration():
         "scenarios/shared/name": "shared",
         "scenarios/shared/servers": "['cpu1']",
     }
+
+
+@pytest.mark.parametrize("store_answers", [True, False])
+def test_a_run_that_the_store_does_not_accept_has_failed(tmp_path, monkeypatch, store_answers):
+    store = Mock()
+    store.create_run.return_value.info.run_id = "run 1"
+    store.log_batch.side_effect = OSError("the disk is full")
+    store.set_terminated.side_effect = None if store_answers else OSError("no answer")
+    monkeypatch.setitem(sys.modules, "mlflow", Mock(MlflowClient=lambda tracking_uri: store))
+    monkeypatch.setitem(sys.modules, "mlflow.entities", Mock())
+    tables = {name: tmp_path / f"{name}.parquet" for name in LOGGED}
+    for path in tables.values():
+        pd.DataFrame(columns=["server", "scenario", "mix"]).to_parquet(path)
+    task = TrackTask(study="pair", uri="http://store", configuration={"study": "pair"})
+    with pytest.raises(TrackingError, match="does not accept the results: the disk is full"):
+        track(task, tables, [])
+    store.set_terminated.assert_called_once_with("run 1", "FAILED")
 
 
 def test_without_mlflow_the_message_says_what_to_install(monkeypatch):
