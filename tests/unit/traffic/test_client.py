@@ -6,6 +6,9 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import nullcontext
+from dataclasses import replace
+from unittest.mock import Mock, call
 
 import numpy as np
 import pytest
@@ -197,6 +200,15 @@ def test_without_load_latencies_are_those_of_the_service(server):
     assert np.median(
         sequential_ms(route(server.address, server.protocol), 10, 5.0)
     ) == pytest.approx(6, abs=3)
+
+
+@pytest.mark.parametrize(("of_load_s", "of_single_s"), [(2.0, 60), (90.0, 90.0)])
+def test_a_single_request_has_at_least_a_minute(monkeypatch, of_load_s, of_single_s):
+    """A slow server may need longer for its first request than the load allows a request."""
+    transport = Mock()
+    monkeypatch.setattr("perseus.traffic.client.connect", lambda _: nullcontext(transport))
+    sequential_ms(replace(route("127.0.0.1:1"), timeout_s=of_load_s), 3, 5.0)
+    assert transport.infer.call_args_list == [call(i, timeout_s=of_single_s) for i in range(3)]
 
 
 def test_inputs_take_turns(server, client):
