@@ -184,6 +184,7 @@ OutputFileCache.exists, OutputFileCache.fetch = are_whole, fetch_whole
 
 def require_machine(jobs):
     """Stop if this machine lacks the cores, the GPUs or the Triton folder that the jobs need."""
+    jobs = list(jobs)  # Snakemake gives an iterator
     cells = {job.wildcards.cell for job in jobs if job.rule.name == "measure"}
     ceilings = [job.wildcards.server for job in jobs if job.rule.name == "ceiling"]
     with_ceiling = {each.name for name in ceilings for each in STUDY.ceilings[name]}

@@ -191,19 +191,29 @@ def test_files_of_ones_own_that_do_not_fit_stop_before_any_job_all_at_once(empty
     assert not (workflow.root / "results").exists()
 
 
-def test_a_server_larger_than_this_machine_stops_before_any_job(empty, tmp_path):
+@pytest.mark.parametrize(
+    ("asked", "refused"),
+    [
+        ("cores: {}", "the server asks for {} cores, and the client"),
+        (
+            "cores: {0}, launcher: remote, remote: {{host: 10.0.0.7, client_cores: {0}}}",
+            "the client asks for {} cores, and the null model",
+        ),
+    ],
+)
+def test_a_study_too_large_for_this_machine_stops_before_any_job(empty, tmp_path, asked, refused):
     workflow, cores = empty.copy(tmp_path / "workflow"), os.cpu_count() + 6
     custom = f"custom: {{vcpus: {cores}, on_demand: {{usd_per_vcpu_hour: 0.03}}}}"
     price = f"price: {{instance: large, region: here, {custom}}}"
     study = tmp_path / "study.yaml"
-    study.write_text(f"servers: [{{name: cpu1, device: cpu, cores: {cores}, {price}}}]")
+    study.write_text(f"servers: [{{name: cpu1, device: cpu, {asked.format(cores)}, {price}}}]")
     command = [*SNAKEMAKE, "--cores", "2", "all", "--configfile", str(study)]
     done = subprocess.run(
         command, cwd=workflow.root, capture_output=True, text=True, timeout=120, check=False
     )
     text = done.stdout + done.stderr
     assert done.returncode == 1 and "Traceback" not in text
-    assert text.count(f"Server 'cpu1': the server asks for {cores} cores, and the client") == 1
+    assert text.count(f"Server 'cpu1': {refused.format(cores)}") == 1
     assert not (workflow.root / "results").exists()
 
 
