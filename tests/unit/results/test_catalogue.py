@@ -44,10 +44,7 @@ def study(tmp_path):
     """Return a study of ten networks whose times are weighted sums of the numbers of operations,
     bytes and operators."""
     exports = {name: export_of(name) for name in NAMES}
-    records = [
-        synthetic.catalogue_record(name, full_rps=1000 / time_ms(exports[name])) for name in NAMES
-    ]
-    return results_of(tmp_path, records, exports)
+    return results_of(tmp_path, _records_of(NAMES), exports)
 
 
 def table(module, results):
@@ -153,6 +150,50 @@ def test_a_family_like_no_other_is_off_and_does_not_affect_its_own_error(study):
     rows = table(catalogue_predictions, slow).set_index("model")
     ratios = rows.loc[["resnet18", "resnet34"], "family_ratio"]
     assert list(ratios) == pytest.approx([1 / 3, 1 / 3], rel=1e-3)
+
+
+@pytest.mark.parametrize("kind", ["server", "setting"])
+@pytest.mark.parametrize("faster", [1, 10])
+def test_a_fit_uses_one_server_and_one_setting(study, tmp_path, kind, faster):
+    """Each network is measured twice: as configured, and on another server or with another setting
+    of a grid, on which all networks are faster by the same factor."""
+    again = [_again(record, kind, faster) for record in _records_of(NAMES)]
+    both = results_of(tmp_path / "both", [*_records_of(NAMES), *again], study.exports)
+    rows = table(catalogue_predictions, both)
+    assert len(rows) == 2 * len(NAMES) and set(rows["networks"]) == {len(NAMES)}
+    assert rows["ratio"].to_numpy() == pytest.approx(np.ones(2 * len(NAMES)), rel=1e-3)
+    assert list(rows.groupby(["server", "setting"]).size()) == [len(NAMES)] * 2
+
+
+def test_a_network_that_failed_on_one_server_is_not_in_the_fit_of_this_server(study, tmp_path):
+    failed, *others = _records_of(NAMES)
+    failed |= {"full_rps": None, "full_low_rps": None, "full_high_rps": None}
+    failed |= {"outcome": "failed", "reason": "no kernel", "limits": []}
+    again = _again(_records_of(NAMES[:1])[0], "server", 10)
+    mixed = results_of(tmp_path / "mixed", [failed, again, *others], study.exports)
+    rows = table(catalogue_predictions, mixed)
+    assert list(rows["model"]) == NAMES[1:] and set(rows["server"]) == {"cpu1"}
+    assert rows["ratio"].to_numpy() == pytest.approx(np.ones(len(others)), rel=1e-3)
+
+
+def _records_of(names):
+    return [
+        synthetic.catalogue_record(name, full_rps=1000 / time_ms(export_of(name))) for name in names
+    ]
+
+
+def _again(record, kind, faster):
+    """Return the record of the same network on another server or with another setting."""
+    cell = record["cell"]
+    rates = {key: faster * record[key] for key in ("full_rps", "full_low_rps", "full_high_rps")}
+    if kind == "server":
+        return synthetic.on_server(record, "cpu2", cell["server"]["runtime"]) | rates
+    (tenant,) = cell["tenants"]
+    suffix = "~instances-2"
+    moved = {key: cell[key] + suffix for key in ("cell", "scenario")}
+    moved |= {"tenants": [tenant | {"name": tenant["name"] + suffix}]}
+    precisions = {tenant["name"] + suffix: tenant["precision"]}
+    return record | rates | {"cell": cell | moved, "computed_precisions": precisions}
 
 
 def test_too_few_networks_predict_nothing(study):

@@ -10,7 +10,7 @@ from perseus.report.conclusions.conclusion import Conclusion, Tables
 from perseus.report.links import to_table
 from perseus.report.numbers import listed, significant, usd
 from perseus.results.tables.catalogue import MEASURED
-from perseus.results.tables.catalogue_predictions import within
+from perseus.results.tables.catalogue_predictions import ALIKE, within
 from perseus.study.runtimes import RUNTIMES
 
 MAX_NAMED = 8
@@ -135,8 +135,8 @@ def _predicted(rows: pd.DataFrame) -> Conclusion:
     """Return the conclusion on the errors of predicted times per image. The prediction for a
     network does not use measurements of this network."""
     lines = []
-    ways = ["runtime", "precision", "request_batch_size"]
-    for (runtime, precision, images), of in rows.groupby(ways, sort=False):
+    for (server, setting, runtime, precision, images), of in rows.groupby(list(ALIKE), sort=False):
+        grid = f" ({setting})" if setting else ""
         strangers = of["family_ratio"].dropna()
         beyond = (
             f"; if only networks of other families are measured, {_factors(strangers)}"
@@ -144,8 +144,8 @@ def _predicted(rows: pd.DataFrame) -> Conclusion:
             else ""
         )
         lines.append(
-            f"{runtime} in {precision}, {_count(str(images), 'image')} per request,"
-            f" {_count(len(of), 'network')}:"
+            f"{runtime} in {precision} on {server}{grid},"
+            f" {_count(str(images), 'image')} per request, {_count(len(of), 'network')}:"
             f" {_factors(of['ratio'])}{beyond}."
         )
     headline = (

@@ -4,8 +4,9 @@ networks.
 The prediction is: time per image = a x arithmetic operations + b x bytes that operators read and
 write + c x number of operators. The coefficients a, b and c are not negative, and minimise the sum
 of squared relative errors. Perseus predicts the time of each network twice: from a fit to all other
-networks, and from a fit to the networks of other families. No prediction uses the measurement of
-the predicted network, so the prediction error is typical of a network that was never measured.
+networks, and from a fit to the networks of other families. A fit uses only networks on the same
+server with the same setting. No prediction uses the measurement of the predicted network, so the
+prediction error is typical of a network that was never measured.
 """
 
 from __future__ import annotations
@@ -23,15 +24,19 @@ from perseus.results.records import Row
 from perseus.results.schema import Schema, column
 from perseus.results.study_results import StudyResults
 from perseus.results.tables import catalogue
+from perseus.study.setting import MARK
 
 FEATURES: Final = ("flops", "traffic_bytes", "operators")
+ALIKE: Final = ("server", "setting", "runtime", "precision", "request_batch_size")
+"""A fit uses only networks that were measured with the same values in these columns."""
+
 FEWEST: Final = 6
 """Least number of measured networks in a fit."""
 
 DESCRIPTION = (
-    "One row per neural network, runtime, precision and number of images per request in a"
-    " catalogue. If too few networks were measured with a runtime, precision and number of images,"
-    " the table has no rows for this combination."
+    "One row per neural network, server, setting, runtime, precision and number of images per"
+    " request in a catalogue. If too few networks were measured with the same server, setting,"
+    " runtime, precision and number of images, the table has no rows for this combination."
 )
 TITLE = "Inference times predicted from the graphs of networks"
 NOTE = (
@@ -43,6 +48,8 @@ NOTE = (
 )
 SHOWN = {
     "model": "model",
+    "server": "server",
+    "setting": "setting",
     "runtime": "runtime",
     "precision": "precision",
     "images per request": "request_batch_size",
@@ -60,12 +67,16 @@ SCHEMA = Schema(
         column("family", TEXT, "",
             "family of similar neural networks: the letters at the start of the architecture's"
             " name, without `wide_`, such as resnet for resnet50"),
+        column("server", TEXT, "", "name of the server in the configuration"),
+        column("setting", TEXT, "",
+            "setting of the tenant in a grid, such as instances-2. Empty if the tenant has its"
+            " configured setting."),
         column("runtime", TEXT, "", "runtime that executes the neural network"),
         column("precision", TEXT, "", "numeric precision of the computation"),
         column("request_batch_size", WHOLE, "images", "number of images per request", least=1),
         column("networks", WHOLE, "",
-            "number of measured networks with the same runtime, precision and request_batch_size,"
-            " including this network", least=1),
+            "number of measured networks with the same server, setting, runtime, precision and"
+            " request_batch_size, including this network", least=1),
         column("measured_ms", REAL, "ms",
             "measured time per image on a saturated server", null=False),
         column("predicted_ms", REAL, "ms",
@@ -87,7 +98,8 @@ def rows(results: StudyResults) -> Iterator[Row]:
     for row in catalogue.rows(results):
         known = row["full_ips"] is not None and row["full_ips"] > 0
         if known and all(row[name] for name in FEATURES):
-            like = (row["runtime"], row["precision"], row["request_batch_size"])
+            row["setting"] = row["tenant"].partition(MARK)[2]
+            like = tuple(row[name] for name in ALIKE)
             groups.setdefault(like, {}).setdefault(row["model"], row)
     for found in groups.values():
         if len(found) > FEWEST:
@@ -111,8 +123,7 @@ def _predicted(networks: Sequence[Row]) -> Iterator[Row]:
         strangers = families != families[i]
         without_ms = _time(work, times_ms, strangers, i) if strangers.sum() >= FEWEST else np.nan
         yield {
-            **{key: row[key] for key in ("study", "cell", "model", "runtime", "precision")},
-            "request_batch_size": row["request_batch_size"],
+            **{key: row[key] for key in ("study", "cell", "model", *ALIKE)},
             "family": str(families[i]),
             "networks": len(networks),
             "measured_ms": times_ms[i],
