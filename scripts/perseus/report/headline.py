@@ -13,7 +13,13 @@ import pandas as pd
 from perseus.report.conclusions import conclusions
 from perseus.report.conclusions.conclusion import Tables
 from perseus.report.conclusions.over_demand import Asked, all_questions, saves
-from perseus.report.conclusions.servers_to_buy import SURE, is_doubtful, is_saving_known, servers
+from perseus.report.conclusions.servers_to_buy import (
+    SURE,
+    infeasible_models,
+    is_doubtful,
+    is_saving_known,
+    servers,
+)
 from perseus.report.conclusions.sharing import at_most
 from perseus.report.numbers import bounds, percent, significant, sure, usd
 from perseus.results.fleets.break_even import RELIABLE
@@ -75,7 +81,9 @@ def _fleet(tables: Tables) -> Headline | None:
     rows = top_fleets(tables["fleets"])
     row, alone = rows[SHARING], rows[DEDICATED]
     if pd.isna(row["servers"]):
-        return Headline("no", "No combination of the measured servers carries the demand.")
+        if infeasible_models(tables, row):
+            return Headline("no", "No combination of the measured servers carries the demand.")
+        return Headline("unknown", "The servers that the demand needs are not known.")
     if row["servers"] == 0:
         return Headline("no", "The demand is zero: no server is needed.")
     buy = f"Buy {servers(row['servers'])} for {usd(row['usd_per_month'])} a month"
@@ -83,7 +91,7 @@ def _fleet(tables: Tables) -> Headline | None:
     is_sure = row["probability_enough"] >= SURE and not is_doubtful(tables, row)
     kind = "yes" if is_sure else "perhaps"
     if pd.isna(alone["servers"]):
-        return Headline(kind, f"{buy} {enough}; dedicated servers alone cannot carry the demand.")
+        return Headline(kind, f"{buy} {enough}; the cost of dedicated servers is not known.")
     if row["saving"] > 1e-9:
         cheaper = f"{percent(row['saving'])} less than dedicated servers"
         chance = row["probability_of_saving"]

@@ -24,6 +24,7 @@ from test_sentences import (
     MODEL,
     NEVER,
     NO_FLEET,
+    NO_RATE,
     OF_COPIES,
     ONCE,
     ONE_TO_ONE,
@@ -71,7 +72,14 @@ HEADLINES = {
         study(*SMOKE),
         SURE,
     ),
-    "No combination of the measured servers carries the demand.": (fleet(together=NO_FLEET), ASKED),
+    "No combination of the measured servers carries the demand.": (
+        fleet(NO_RATE, together=NO_FLEET),
+        fleet(together=NO_FLEET),
+    ),
+    "The servers that the demand needs are not known.": (
+        fleet(together=NO_FLEET),
+        fleet(NO_RATE, together=NO_FLEET),
+    ),
     "The demand is zero: no server is needed.": (
         fleet(together={"servers": 0, "usd_per_month": 0.0}, models=[]),
         ASKED,
@@ -91,8 +99,8 @@ HEADLINES = {
         NOT_SHARED,
         fleet(together={"saving": 0.0}),
     ),
-    "Buy 3 servers for $219 a month (97 % sure to suffice); dedicated servers alone cannot carry"
-    " the demand.": (fleet(apart=NO_FLEET, together={"saving": None}), ASKED),
+    "Buy 3 servers for $219 a month (97 % sure to suffice); the cost of dedicated servers is not"
+    " known.": (fleet(apart=NO_FLEET, together={"saving": None}), ASKED),
     "Up to 100 requests/s (50 % a), shared servers cost 10 % to 50 % less than dedicated ones.": (
         FIRST,
         NEVER,

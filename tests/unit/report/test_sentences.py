@@ -409,7 +409,8 @@ APART = FLEET | {"strategy": DEDICATED, "servers": 4, "usd_per_hour": 0.4, "usd_
 APART |= {"saving": 0.0, "fleet": "2 x (a) + 2 x (b)"}
 TOGETHER = FLEET | {"strategy": SHARING}
 NO_FLEET = {"servers": None, "usd_per_hour": None, "usd_per_month": None, "fleet": ""}
-NO_FLEET |= {"reason": "no server carries c within its SLA", "saving": None}
+NO_FLEET |= {"reason": "b has no known capacity", "saving": None}
+NO_RATE = ("peaks", "b", NOTHING_FOUND | {"verdict": "infeasible"})
 MODEL = {"study": "s", "level": "demand", "strategy": SHARING, "model": "a", "demand_rps": 10.0}
 MODEL |= {"servers_on_demand": 1}
 MODEL |= {"capacity_rps": 30.0, "servers": 3, "sla_share": 0.95, "sla_ms": 40.0, "attained": 0.99}
@@ -442,9 +443,13 @@ OFTEN = {"on_spot": 0.4}
 KNOWN = {"saving_if_known_low": 0.1, "saving_if_known_high": 0.3, "probability_of_saving": 0.99}
 
 OF_FLEETS = {
-    "No fleet carries the demand: no server carries c within its SLA": (
+    "The servers that the demand needs are not known: b has no known capacity": (
         fleet(together=NO_FLEET),
-        ASKED,
+        fleet(NO_RATE, together=NO_FLEET),
+    ),
+    "No fleet carries the demand: the SLA of b fails at every rate tested": (
+        fleet(NO_RATE, together=NO_FLEET),
+        fleet(NO_RATE, together=NO_FLEET | {"demand": "a 10, b 0"}),
     ),
     "The demand is zero: no server is needed": (
         fleet(together={"servers": 0, "usd_per_month": 0.0}, models=[]),
@@ -515,7 +520,7 @@ OF_FLEETS = {
         ASKED,
         fleet(models=[MODEL, MODEL | {"model": "b", "attained": None}]),
     ),
-    "Dedicated servers alone do not carry the demand: no server carries c within its SLA.": (
+    "The cost of dedicated servers alone is not known: b has no known capacity.": (
         fleet(apart=NO_FLEET),
         ASKED,
     ),

@@ -5,6 +5,7 @@ import synthetic
 import synthetic_files
 
 from perseus.report.conclusions import over_demand, server_of_model, servers_to_buy
+from perseus.report.headline import headline
 from perseus.study.demand import Spot
 from perseus.study.tasks.tables import DemandLevel
 
@@ -93,10 +94,56 @@ def test_a_fleet_of_many_models_is_named_in_part():
     assert "In the simulated queue, 17 more models miss their SLA: see fleet_models.csv." in text
 
 
-def test_a_demand_that_nobody_carries():
+def ended(*outcomes):
+    """Return the records of dedicated searches for a and b. The first searches for b end with
+    `outcomes`."""
+    truth = synthetic.Truth(CAPACITIES, between=0, within=1e-6, repeats=2)
+    of_a_and_b = synthetic.records(truth, mixes=(), holds=())
+    of_b = [each for each in of_a_and_b if each["cell"]["scenario"] == "cpu1.b"]
+    lost = [
+        synthetic.with_outcome(record, outcome, "so it ended")
+        for record, outcome in zip(of_b, outcomes, strict=False)
+    ]
+    return [each for each in of_a_and_b if each not in of_b] + lost + of_b[len(lost) :]
+
+
+NO_PRICE = {"cpu1": synthetic.PRICE.model_copy(update={"on_demand_usd_per_hour": None})}
+
+
+@pytest.mark.parametrize(
+    ("outcomes", "prices", "kind"),
+    [
+        (["infeasible"] * 2, {}, "no"),
+        (["client_limited"] * 2, {}, "unknown"),
+        (["client_limited", "infeasible"], {}, "unknown"),
+        (["failed"], {}, "unknown"),
+        (["infeasible"], {}, "unknown"),
+        ([], NO_PRICE, "unknown"),
+    ],
+)
+def test_no_fleet_carries_a_demand_only_if_no_rate_keeps_an_sla(outcomes, prices, kind):
+    asked = synthetic.demand({"a": 5.0, "b": 20.0})
+    more = {"demand": asked, **({"prices": prices} if prices else {})}
+    made = synthetic_files.tables_of(ended(*outcomes), task=synthetic.TASK.model_copy(update=more))
+    tables = {name: table.to_pandas() for name, table in made.items()}
+    (conclusion,) = servers_to_buy.conclusions(tables)
+    first = headline(tables)
+    assert conclusion.kind == first.kind == kind
+    if kind == "no":
+        why = "the SLA of b fails at every rate tested"
+        assert conclusion.headline == f"No fleet carries the demand: {why}"
+        assert first.text == "No combination of the measured servers carries the demand."
+    else:
+        assert conclusion.headline == (
+            "The servers that the demand needs are not known: no server that the plan may use has a"
+            f" price and a known lower limit of its capacity for {'a, b' if prices else 'b'}"
+        )
+        assert first.text == "The servers that the demand needs are not known."
+
+
+def test_a_demand_for_a_model_that_was_not_measured():
     (conclusion,) = concluded(rps={"a": 5.0, "c": 1.0})
-    assert conclusion.kind == "no"
-    assert conclusion.headline == "No fleet carries the demand: no server carries c within its SLA"
+    assert conclusion.kind == "unknown" and conclusion.headline.endswith("its capacity for c")
 
 
 def test_a_night_without_demand_is_no_trouble():

@@ -170,7 +170,7 @@ PLANTED = {
     ),
     "a fleet and a reason why there is none": (
         ("fleets", {}, {"reason": "there is none"}),
-        "broken rule: a row has either a fleet or a reason why no fleet exists (",
+        "broken rule: a row has either a fleet or a reason why it has no fleet (",
     ),
     "a fleet that carries too little": (
         ("fleet_models", {}, {"capacity_rps": 100.0}),

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 import pandas as pd
 
+from perseus.peak.outcome import Outcome
 from perseus.report.conclusions.conclusion import Conclusion, Tables
 from perseus.report.conclusions.sharing import QUICK, beside_others, loaded, not_certified
 from perseus.report.links import to_lines, to_table
@@ -51,7 +52,11 @@ def _fleet(tables: Tables) -> Conclusion:
     top = fleets[fleets["level"] == fleets["level"].iloc[-1]]
     row = _of(top, SHARING)
     if pd.isna(row["servers"]):
-        return Conclusion("no", f"No fleet carries the demand: {row['reason']}", ())
+        if models := infeasible_models(tables, row):
+            why = f"the SLA of {_some(models, ', ', 'more models')} fails at every rate tested"
+            return Conclusion("no", f"No fleet carries the demand: {why}", ())
+        headline = f"The servers that the demand needs are not known: {row['reason']}"
+        return Conclusion("unknown", headline, ())
     if row["servers"] == 0:
         return Conclusion("no", "The demand is zero: no server is needed", ())
     mine, points = _models_of(tables, row), _points_of(tables, row)
@@ -80,6 +85,16 @@ def _fleet(tables: Tables) -> Conclusion:
     return Conclusion("yes" if is_sure else "perhaps", headline, sentences, behind)
 
 
+def infeasible_models(tables: Tables, row: pd.Series) -> list[str]:
+    """Return the models that no measured server carries, among the models with demand in a row of
+    the table fleets: each dedicated search for such a model found that no rate keeps the SLA."""
+    peaks = tables["peaks"]
+    alone = peaks[(peaks["kind"] == "dedicated") & peaks["server"].isin(_permitted(row))]
+    fails = (alone["verdict"] == Outcome.INFEASIBLE) & (alone["repeats_used"] == 0)
+    of_all = fails.groupby(alone["models"], sort=False).all()
+    return [model for model, rps in _demands(row) if rps != written(0) and of_all.get(model, False)]
+
+
 def is_doubtful(tables: Tables, row: pd.Series) -> bool:
     """Return whether other results contradict the fleet in a row of the table fleets: a model
     misses its SLA in the simulated queues, or the preset of a load line is smoke."""
@@ -97,7 +112,7 @@ def _models_of(tables: Tables, row: pd.Series) -> pd.DataFrame:
 def _points_of(tables: Tables, row: pd.Series) -> pd.DataFrame:
     """Return the load lines that the fleet in a row of the table fleets may use."""
     points = points_of(tables["peaks"], list(_models_of(tables, row)["model"]))
-    return points[points["server"].isin(row["of_servers"].split(", "))]
+    return points[points["server"].isin(_permitted(row))]
 
 
 def is_saving_known(tables: Tables, row: pd.Series) -> bool:
@@ -110,6 +125,17 @@ def is_saving_known(tables: Tables, row: pd.Series) -> bool:
 def _fleet_text(row: pd.Series) -> str:
     parts = re.split(r" \+ (?=\d+ x \()", row["fleet"])
     return _some(parts, " + ", "more load lines (see fleet_servers.csv)")
+
+
+def _permitted(row: pd.Series) -> list[str]:
+    """Return the types of servers that the demand in a row of the table fleets permits."""
+    return str(row["of_servers"]).split(", ")
+
+
+def _demands(row: pd.Series) -> list[tuple[str, str]]:
+    """Return each model of a row of the table fleets, with its demand as text."""
+    stated = (each.rpartition(" ") for each in row["demand"].split(", "))
+    return [(model, rps) for model, _, rps in stated]
 
 
 def _demand_text(row: pd.Series) -> str:
@@ -182,7 +208,7 @@ def _beside(top: pd.DataFrame, row: pd.Series, *, is_known: bool) -> Iterator[st
     saving of sharing is known."""
     alone = _of(top, DEDICATED)
     if pd.isna(alone["servers"]):
-        yield f"Dedicated servers alone do not carry the demand: {alone['reason']}."
+        yield f"The cost of dedicated servers alone is not known: {alone['reason']}."
     elif not is_known:
         yield (
             "The saving of sharing is not known: no server that these models share has a lower"
@@ -235,8 +261,7 @@ def _other_levels(fleets: pd.DataFrame, top: pd.Series) -> Iterator[str]:
 def _without_demand(row: pd.Series) -> Iterator[str]:
     """Yield a sentence about the models without demand, at the level for which the fleet is
     planned. A fleet has no server for a model without demand."""
-    stated = (each.rpartition(" ") for each in row["demand"].split(", "))
-    if idle := [model for model, _, rps in stated if rps == written(0)]:
+    if idle := [model for model, rps in _demands(row) if rps == written(0)]:
         at = "" if row["level"] == "demand" else f" at the {row['level']} demand"
         yield f"No server is planned for {_some(idle, ', ', 'more models')}{at}: the demand is 0."
 

@@ -28,7 +28,7 @@ def draw(fleets: pd.DataFrame, results: FigureData, style: FigureTask) -> Figure
     """Draw one group of bars for each level of the demand."""
     known = fleets[fleets["servers"].notna()]
     if known.empty:
-        return empty_figure(style, "no fleet carries the demand")
+        return empty_figure(style, "Perseus found no fleet for the demand")
     levels = list(dict.fromkeys(fleets["level"]))
     shown = [name for name in STRATEGIES if name in set(fleets["strategy"])]
     figure, (axes,) = panels(style, 1, 1, 16 + 9 * len(levels) * len(shown))

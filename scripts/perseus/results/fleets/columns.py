@@ -55,7 +55,7 @@ SOLVED = [
 """Columns that say whether a cheaper fleet may exist."""
 
 FLEET_OR_REASON = holds(
-    "a row has either a fleet or a reason why no fleet exists",
+    "a row has either a fleet or a reason why it has no fleet",
     lambda servers, reason: np.isnan(servers) == (reason != ""),
     null=True,
 )

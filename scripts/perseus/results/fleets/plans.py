@@ -52,7 +52,7 @@ class Plan:
     """A fleet for one level of the demand. For each offer in `offers`, `counts` (offers,) has the
     number of servers in the fleet.
 
-    `counts` is empty if no server is needed, or if no fleet carries the demand; in the second case,
+    `counts` is empty if no server is needed, or if Perseus finds no fleet; in the second case,
     `why_not` is the reason. `usd_draws` (draws,) has the cost of the cheapest fleet in USD/h for
     each draw of the capacities. In the plans of all strategies, entry d of `usd_draws` comes from
     the same joint draw of the capacities. If the size of the plan (offers x models) exceeds
@@ -244,7 +244,11 @@ def planned(
     if not models:
         return replace(plan, usd_per_hour=0.0, gap=0.0, status=OPTIMAL)
     if missing := _missing(models, offers):
-        return replace(plan, why_not=f"no server carries {', '.join(missing)} within its SLA")
+        why_not = (
+            "no server that the plan may use has a price and a known lower limit of its capacity"
+            f" for {', '.join(missing)}"
+        )
+        return replace(plan, why_not=why_not)
     on_offer, wanted = _programme(level, offers, demand)
     try:
         found = cheapest(on_offer, wanted)

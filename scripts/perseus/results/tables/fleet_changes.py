@@ -43,8 +43,7 @@ SCHEMA = Schema(
         column("factor", REAL, "",
             "factor by which the change multiplies the demand or the price", null=False, least=0),
         column("reason", TEXT, "",
-            "reason why no fleet carries the demand after the change. Empty if a fleet carries the"
-            " demand."),
+            "reason why Perseus finds no fleet after the change. Empty if Perseus finds a fleet."),
         column("servers", WHOLE, "servers",
             "number of whole servers to buy after the change", null=True),
         column("fleet", TEXT, "",

@@ -75,7 +75,7 @@ SCHEMA = Schema(
         column("demand", TEXT, "requests/s", "demand for each model, in requests of one image"),
         column("of_servers", TEXT, "", "types of servers that the configured demand permits"),
         column("reason", TEXT, "",
-            "reason why no fleet carries the demand. Empty if a fleet carries the demand."),
+            "reason why Perseus finds no fleet for the demand. Empty if Perseus finds a fleet."),
         column("servers", WHOLE, "servers", "number of whole servers to buy", null=True),
         column("fleet", TEXT, "",
             "servers of the fleet, such as 2 x (a 1 : 1 b) + 1 x (b): two servers with the load"
