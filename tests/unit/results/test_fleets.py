@@ -337,6 +337,24 @@ def test_costs_if_capacities_were_known_are_drawn_together():
     assert (made[SHARING].usd_draws <= made[DEDICATED].usd_draws + 1e-12).all()
 
 
+@pytest.mark.parametrize("line", ["", "peak", "mix-1-1"])
+def test_no_probability_of_a_saving_where_a_capacity_has_no_upper_limit(line):
+    """The client was too slow for one repeat, so the capacity may be higher in this repeat."""
+    truth = synthetic.Truth({A: 10.0, B: 40.0}, gain=2.0, between=0, within=0.01, repeats=2)
+    made = synthetic.records(truth, mixes=((1, 1),), holds=())
+    of = points_of(synthetic.with_lost(made, line, "client_limited"))
+    plan = by_strategy(plans(of, demand({A: 50.0, B: 200.0})))
+    assert plan[SHARING].usd_per_hour < plan[DEDICATED].usd_per_hour
+    row = fleets._saving(plan[SHARING], plan[DEDICATED])
+    ends = [row["saving_if_known_low"], row["saving_if_known_high"]]
+    over_demand = list(costs(of, None))
+    chances = [cost.probability_of_saving for cost in over_demand if cost.option.shared]
+    assert set(np.isnan([row["probability_of_saving"], *ends, *chances])) == {bool(line)}
+    assert any(each.option.shared and each.is_reliable for each in stretches(over_demand)) == (
+        not line
+    )
+
+
 def test_servers_share_a_model_in_proportion_to_what_they_carry():
     """A server carries 15 requests/s of a with the mix 3 : 1, and 5 requests/s with the mix 1 : 3.
 

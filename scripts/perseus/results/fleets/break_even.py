@@ -79,7 +79,8 @@ class Cost:
     is the cost in USD/h at the estimated capacities.
 
     `probability_of_saving` is the share of the joint draws of the capacities in which shared
-    servers cost less than the cheapest dedicated servers; NaN if unknown.
+    servers cost less than the cheapest dedicated servers; NaN if unknown. `is_bounded` is false if
+    a capacity that determines the saving has no upper limit.
     """
 
     question: Question
@@ -89,6 +90,7 @@ class Cost:
     usd_per_hour: float
     usd_at_estimates: float
     probability_of_saving: float = np.nan
+    is_bounded: bool = True
 
     @property
     def has_probability(self) -> bool:
@@ -220,25 +222,33 @@ def _costs(
         for option in (Option(server, False), Option(server, True))
         if demands and (chosen := _chosen(question, option, points))
     }
-    is_compared = any(not option.shared for option in able)
+    is_open = {
+        option: any(each.peak.open_above for each in chosen) for option, chosen in able.items()
+    }
+    dedicated = [option for option in able if not option.shared]
+    is_compared = bool(dedicated) and not any(is_open[option] for option in dedicated)
     drawn = {
         option
         for option, chosen in able.items()
-        if is_compared and (not option.shared or _are_few(question, chosen, with_each))
+        if is_compared
+        and not is_open[option]
+        and (not option.shared or _are_few(question, chosen, with_each))
     }
     servers = {
         option: _servers(question, option, chosen, demands, with_each, option in drawn)
         for option, chosen in able.items()
     }
     usd = {option: _price(chosen) * servers[option][2:] for option, chosen in able.items()}
-    alone = [usd[option] for option in able if not option.shared]
+    alone = [usd[option] for option in dedicated]
     for option, chosen in able.items():
         price, saves = _price(chosen), np.full(len(demands), np.nan)
         if option.shared and option in drawn:
             saves = _probability_of_less(usd[option], np.min(alone, axis=0))
+        is_bounded = not any(is_open[each] for each in (option, *dedicated))
         at_each = zip(demands, *servers[option][:2].tolist(), saves.tolist(), strict=True)
         for total_rps, must, may, chance in at_each:
-            yield Cost(question, option, total_rps, int(must), must * price, may * price, chance)
+            usd_per_hour = must * price, may * price
+            yield Cost(question, option, total_rps, int(must), *usd_per_hour, chance, is_bounded)
 
 
 def _are_few(question: Question, chosen: Sequence[OperatingPoint], with_each: int) -> bool:
@@ -334,7 +344,8 @@ def stretches(of: Sequence[Cost]) -> Iterator[Stretch]:
     If shared and dedicated servers cost the same, the function chooses dedicated servers, because
     their tenants do not disturb each other. A saving of shared servers is reliable if shared
     servers are cheaper (1) at the lower limits, (2) at the estimates and (3), if draws are known,
-    in at least the share RELIABLE of the draws. A saving only at the lower limits may be due to a
+    in at least the share RELIABLE of the draws. If a capacity has no upper limit, no saving is
+    reliable. A saving only at the lower limits may be due to a
     dedicated peak that is less certain than the peak of the shared server.
     """
     for _, asked in groupby(of, key=lambda cost: cost.question):
@@ -378,7 +389,8 @@ def _best(same: Sequence[Cost]) -> Best:
     reliable = [
         cost
         for cost in cheaper
-        if cost.usd_at_estimates < likely * (1 - TOLERANCE)
+        if cost.is_bounded
+        and cost.usd_at_estimates < likely * (1 - TOLERANCE)
         and not cost.probability_of_saving < RELIABLE  # NaN is an unknown probability
     ]
     best = min(reliable or cheaper or alone, key=lambda cost: cost.usd_per_hour)

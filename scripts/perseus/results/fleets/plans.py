@@ -28,8 +28,8 @@ DEDICATED, SHARING, ONE_TYPE = "dedicated", "sharing allowed", "one type of serv
 SPOT = "spot"
 HOURS_PER_MONTH = 730
 MAX_RESAMPLED = 400
-"""The cost of a plan gets a 95 % interval only if the plan has at most this size (offers x
-models)."""
+"""The cost of a plan gets a 95 % interval only if the plan has at most this size (offers x models)
+and each capacity has an upper limit."""
 RESAMPLES = 100
 NOTHING = np.zeros(1)
 
@@ -56,8 +56,8 @@ class Plan:
     `why_not` is the reason. `usd_draws` (draws,) has the cost of the cheapest fleet in USD/h for
     each draw of the capacities. In the plans of all strategies, entry d of `usd_draws` comes from
     the same joint draw of the capacities. If the size of the plan (offers x models) exceeds
-    MAX_RESAMPLED, `usd_draws` is empty. Spot servers carry at most the share `largest_spot_share`
-    of a model's demand.
+    MAX_RESAMPLED, or if a capacity has no upper limit, `usd_draws` is empty. Spot servers carry at
+    most the share `largest_spot_share` of a model's demand.
     """
 
     level: DemandLevel
@@ -237,7 +237,8 @@ def planned(
 
     If `in_full` is true and several fleets are the cheapest, the function chooses the fleet with
     the most spare capacity. If `in_full` is true and the size of the plan (offers x models) is at
-    most MAX_RESAMPLED, the function also computes the cost for each draw of the capacities.
+    most MAX_RESAMPLED, the function also computes the cost for each draw of the capacities, unless
+    a capacity has no upper limit.
     """
     models = level.models
     plan = Plan(level, strategy, tuple(offers), _largest_spot_share(demand))
@@ -256,7 +257,8 @@ def planned(
         return replace(plan, why_not=str(error))
     if in_full:
         found = with_most_headroom(on_offer, wanted, found)
-    resample = in_full and len(offers) * len(models) <= MAX_RESAMPLED
+    is_bounded = not any(offer.point.peak.open_above for offer in offers)
+    resample = in_full and is_bounded and len(offers) * len(models) <= MAX_RESAMPLED
     return replace(
         plan,
         counts=tuple(int(n) for n in found.counts),

@@ -39,8 +39,9 @@ SCHEMA = Schema(
         column("probability_of_saving", REAL, "",
             "probability that shared servers cost less than the cheapest dedicated servers, from"
             " joint random draws of the capacities. Null for dedicated servers. Also null if"
-            " no dedicated servers are available, or if too many combinations of servers are"
-            " possible.", least=0, most=1),
+            " no dedicated servers are available, if too many combinations of servers are possible,"
+            " or if a capacity has no upper limit (docs/explanation/repeats.md).",
+               least=0, most=1),
     ],
     key=("models", "total_rps", "server", "shared"),
     holds=[PROPORTION],

@@ -75,8 +75,9 @@ SCHEMA = Schema(
             "true if dedicated servers are the cheapest, or if the saving of shared servers is"
             " reliable. This saving is reliable if shared servers are cheaper at the lower limits"
             " of the capacities, at the estimates of the capacities, and with a probability of at"
-            f" least {RELIABLE:.0%}. If the probability is unknown, the first two conditions are"
-            " enough."),
+            f" least {RELIABLE:.0%}. If too many combinations of servers are possible, the"
+            " probability is unknown, and the first two conditions are enough. If a capacity has no"
+            " upper limit, the saving is not reliable (docs/explanation/repeats.md)."),
         column("from_servers", WHOLE, "servers",
             "number of servers to buy at the lowest demand of the range", least=1),
         column("to_servers", WHOLE, "servers",

@@ -86,7 +86,8 @@ SCHEMA = Schema(
             "lower end of the 95 % interval of the price per month that the cheapest fleet would"
             " have if the capacities of servers were known exactly. Null if the plan is too large"
             " to compute it again for each random draw of the capacities. Also null if there is a"
-            " random draw in which no fleet carries the demand."),
+            " random draw in which no fleet carries the demand, or if a capacity has no upper limit"
+            " (docs/explanation/repeats.md)."),
         column("usd_if_known_high", REAL, "USD",
             "upper end of the 95 % interval whose lower end is `usd_if_known_low`"),
         column("saving", REAL, "share",
@@ -99,7 +100,8 @@ SCHEMA = Schema(
             "upper end of the 95 % interval whose lower end is `saving_if_known_low`", least=-inf),
         column("probability_of_saving", REAL, "",
             "probability that the fleet costs less than the dedicated fleet, from joint random"
-            " draws of the capacities",
+            " draws of the capacities. Null if `usd_if_known_low` of one of the two fleets is"
+            " null.",
                least=0, most=1),
         column("probability_enough", REAL, "",
             "probability that the fleet carries the demand for every model, from joint random draws"
