@@ -19,7 +19,8 @@ CAPTION = (
     "For each demand, the cost of the cheapest set of whole servers. The plan uses lower limits of"
     " the capacities. In a shaded range, sharing is cheaper with the lower limits of the"
     " capacities, with the estimates of the capacities, and with at least"
-    f" {RELIABLE:.0%} of the random draws of the capacities."
+    f" {RELIABLE:.0%} of the random draws of the capacities. If too many combinations of servers"
+    " are possible, the share of the draws is unknown, and the first two conditions are enough."
 )
 ALSO = ("crossings",)
 

@@ -34,10 +34,11 @@ NOTE = (
     " plan uses servers of one type and the lower limits of their capacities. The table names"
     " shared servers only if they are cheaper than dedicated servers. A saving is reliable if"
     " shared servers are cheaper at the lower limits of the capacities, at the estimated"
-    f" capacities, and in at least {RELIABLE:.0%} of the random draws of the capacities. 'Saving"
-    " from' and 'to' are the lowest and the highest saving in the range, relative to the cheapest"
-    " dedicated servers for the same demand. P(saving > 0) is the lowest probability of a saving in"
-    " the range."
+    f" capacities, and in at least {RELIABLE:.0%} of the random draws of the capacities. If too"
+    " many combinations of servers are possible, the share of the draws is unknown, and the first"
+    " two conditions are enough. 'Saving from' and 'to' are the lowest and the highest saving in"
+    " the range, relative to the cheapest dedicated servers for the same demand. P(saving > 0) is"
+    " the lowest probability of a saving in the range."
 )
 SHOWN = {
     "models": "models",
