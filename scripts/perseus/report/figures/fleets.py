@@ -52,7 +52,8 @@ def draw(fleets: pd.DataFrame, results: FigureData, style: FigureTask) -> Figure
 
 def _bar(axes: Axes, row: pd.Series, y: float, height: float, place: int) -> None:
     if pd.isna(row["servers"]):
-        axes.annotate(f"none: {row['reason']}", (0, y), va="center", fontsize="small", color=DARK)
+        text = "no fleet (fleets.csv has the reason)"
+        axes.annotate(text, (0, y), va="center", fontsize="small", color=DARK)
         return
     usd, low, high = (row[f"usd_{end}"] for end in ("per_month", "if_known_low", "if_known_high"))
     axes.barh(
