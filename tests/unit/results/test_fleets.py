@@ -297,6 +297,19 @@ def test_of_two_types_the_cheaper_is_bought():
     assert only[DEDICATED].description == "3 x (a)"
 
 
+def test_each_type_of_server_has_a_reason_where_no_type_carries_all_models():
+    """Only a was measured on cpu1, and only b on cpu2."""
+    made = synthetic.records(EXACT, mixes=(), holds=())
+    of_a = [each for each in made if each["cell"]["scenario"] == "cpu1.a"]
+    of_b = [_moved(each, "cpu2") for each in made if each["cell"]["scenario"] == "cpu1.b"]
+    found = list(group(synthetic.loaded([*of_a, *of_b]), seed=0, draws=100).values())
+    of = operating_points(found, dict.fromkeys(("cpu1", "cpu2"), synthetic.PRICE))
+    made = by_strategy(plans(of, demand({A: 5.0, B: 20.0}, servers=("cpu1", "cpu2"))))
+    assert made[DEDICATED].servers == 2
+    reasons = f"cpu1: {UNKNOWN.format(B)}; cpu2: {UNKNOWN.format(A)}"
+    assert made[ONE_TYPE].why_not == f"no type of server has a fleet of its own ({reasons})"
+
+
 def test_of_one_type_no_fleet_of_one_type_is_looked_for(monkeypatch):
     """All servers have the same type, so Perseus plans no separate fleet of one type."""
     solved = []

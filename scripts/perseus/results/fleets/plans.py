@@ -186,8 +186,14 @@ def _of_level(
             planned(ONE_TYPE, [each for each in offers if each.point.server == name], level, demand)
             for name in servers
         ]
-        best = min(of_servers, key=lambda plan: plan.usd_per_hour if plan.counts else np.inf)
-        yield dedicated_if_as_cheap(best, demand)
+        if able := [plan for plan in of_servers if not plan.why_not]:
+            cheapest_type = min(able, key=lambda plan: plan.usd_per_hour)
+            yield dedicated_if_as_cheap(cheapest_type, demand)
+            return
+        pairs = zip(servers, of_servers, strict=True)
+        reasons = "; ".join(f"{name}: {plan.why_not}" for name, plan in pairs)
+        why_not = f"no type of server has a fleet of its own ({reasons})"
+        yield replace(of_servers[0], offers=tuple(offers), why_not=why_not)
 
 
 def dedicated_if_as_cheap(plan: Plan, demand: FleetDemand) -> Plan:
