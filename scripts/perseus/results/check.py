@@ -20,7 +20,7 @@ from perseus.host.orphans import temporary_folder
 from perseus.host.parquet import FLAG, REAL, TEXT, WHOLE
 from perseus.results.between_tables import Images, equations
 from perseus.results.compare import table as compared
-from perseus.results.schema import TOLERANCE, Column, Relation, Schema
+from perseus.results.schema import Column, Relation, Schema, close
 from perseus.results.tables import TABLES, module_of
 
 MAX_LISTED: Final = 5
@@ -158,7 +158,8 @@ def _of_column(of: Column) -> pandera.Check:
             good = values.isin(of.choices)
         else:
             numbers = _plain(values)
-            good = (numbers >= of.least) & (numbers <= of.most * (1 + TOLERANCE))
+            is_large = (numbers >= of.least) | close(numbers, of.least)
+            good = is_large & ((numbers <= of.most) | close(numbers, of.most))
         return pd.Series(good.to_numpy(bool) | values.isna().to_numpy(bool), values.index)
 
     return pandera.Check(test, error=of.values, ignore_na=False)

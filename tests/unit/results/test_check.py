@@ -232,6 +232,12 @@ def test_a_planted_fault_is_told(study, fault, message, request):
     assert not any("Traceback" in line or "\n" in line for line in found)
 
 
+@pytest.mark.parametrize("share", [-2e-16, 1 + 2e-16])
+def test_a_rounding_error_beyond_a_bound_is_no_fault(made, share):
+    wrong = edited(made, "tenants", MIX, exceedance=share)
+    assert not any("exceedance is" in line for line in alone("tenants", wrong["tenants"]))
+
+
 def test_both_numbers_are_told(made):
     wrong = edited(made, "peaks", MIX, certified_rps=100.0, first_failing_rps=90.0)
     assert (
