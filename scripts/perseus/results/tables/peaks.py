@@ -53,7 +53,8 @@ SCHEMA = Schema(
             " repeat has a cliff."),
         column("other_load", TEXT, "",
             "message about the largest load of other processes on the server's cores or GPUs in a"
-            " valid window. Empty if this load never exceeded 10 %."),
+            " valid window, for the first repeat in which this load exceeded 10 %. Empty if this"
+            " load never exceeded 10 %."),
         column("first_failing_rps", REAL, "requests/s",
             "lowest rate at which a window failed, among the rates above the certified rate. The"
             " rate is summed over all tenants."),
