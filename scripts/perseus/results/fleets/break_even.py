@@ -108,7 +108,8 @@ class Stretch:
     `first` and `last` are the costs at the lowest and at the highest demand of the range.
     `least_probability` is the lowest probability of a saving in the range; NaN if unknown, or if
     dedicated servers are the cheapest. `is_reliable` is false if shared servers are the cheapest in
-    the range but their saving is not reliable (see `stretches`).
+    the range but their saving is not reliable (see `stretches`). Without dedicated servers,
+    `is_reliable` is true, and the savings are NaN.
     """
 
     first: Cost

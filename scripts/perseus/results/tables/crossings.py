@@ -73,12 +73,13 @@ SCHEMA = Schema(
             "type of the cheapest servers: the name that this type has in the configuration"),
         column("shared", FLAG, "", "true if some of the cheapest servers are shared servers"),
         column("reliable", FLAG, "",
-            "true if dedicated servers are the cheapest, or if the saving of shared servers is"
-            " reliable. This saving is reliable if shared servers are cheaper at the lower limits"
-            " of the capacities, at the estimates of the capacities, and with a probability of at"
-            f" least {RELIABLE:.0%}. If too many combinations of servers are possible, the"
-            " probability is unknown, and the first two conditions are enough. If a capacity has no"
-            " upper limit, the saving is not reliable (docs/explanation/repeats.md)."),
+            "true if dedicated servers are the cheapest or not available, or if the saving of"
+            " shared servers is reliable. This saving is reliable if shared servers are cheaper at"
+            " the lower limits of the capacities, at the estimates of the capacities, and with"
+            f" a probability of at least {RELIABLE:.0%}. If too many combinations of servers are"
+            " possible, the probability is unknown, and the first two conditions are enough. If a"
+            " capacity has no upper limit, the saving is not reliable"
+            " (docs/explanation/repeats.md)."),
         column("from_servers", WHOLE, "servers",
             "number of servers to buy at the lowest demand of the range", least=1),
         column("to_servers", WHOLE, "servers",
