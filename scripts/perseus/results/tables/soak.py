@@ -179,10 +179,10 @@ SCHEMA = Schema(
         column("windows", WHOLE, "windows",
             "number of windows with a value of the quantity, including the warm-up"),
         column("warm_up_hours", REAL, "h",
-            "time from the first window of the soak to the first window that Perseus uses in the"
-            " fit of the straight line. The fit leaves out the earlier windows as warm-up."),
+            "time from the first value of the quantity to the first value that Perseus uses in the"
+            " fit of the straight line. The fit leaves out the earlier values as warm-up."),
         column("hours", REAL, "h",
-            "time from the first window to the last window in the fit of the straight line"),
+            "time from the first value to the last value in the fit of the straight line"),
         column("level", REAL, "see unit",
                "value of the fitted straight line at the end of the warm-up", least=-inf),
         column("per_hour", REAL, "unit/h",
@@ -211,10 +211,10 @@ SCHEMA = Schema(
             "number of failed requests: errors, refusals, and requests without a response by the"
             " end of their window. Only the row of failed requests has a value.", null=True),
         column("failing_from_hours", REAL, "h",
-            "time from the first window of the soak to the first window in which too many requests"
-            " failed: over 1 % of the requests in this window, and significantly over 1 % of the"
-            " requests from this window to the end of the soak (docs/explanation/soak.md). Null if"
-            " no window has too many failed requests."),
+            "time from the start of the soak to the middle of the first window in which too many"
+            " requests failed: over 1 % of the requests in this window, and significantly over 1 %"
+            " of the requests from this window to the end of the soak (docs/explanation/soak.md)."
+            " Null if no window has too many failed requests."),
         column("verdict", TEXT, "",
             "verdict on the cell: ok, blocked, client_limited, disturbed, throttled, failed or"
             " infeasible (the server died under the load)", choices=VERDICTS),
