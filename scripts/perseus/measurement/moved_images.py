@@ -11,7 +11,7 @@ import shutil
 from collections.abc import Iterable
 from pathlib import Path
 
-from pydantic import BaseModel, ValidationError
+from pydantic import AliasPath, BaseModel, Field, ValidationError
 
 from perseus.serving.container_engine import image_id
 from perseus.serving.failures import ServerError
@@ -21,18 +21,19 @@ from perseus.study.server import Server
 class ImageRecord(BaseModel):
     """The keys that this module reads from record.json."""
 
+    image: str | None = Field(None, validation_alias=AliasPath("cell", "server", "image"))
     image_id: str | None = None
 
 
 def measured_with_another(server: Server, records: Iterable[str]) -> list[str]:
     """Return the paths of the records of cells that were measured with an image that differs from
-    the server's current image.
+    the server's current image, although both images have the same name.
 
-    The list is empty if no container engine knows the image. For apptainer, the list is always
+    If the configuration names another image, Snakemake itself detects the new name. The list is empty if no container engine knows the image. For apptainer, the list is always
     empty, because apptainer reports no image ids. If the image is a file, Snakemake itself detects
     that the file has changed.
     """
-    told = {path: image for path in records if (image := _measured_with(Path(path)))}
+    told = {path: image for path in records if (image := _measured_with(server, Path(path)))}
     engine = shutil.which(server.launcher)
     try:
         now = image_id(engine, server.image) if told and engine and server.image else None
@@ -41,9 +42,11 @@ def measured_with_another(server: Server, records: Iterable[str]) -> list[str]:
     return [path for path, image in told.items() if now not in (None, image)]
 
 
-def _measured_with(record: Path) -> str | None:
-    """Return the image id in a record; None if there is no record, or no image in the record."""
+def _measured_with(server: Server, path: Path) -> str | None:
+    """Return the image id in a record; None if there is no record, no image in the record, or an
+    image with another name than the server's image."""
     try:
-        return ImageRecord.model_validate_json(record.read_bytes()).image_id
+        record = ImageRecord.model_validate_json(path.read_bytes())
     except (OSError, ValidationError):
         return None
+    return record.image_id if record.image == server.image else None

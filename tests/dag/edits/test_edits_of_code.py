@@ -188,10 +188,11 @@ def test_a_tag_that_is_given_to_another_image(edited, monkeypatch):
     monkeypatch.setenv("FAKE_ENGINE", str(edited.root))
     monkeypatch.setenv("PATH", str(edited.root), prepend=os.pathsep)
     record = edited.root / "results/edits/raw" / MIX[1] / "record.json"
-    record.write_text(json.dumps({"image_id": image_id("triton:1")}))
+    cell = {"server": {"image": "triton:1"}}
+    record.write_text(json.dumps({"cell": cell, "image_id": image_id("triton:1")}))
     edited.accept()
     assert edited.stale() == set()
-    record.write_text(json.dumps({"image_id": "sha256:before"}))
+    record.write_text(json.dumps({"cell": cell, "image_id": "sha256:before"}))
     code, output, errors = edited.plan()
     assert (
         code == 0

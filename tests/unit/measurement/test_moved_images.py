@@ -24,16 +24,22 @@ def engine(tmp_path, monkeypatch):
     return tmp_path
 
 
-def records(folder, *images):
+def records(folder, *images, name=IMAGE):
     paths = [folder / f"{i}.json" for i in range(len(images))]
     for path, image in zip(paths, images, strict=True):
-        path.write_text(json.dumps({"image_id": image}))
+        path.write_text(json.dumps({"cell": {"server": {"image": name}}, "image_id": image}))
     return [*map(str, paths), str(folder / "not measured yet.json")]
 
 
 def test_cells_of_another_image_are_told(engine):
     same, other, untold, missing = records(engine, image_id(IMAGE), "sha256:other", None)
     assert measured_with_another(SERVER, [same, other, untold, missing]) == [other]
+
+
+def test_a_new_name_of_an_image_moves_no_tag(engine):
+    """Snakemake detects the new name itself, and measures nothing again if the name is restored."""
+    paths = records(engine, "sha256:other", name="triton:24.09")
+    assert measured_with_another(SERVER, paths) == []
 
 
 def test_without_an_engine_or_its_image_nothing_is_known(engine, monkeypatch):
