@@ -134,14 +134,22 @@ if workflow.is_main_process:
 for server in STUDY.servers.values() if IS_ON_THIS_MACHINE else ():
     if LAUNCHERS[server.launcher].container:
         of_server = [cell for cell in CELLS if cell.scenario.server == server]
-        moved = measured_with_another(server, files.records(STUDY, of_server))
+        measured_in = dict(zip(files.records(STUDY, of_server), of_server))
+        moved = measured_with_another(server, measured_in)
         for path in moved:
             print(
                 f"{server.image} names another image than in the measurement {path}: Snakemake"
                 " measures this cell again.",
                 file=sys.stderr,
             )
-        make_again(moved)
+        # A plan that is newer than the measurement is already a plan for the new image.
+        plans = [
+            plan
+            for path in moved
+            for plan in map(Path, files.plans(STUDY, measured_in[path].scenario))
+            if plan.exists() and plan.stat().st_mtime < Path(path).stat().st_mtime
+        ]
+        make_again([*moved, *map(str, plans)])
 
 
 def require_cacheable(names):

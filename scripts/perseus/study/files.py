@@ -192,6 +192,12 @@ def served(study: Study, scenario_id: str, tenant_name: str) -> str:
     }[RUNTIMES[scenario.server.runtime].model_file]
 
 
+def plans(study: Study, of: Scenario) -> list[str]:
+    """Return the TensorRT plans that the server of a scenario loads; empty for other runtimes."""
+    paths = (served(study, of.id, tenant.name) for tenant in study.deployed(of))
+    return [path for path in paths if Path(path).name == PLAN]
+
+
 def onnx(study: Study, scenario_id: str, tenant_name: str) -> str:
     """Return the path of the ONNX file of a tenant's model, in the numeric precision of the
     tenant."""

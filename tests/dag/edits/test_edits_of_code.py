@@ -15,6 +15,7 @@ from dag.edits.edited_study import (
     MOBILENET_PEAK,
     RAW_RESULTS,
     RESNET,
+    RESNET_PEAK,
     reconfigured,
     repositories,
 )
@@ -178,21 +179,27 @@ def test_an_image_that_is_built_anew(edited, downstream):
     assert edited.stale() == ALL_CELLS | downstream
 
 
+MEASURED = {"cell": {"server": {"image": "triton:1"}}}
+
+
+def fake_docker(edited, monkeypatch):
+    (edited.root / "images").write_text("triton:1")
+    install(edited.root, "docker")
+    monkeypatch.setenv("FAKE_ENGINE", str(edited.root))
+    monkeypatch.setenv("PATH", str(edited.root), prepend=os.pathsep)
+
+
 def test_a_tag_that_is_given_to_another_image(edited, monkeypatch):
     """If the tag of a container image names another image now, Perseus measures the cell again."""
     docker = {"launcher": "docker", "image": "triton:1"}
     reconfigured(edited, lambda study: study["servers"][0].update(docker))
     edited.accept()
-    (edited.root / "images").write_text("triton:1")
-    install(edited.root, "docker")
-    monkeypatch.setenv("FAKE_ENGINE", str(edited.root))
-    monkeypatch.setenv("PATH", str(edited.root), prepend=os.pathsep)
+    fake_docker(edited, monkeypatch)
     record = edited.root / "results/edits/raw" / MIX[1] / "record.json"
-    cell = {"server": {"image": "triton:1"}}
-    record.write_text(json.dumps({"cell": cell, "image_id": image_id("triton:1")}))
+    record.write_text(json.dumps(MEASURED | {"image_id": image_id("triton:1")}))
     edited.accept()
     assert edited.stale() == set()
-    record.write_text(json.dumps({"cell": cell, "image_id": "sha256:before"}))
+    record.write_text(json.dumps(MEASURED | {"image_id": "sha256:before"}))
     code, output, errors = edited.plan()
     assert (
         code == 0
@@ -201,21 +208,39 @@ def test_a_tag_that_is_given_to_another_image(edited, monkeypatch):
     assert re.search(r"^measure +1$", output, re.MULTILINE)
 
 
-def test_a_plan_is_built_anew_for_another_image(edited):
-    """The image that serves a TensorRT plan also builds it, so another image needs a new plan."""
+def plans_in_containers(edited):
+    """Serve the TensorRT plans of both models in containers, and make all results."""
     price = {"instance": "n1-standard-1", "region": "us-central1", "accelerator": "T4"}
     server = {"device": "gpu", "gpus": [0], "launcher": "docker", "runtime": "tensorrt"}
-    server["price"] = price
-    images = [{"image": f"triton:{version}"} for version in (1, 2)]
+    server |= {"price": price, "image": "triton:1"}
     reconfigured(edited, lambda study: study.update(scenarios=ALONE))
-    reconfigured(edited, lambda study: study["servers"][0].update(server | images[0]))
+    reconfigured(edited, lambda study: study["servers"][0].update(server))
     edited.run("--cores", "2", "--no-hooks", "all")  # the hooks would look for GPUs
     assert edited.stale() == set()
-    reconfigured(edited, lambda study: study["servers"][0].update(images[1]))
+
+
+def test_a_plan_is_built_anew_for_another_image(edited):
+    """The image that serves a TensorRT plan also builds it, so another image needs a new plan."""
+    plans_in_containers(edited)
+    reconfigured(edited, lambda study: study["servers"][0].update(image="triton:2"))
     jobs = edited.jobs()
     assert ("tensorrt", "cpu1", RESNET) in jobs
     exports = {job for job in jobs if job[0] == "export"}
     assert edited.stale() == set(jobs) - exports - {CEILING}
+
+
+@pytest.mark.parametrize("rebuilt", [False, True])
+def test_a_tag_that_is_given_to_another_image_needs_a_new_plan(edited, monkeypatch, rebuilt):
+    """A plan that an interrupted run has already rebuilt is newer than the old measurement."""
+    plans_in_containers(edited)
+    fake_docker(edited, monkeypatch)
+    record = edited.root / "results/edits/raw" / RESNET_PEAK[1] / "record.json"
+    record.write_text(json.dumps(MEASURED | {"image_id": "sha256:before"}))
+    if rebuilt:
+        (edited.root / "results/edits/plans/cpu1" / RESNET / "model.plan").touch()
+    _, output, _ = edited.plan(f"results/edits/raw/{RESNET_PEAK[1]}")
+    assert re.search(r"^measure +1$", output, re.MULTILINE)
+    assert bool(re.search(r"^tensorrt +1$", output, re.MULTILINE)) != rebuilt
 
 
 def test_a_lost_figure_is_drawn_again(edited):
