@@ -90,11 +90,16 @@ onsuccess:
         print(f"\nThe comparison: {COMPARED.out}/comparison.html")
         print(f"The summary for a pull request: {COMPARED.out}/summary.md")
     if is_of_study():
-        print("", *terminal.lines(Path(RESULTS, "tables"), sys.stdout.encoding), sep="\n")
+        made = rules_of_run()
+        if {"predictions", "tables"} <= made:
+            print("", *terminal.lines(Path(RESULTS, "tables"), sys.stdout.encoding), sep="\n")
         print("")
-        if has_report():
+        if "report" in made:
             print(f"The report of study {STUDY.name!r}: {RESULTS}/report.html")
-        print(f"Figures: {RESULTS}/figures/   Tables: {RESULTS}/tables/")
+        if "figure" in made:
+            print(f"Figures: {RESULTS}/figures/")
+        if "tables" in made:
+            print(f"Tables: {RESULTS}/tables/")
         print_failed_cells()
 
 

@@ -7,14 +7,14 @@ from snakemake.logging import logger
 from perseus.host.nothing_to_do import NothingToDo
 
 
+def rules_of_run():
+    """Return the names of the rules of all jobs of this run, also of jobs with finished outputs."""
+    return {job.rule.name for job in workflow.dag.jobs}
+
+
 def is_of_study():
     """Return whether this run has a job of the study, and not only jobs of a comparison."""
-    return any(job.rule.name not in ("compare", "compare_gate") for job in workflow.dag.jobs)
-
-
-def has_report():
-    """Return whether this run makes the report, and not only its inputs."""
-    return any(job.rule.name == "report" for job in workflow.dag.jobs)
+    return not rules_of_run() <= {"compare", "compare_gate"}
 
 
 def logs_of_run():
