@@ -1,6 +1,7 @@
 """Before a run, check the files of earlier runs, this machine, and the files of the user."""
 
 import atexit
+import os
 import shlex
 import sys
 import tempfile
@@ -254,7 +255,14 @@ def print_cells_to_measure(jobs):
     """Print the number of cells that these jobs measure, and the duration of the load."""
     cells = [job.wildcards.cell for job in jobs if job.rule.name == "measure"]
     if not cells:
-        print(f"Study {STUDY.name!r}: all {len(CELLS)} cells are measured.")
+        done = sum(map(os.path.exists, files.records(STUDY, CELLS)))
+        if done == len(CELLS):
+            print(f"Study {STUDY.name!r}: all {done} cells are measured.")
+        else:
+            print(
+                f"Study {STUDY.name!r}: {done} of {len(CELLS)} cells are measured; this run"
+                " measures none."
+            )
         return
     from perseus.measurement.experiments import procedure
 

@@ -32,6 +32,12 @@ def test_a_second_run_says_that_all_cells_are_measured(empty, tmp_path):
     assert output.startswith("Study 'default': all 5 cells are measured.\n")
 
 
+def test_a_run_without_measurements_says_how_many_cells_are_measured(empty, tmp_path):
+    workflow = empty.copy(tmp_path / "workflow")
+    _, output, _ = errors_of(workflow, "results/default/models/squeezenet1_1/check.json")
+    assert output == "Study 'default': 0 of 5 cells are measured; this run measures none.\n\n"
+
+
 def test_errors_and_a_dry_run_are_as_snakemake_prints_them(empty, tmp_path):
     workflow = empty.copy(tmp_path / "workflow")
     workflow.fake("export", "raise ValueError('broken')\n")
