@@ -73,6 +73,24 @@ logger.addFilter(INTERRUPTION)
 workflow_lock.hold(Path.cwd())
 
 
+def delete_own_locks(persistence):
+    """Delete the lock files of this run. Snakemake 9.27.1 would also delete the lock files of other
+    runs, and the folder in which a run that still plans will create its lock files."""
+    for path in persistence._lockfile.values():
+        Path(path).unlink(missing_ok=True)
+    persistence._lockfile.clear()
+
+
+def delete_all_locks(persistence):
+    """Delete the lock files of all runs (`snakemake --unlock`)."""
+    for path in Path(persistence._lockdir).glob("*.lock"):
+        path.unlink(missing_ok=True)
+
+
+FilePersistence._delete_locks = delete_own_locks
+FilePersistence.cleanup_locks = delete_all_locks
+
+
 def make_again(paths):
     """For each of these files, mark the output that contains the file as unfinished, so that
     Snakemake makes the output again."""

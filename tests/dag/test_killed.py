@@ -46,6 +46,10 @@ def until(holds: Callable[[], bool]) -> None:
         time.sleep(0.05)
 
 
+def finished(root: Path, command: list[str]) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(command, cwd=root, capture_output=True, text=True, timeout=60)
+
+
 class Run:
     """A run of the workflow in the background."""
 
@@ -107,18 +111,33 @@ def test_the_lock_of_a_living_run_stays(workflow):
     first.process.send_signal(signal.SIGSTOP)  # the process is stopped, but alive
     assert not remove_dead(root) and len(locks(root)) == 2
     first.process.send_signal(signal.SIGCONT)
-    refused = subprocess.run(
-        COMMAND,
-        cwd=root,
-        capture_output=True,
-        text=True,
-        timeout=60,
-    )
+    refused = finished(root, COMMAND)
     assert refused.returncode != 0 and LOCKED in refused.stderr
     assert is_alive(job) and len(locks(root)) == 2, "a refused run unlocks nothing"
     (root / "go-on").touch()
     assert first.process.wait(60) == 0, first.output()
     assert not locks(root)
+
+
+def test_a_study_that_ends_leaves_the_lock_of_another_study(workflow):
+    root = workflow.root
+    first = Run(root)
+    check = "results/other/models/squeezenet1_1/check.json"
+    other = finished(root, [*COMMAND[:-1], check, "--config", "study=other"])
+    assert other.returncode == 0 and len(locks(root)) == 2, other.stderr
+    assert LOCKED in finished(root, COMMAND).stderr
+    (root / "go-on").touch()
+    assert first.process.wait(60) == 0, first.output()
+    assert (root / ".snakemake/locks").is_dir(), "a run that still plans will lock files there"
+
+
+def test_unlocking_removes_the_locks_of_all_runs(workflow):
+    root = workflow.root
+    first = Run(root)
+    unlocked = finished(root, [*COMMAND, "--unlock"])
+    assert unlocked.returncode == 0 and not locks(root), unlocked.stderr
+    (root / "go-on").touch()
+    assert first.process.wait(60) == 0, first.output()
 
 
 def test_a_lock_of_which_nothing_is_known_stays(tmp_path):
