@@ -24,7 +24,10 @@ rule ceiling:
     params:
         task=lambda w: ceiling_task(w.server).plain(),
         code=lambda w: provenance.ceiling_code(SOURCES, ceiling_task(w.server)),
-        versions=lambda w: provenance.ceiling_versions(ceiling_task(w.server)),
+        versions=lambda w: {
+            **provenance.ceiling_versions(ceiling_task(w.server)),
+            **contents(files.trace(STUDY)),
+        },
     message:
         "Measuring the client ceiling beside {wildcards.server}"
     script:

@@ -31,6 +31,7 @@ from perseus.report.figures import FIGURES, figures_of
 from perseus.results.tables import PREDICTIONS, TABLES, TABLES_OF_RESULTS
 from perseus.study import config_files, files, planning, provenance, slots
 from perseus.study.experiments import KINDS
+from perseus.study.file_contents import contents
 from perseus.study.fingerprint import Sources
 from perseus.study.hints import did_you_mean
 from perseus.study.measure_tasks import MeasureTasks

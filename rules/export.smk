@@ -10,6 +10,13 @@ steps:    build the network, export it, run it under ONNX Runtime, compare the r
 from perseus.models.external_data import external_files
 
 
+@cache
+def onnx_files(model):
+    """Return the user's ONNX file of a model, and the files with its external data."""
+    file = STUDY.models[model].onnx
+    return [file, *external_files(Path(file))]
+
+
 rule export:
     """Write a model as ONNX, the responses of torch, and the relative error of ONNX Runtime."""
     input:
@@ -32,7 +39,10 @@ rule export:
     params:
         task=lambda w: planning.export_task(STUDY, w.model).plain(),
         code=SOURCES.fingerprint(["export.py"]),
-        versions=lambda w: provenance.export_versions(provenance.EXPORT, STUDY.images[w.model]),
+        versions=lambda w: {
+            **provenance.export_versions(provenance.EXPORT, STUDY.images[w.model]),
+            **contents(files.weights(STUDY, w.model)),
+        },
     message:
         "Exporting {wildcards.model} to ONNX"
     script:
@@ -63,7 +73,10 @@ rule export_network:
     params:
         task=lambda w: planning.network_task(STUDY, w.model).plain(),
         code=SOURCES.fingerprint(["export_network.py"]),
-        versions=lambda w: provenance.network_versions(planning.network_task(STUDY, w.model)),
+        versions=lambda w: {
+            **provenance.network_versions(planning.network_task(STUDY, w.model)),
+            **contents([*files.weights(STUDY, w.model), *files.samples(STUDY, w.model)]),
+        },
     message:
         "Exporting {wildcards.model} to ONNX"
     script:
@@ -75,7 +88,7 @@ rule own_onnx:
     of the prepared file."""
     input:
         model=lambda w: STUDY.models[w.model].onnx,
-        data=lambda w: external_files(Path(STUDY.models[w.model].onnx)),
+        data=lambda w: onnx_files(w.model)[1:],
         inputs=lambda w: files.samples(STUDY, w.model),
         images=lambda w: STUDY.images[w.model],
     output:
@@ -95,7 +108,10 @@ rule own_onnx:
     params:
         task=lambda w: planning.own_onnx_task(STUDY, w.model).plain(),
         code=SOURCES.fingerprint(["own_onnx.py"]),
-        versions=lambda w: provenance.export_versions(provenance.OWN_ONNX, STUDY.images[w.model]),
+        versions=lambda w: {
+            **provenance.export_versions(provenance.OWN_ONNX, STUDY.images[w.model]),
+            **contents([*onnx_files(w.model), *files.samples(STUDY, w.model)]),
+        },
     message:
         "Checking the ONNX file of {wildcards.model}"
     script:
@@ -152,7 +168,10 @@ rule export_program:
     params:
         task=lambda w: planning.export_task(STUDY, w.model).plain(),
         code=SOURCES.fingerprint(["export_program.py"]),
-        versions=lambda w: provenance.export_versions(provenance.EXPORT, STUDY.images[w.model]),
+        versions=lambda w: {
+            **provenance.export_versions(provenance.EXPORT, STUDY.images[w.model]),
+            **contents(files.weights(STUDY, w.model)),
+        },
     message:
         "Exporting {wildcards.model} as a torch program"
     script:
@@ -177,7 +196,10 @@ rule pictures:
     params:
         task=lambda w: planning.export_task(STUDY, w.model).plain(),
         code=SOURCES.fingerprint(["pictures.py"]),
-        versions=provenance.versions(provenance.PICTURES),
+        versions=lambda w: {
+            **provenance.versions(provenance.PICTURES),
+            **contents(files.weights(STUDY, w.model)),
+        },
     message:
         "Computing the reference responses of {wildcards.model} to pictures"
     script:
@@ -203,7 +225,10 @@ rule labelled:
     params:
         task=lambda w: planning.labelled_task(STUDY, w.model).plain(),
         code=SOURCES.fingerprint(["labelled.py"]),
-        versions=provenance.versions(provenance.PICTURES),
+        versions=lambda w: {
+            **provenance.versions(provenance.PICTURES),
+            **contents(files.labels(STUDY, w.model)),
+        },
     message:
         "Collecting the labelled images of {wildcards.model}"
     script:

@@ -110,6 +110,18 @@ def cell_inputs(study: Study, of: Cell) -> dict[str, list[str]]:
     return {what: names for what, names in found.items() if names}
 
 
+def own_files(study: Study, of: Cell) -> list[str]:
+    """Return the files, named by the configuration, that the job of a cell reads; without the image
+    files of models."""
+    served = [tenant.model for tenant in of.scenario.tenants if study.is_served(tenant)]
+    return [
+        *(trace(study) if of.run.takes_arrivals else []),
+        *experiment_files(of),
+        *(file for model in served for file in samples(study, model)),
+        *image(of.scenario.server),
+    ]
+
+
 def _served_samples(study: Study, of: Scenario) -> list[str]:
     """Return the user's example files for models that the server already has.
 

@@ -1,5 +1,5 @@
-"""Make the task (settings) of each job that measures a cell, and find the code and the software
-versions on which the job depends.
+"""Make the task (settings) of each job that measures a cell, and find the code, the software
+versions and the contents of the user's files on which the job depends.
 
 The repeats of a run share many values; Perseus computes each shared value once.
 """
@@ -9,8 +9,9 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
-from perseus.study import planning, provenance
+from perseus.study import files, planning, provenance
 from perseus.study.cells import Cell, Study
+from perseus.study.file_contents import contents
 from perseus.study.fingerprint import Sources
 from perseus.study.tasks.measure import MeasureTask
 
@@ -26,7 +27,7 @@ class MeasureTasks:
         self._first = cache(self._of_first)
         self._plain = cache(lambda repeated: self._first(repeated).plain())
         self._code = cache(lambda repeated: provenance.measure_code(sources, self._first(repeated)))
-        self._versions = cache(lambda repeated: provenance.measure_versions(self._first(repeated)))
+        self._versions = cache(self._versions_of_first)
 
     def task(self, cell: str) -> MeasureTask:
         of = self._study.cells[cell]
@@ -41,12 +42,22 @@ class MeasureTasks:
         """Return the fingerprint of the code that the job of a cell runs."""
         return self._code(self._study.cells[cell].repeated)
 
-    def versions(self, cell: str) -> dict[str, str]:
-        """Return the versions of the packages that the server and the client of a cell use."""
+    def versions(self, cell: str) -> dict[str, Any]:
+        """Return the versions of the packages that the server and the client of a cell use, and the
+        fingerprints of the user's files that the job of the cell reads."""
         return self._versions(self._study.cells[cell].repeated)
 
     def _of_first(self, repeated: str) -> MeasureTask:
-        return planning.measure_task(self._study, self._study.cells[f"{repeated}.r1"])
+        return planning.measure_task(self._study, self._first_cell(repeated))
+
+    def _versions_of_first(self, repeated: str) -> dict[str, Any]:
+        return {
+            **provenance.measure_versions(self._first(repeated)),
+            **contents(files.own_files(self._study, self._first_cell(repeated))),
+        }
+
+    def _first_cell(self, repeated: str) -> Cell:
+        return self._study.cells[f"{repeated}.r1"]
 
 
 def _of_repeat(of: Cell) -> dict[str, Any]:

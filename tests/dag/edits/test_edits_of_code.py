@@ -176,6 +176,7 @@ def test_an_image_that_is_built_anew(edited, downstream):
     image.touch()
     assert edited.stale() == set()
     image.write_bytes(b"built anew")
+    os.utime(image, (1, 1))
     assert edited.stale() == ALL_CELLS | downstream
 
 

@@ -1,5 +1,7 @@
 """The jobs that run again after an edit of prices, demand, models, servers, tenants or evidence."""
 
+import os
+
 import onnx
 import pytest
 from dag.edits.edited_study import (
@@ -279,8 +281,13 @@ def test_the_input_size_of_a_model(edited, downstream):
     assert edited.stale() == exported | {MOBILENET_PEAK, MIX, *downstream}
 
 
-def test_new_weights_in_the_same_file(edited, downstream):
-    (edited.root / "weights" / "resnet18.pt").write_bytes(b"better weights")
+@pytest.mark.parametrize("is_old", [False, True])
+def test_new_weights_in_the_same_file(edited, downstream, is_old):
+    """After `mv`, `cp -p` or `rsync -a`, new weights may be older than the results."""
+    weights = edited.root / "weights" / "resnet18.pt"
+    weights.write_bytes(b"better weights")
+    if is_old:
+        os.utime(weights, (1, 1))
     exported = {("export", RESNET), *repositories(RESNET), CEILING}
     assert edited.stale() == exported | {RESNET_PEAK, MIX, *downstream}
 
@@ -312,6 +319,7 @@ def test_weights_beside_an_onnx_file(edited, downstream):
     edited.run("--cores", "2", "all")
     assert edited.stale() == set()
     data.write_bytes(data.read_bytes()[::-1])
+    os.utime(data, (1, 1))
     again = {("own_onnx", RESNET), *repositories(RESNET), CEILING, RESNET_PEAK, MIX, *downstream}
     assert edited.stale() == again
 
@@ -337,6 +345,7 @@ def test_the_trace_of_the_arrivals(edited, downstream):
     edited.accept()
     assert edited.stale() == set()
     edited.append("trace.csv", "4\n")
+    os.utime(edited.root / "trace.csv", (1, 1))
     assert edited.stale() == ALL_CELLS | {CEILING} | downstream
 
 
