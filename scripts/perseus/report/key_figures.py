@@ -11,7 +11,7 @@ from typing import Final
 import numpy as np
 import pandas as pd
 
-from perseus.report.conclusions.catalogue import COST, first_front
+from perseus.report.conclusions.catalogue import COST, first_front, named
 from perseus.report.conclusions.conclusion import Tables
 from perseus.report.conclusions.over_demand import all_questions, from_to, saves
 from perseus.report.conclusions.servers_to_buy import is_saving_known, servers
@@ -47,7 +47,7 @@ class Card:
 def cards(tables: Tables, cells: int) -> list[Card]:
     """Return the key figures that are known: capacities of servers, the saving of sharing, the
     cost, the networks of a catalogue, and the number of measured cells."""
-    found = [*_alone(tables), *_together(tables), *_money(tables), *_networks(tables)]
+    found = [*_alone(tables), *_together(tables), *_money(tables)] or [*_networks(tables)]
     presets = ", ".join(dict.fromkeys(tables["peaks"]["preset"]))
     evidence = Card("Evidence", str(cells), *_runs(cells, presets))
     return list(islice([*found, evidence], MAX_CARDS))
@@ -148,25 +148,20 @@ def _certainty(row: pd.Series) -> str:
 
 
 def _networks(tables: Tables) -> Iterator[Card]:
-    """Yield the cards of a catalogue: the cheapest network, the cheapest network for some levels of
-    accuracy, and the most accurate network on the Pareto front."""
+    """Yield the cards of a catalogue: the cheapest network, the cheapest networks with some levels
+    of accuracy, and the most accurate network on the Pareto front."""
     front = first_front(tables["catalogue"])
     if front.empty:
         return
-    cheapest, best = front.iloc[0], front.iloc[-1]
-    yield _network("Cheapest network", cheapest)
-    top = math.ceil(best["accuracy"] / LEVEL_STEP) * LEVEL_STEP
+    labels = {}
+    top = math.ceil(front["accuracy"].iloc[-1] / LEVEL_STEP) * LEVEL_STEP
     for level in (top - 2 * LEVEL_STEP, top - LEVEL_STEP):
-        row = front[front["accuracy"] >= level].iloc[0]
-        if row["model"] not in (cheapest["model"], best["model"]):
-            yield _network(f"Cheapest with at least {level} % accuracy", row)
-    if best["model"] != cheapest["model"]:
-        yield _network("Most accurate on the Pareto front", best)
-
-
-def _network(label: str, row: pd.Series) -> Card:
-    note = f"{row['model']}, {significant(row['accuracy'])} % accuracy"
-    return Card(label, usd(row[COST]), "per million images", note)
+        labels[(front["accuracy"] >= level).idxmax()] = f"Cheapest with at least {level} % accuracy"
+    labels[front.index[-1]] = "Most accurate on the Pareto front"
+    labels[front.index[0]] = "Cheapest on the Pareto front"
+    for index, row in front.iterrows():
+        if index in labels:
+            yield Card(labels[index], usd(row[COST]), "per million images", named(row))
 
 
 def _rate(label: str, row: pd.Series) -> Card:

@@ -284,14 +284,42 @@ def test_a_catalogue_has_cards_with_networks_on_its_pareto_front():
     heavy = COSTS | {"model": "d", "accuracy": 84.0, "usd_per_million_inferences": 5.0}
     middle = DEARER | {"accuracy": 76.0}
     assert cards(study_of("catalogue", BEATEN, heavy, middle, light), 4)[:-1] == [
-        Card("Cheapest network", "$0.200", EACH, "a, 68.0 % accuracy"),
-        Card("Cheapest with at least 75 % accuracy", "$0.400", EACH, "b, 76.0 % accuracy"),
-        Card("Most accurate on the Pareto front", "$5.00", EACH, "d, 84.0 % accuracy"),
+        Card("Cheapest on the Pareto front", "$0.200", EACH, "a, OpenVINO, fp32, 68.0 % accuracy"),
+        Card(
+            "Cheapest with at least 75 % accuracy",
+            "$0.400",
+            EACH,
+            "b, OpenVINO, fp32, 76.0 % accuracy",
+        ),
+        Card(
+            "Most accurate on the Pareto front", "$5.00", EACH, "d, OpenVINO, fp32, 84.0 % accuracy"
+        ),
     ]
-    assert [card.label for card in cards(study_of("catalogue", COSTS), 1)] == [
-        "Cheapest network",
-        "Evidence",
+
+
+FRONTS = {
+    "one network": ([("a", 70, 0.2)], ["Cheapest on"]),
+    "one network in two precisions": (
+        [("a", 68, 0.1), ("b", 79, 0.2), ("b", 80.2, 0.5)],
+        ["Cheapest on", "Cheapest with at least 75 %", "Most accurate"],
+    ),
+    "the same network at both levels of accuracy": (
+        [("a", 60, 0.1), ("b", 82, 0.2), ("c", 84.5, 0.5)],
+        ["Cheapest on", "Cheapest with at least 80 %", "Most accurate"],
+    ),
+}
+
+
+@pytest.mark.parametrize("front", FRONTS)
+def test_each_card_of_a_catalogue_shows_another_network_on_the_front(front):
+    networks, labels = FRONTS[front]
+    rows = [
+        COSTS | {"model": name, "accuracy": accuracy, "usd_per_million_inferences": cost}
+        for name, accuracy, cost in networks
     ]
+    shown = cards(study_of("catalogue", *rows), 4)[:-1]
+    assert len(shown) == len(labels)
+    assert all(card.label.startswith(label) for card, label in zip(shown, labels, strict=True))
 
 
 QUICK = peaks({"preset": "quick"})

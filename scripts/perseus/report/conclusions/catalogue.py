@@ -98,13 +98,21 @@ def _count(number: int | str, what: str) -> str:
 
 
 def _named(row: pd.Series) -> str:
-    runtime = RUNTIMES.get(row["runtime"])
     measured = "measured " if row["front"] == MEASURED else ""
     return (
-        f"{row['model']} ({runtime.title if runtime else row['runtime']}, {row['precision']}) has"
-        f" {significant(row['accuracy'])} % {measured}top-1 accuracy at {significant(row[COST])}"
-        " USD per million images"
+        f"{row['model']} ({_way(row)}) has {significant(row['accuracy'])} % {measured}top-1"
+        f" accuracy at {significant(row[COST])} USD per million images"
     )
+
+
+def named(row: pd.Series) -> str:
+    """Return a network with its runtime, precision and accuracy as text."""
+    return f"{row['model']}, {_way(row)}, {significant(row['accuracy'])} % accuracy"
+
+
+def _way(row: pd.Series) -> str:
+    runtime = RUNTIMES.get(row["runtime"])
+    return f"{runtime.title if runtime else row['runtime']}, {row['precision']}"
 
 
 def _without(rows: pd.DataFrame, of_sla: pd.DataFrame) -> tuple[str, ...]:

@@ -310,7 +310,7 @@ def _of(record: CatalogueRecord, results: StudyResults) -> Iterator[Row]:
         yield first
     price = results.task.prices.get(server.name)
     usd_per_hour = price.usd_per_hour(results.task.pricing[0]) if price else None
-    for each in record.limits:
+    for each in sorted(record.limits, key=lambda limit: limit.stated):  # first the study's own SLA
         yield first | _limit(each, record.outcome) | _cost(each, images, usd_per_hour)
 
 
