@@ -153,8 +153,7 @@ if workflow.is_main_process:
 for server in STUDY.servers.values() if IS_ON_THIS_MACHINE else ():
     if LAUNCHERS[server.launcher].container:
         of_server = [cell for cell in CELLS if cell.scenario.server == server]
-        measured_in = dict(zip(files.records(STUDY, of_server), of_server))
-        moved = measured_with_another(server, measured_in)
+        moved = measured_with_another(server, files.records(STUDY, of_server))
         for path in moved:
             print(
                 f"{server.image} names another image than in the measurement {path}: Snakemake"
@@ -162,13 +161,14 @@ for server in STUDY.servers.values() if IS_ON_THIS_MACHINE else ():
                 file=sys.stderr,
             )
         # A plan that is newer than the measurement is already a plan for the new image.
-        plans = [
+        newest = max((Path(path).stat().st_mtime for path in moved), default=0)
+        plans = {
             plan
-            for path in moved
-            for plan in map(Path, files.plans(STUDY, measured_in[path].scenario))
-            if plan.exists() and plan.stat().st_mtime < Path(path).stat().st_mtime
-        ]
-        make_again([*moved, *map(str, plans)])
+            for cell in of_server
+            for plan in files.plans(STUDY, cell.scenario)
+            if Path(plan).exists() and Path(plan).stat().st_mtime < newest
+        }
+        make_again([*moved, *plans])
 
 
 def require_cacheable(names):

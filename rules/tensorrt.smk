@@ -26,6 +26,7 @@ rule tensorrt:
     params:
         task=lambda w: planning.tensorrt_task(STUDY, w.server, w.tenant).plain(),
         code=SOURCES.fingerprint(["tensorrt_plan.py"]),
+        image=lambda w: contents(files.image(STUDY.servers[w.server])),
     message:
         "Building the TensorRT plan of {wildcards.tenant} for {wildcards.server}"
     script:

@@ -29,9 +29,10 @@ def measured_with_another(server: Server, records: Iterable[str]) -> list[str]:
     """Return the paths of the records of cells that were measured with an image that differs from
     the server's current image, although both images have the same name.
 
-    If the configuration names another image, Snakemake itself detects the new name. The list is empty if no container engine knows the image. For apptainer, the list is always
-    empty, because apptainer reports no image ids. If the image is a file, Snakemake itself detects
-    that the file has changed.
+    If the configuration names another image, Snakemake itself detects the new name. The list is
+    empty if no container engine knows the image. For apptainer, the list is always empty, because
+    apptainer reports no image ids. If the image is a file, Snakemake itself detects that the file
+    has changed.
     """
     told = {path: image for path in records if (image := _measured_with(server, Path(path)))}
     engine = shutil.which(server.launcher)

@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shutil
 
 import pytest
 from dag.edits.edited_study import (
@@ -242,6 +243,33 @@ def test_a_tag_that_is_given_to_another_image_needs_a_new_plan(edited, monkeypat
     _, output, _ = edited.plan(f"results/edits/raw/{RESNET_PEAK[1]}")
     assert re.search(r"^measure +1$", output, re.MULTILINE)
     assert bool(re.search(r"^tensorrt +1$", output, re.MULTILINE)) != rebuilt
+
+
+def test_a_tag_that_is_given_to_another_image_needs_new_plans_of_unmeasured_cells(
+    edited, monkeypatch
+):
+    plans_in_containers(edited)
+    fake_docker(edited, monkeypatch)
+    raw = edited.root / "results/edits/raw"
+    record = raw / RESNET_PEAK[1] / "record.json"
+    record.write_text(json.dumps(MEASURED | {"image_id": "sha256:before"}))
+    shutil.rmtree(raw / MOBILENET_PEAK[1])
+    _, output, _ = edited.plan(
+        *(f"results/edits/raw/{cell[1]}" for cell in (RESNET_PEAK, MOBILENET_PEAK))
+    )
+    assert re.search(r"^tensorrt +2$", output, re.MULTILINE)
+
+
+def test_an_image_file_with_an_old_time_stamp_needs_new_plans(edited):
+    plans_in_containers(edited)
+    image = edited.root / "triton.sif"
+    image.write_bytes(b"image")
+    server = {"launcher": "apptainer", "image": "triton.sif"}
+    reconfigured(edited, lambda study: study["servers"][0].update(server))
+    edited.run("--cores", "2", "--no-hooks", "all")
+    image.write_bytes(b"built anew")
+    os.utime(image, (1, 1))
+    assert ("tensorrt", "cpu1", RESNET) in edited.stale()
 
 
 def test_a_lost_figure_is_drawn_again(edited):
