@@ -5,7 +5,7 @@ signal. The signal says how much the responses to different images differ.
 
 Perseus does not divide by the largest output: if an output is a large constant plus a small part
 that depends on the image, a wrong response would have a small error. Perseus sets no absolute limit
-for the difference, because some networks with random weights have outputs of only about 1e-9.
+for the difference, because all outputs of some networks with random weights are below 0.004.
 """
 
 from __future__ import annotations
@@ -25,11 +25,12 @@ TOLERANCES: Final = {"fp32": 1e-3, "fp16": 0.5, "bf16": 2.0, "int8": 3.0}
 up to this value.
 
 The responses of ONNX Runtime and OpenVINO on a CPU were compared with the outputs that torch
-computes. For thirteen architectures with random weights, the relative error was 2e-6 to 1.2e-4 in
-fp32, and 0.04 to 1.1 in bf16. In ONNX Runtime on a CPU, the relative error was 0.006 to 0.12 in
-fp16 (nine architectures), and 0.5 to 3.3 in int8 (ten architectures). For comparison, a server that
-gives the mean response to every image has a relative error of 3.6 to 6.7, and a server that returns
-the response to another image has 6 or more. Perseus has no measurements of these errors on a GPU.
+computes. For thirteen architectures with random weights, the relative error was 1e-6 to 4e-5 in
+fp32, and 0.04 to 0.17 in bf16. In ONNX Runtime on a CPU, the relative error was 0.007 to 0.016 in
+fp16, and 0.5 to 1.0 in int8 (thirteen architectures each). Trained weights and photos can have
+larger errors. For comparison, a server that gives the mean response to every image has a relative
+error of 3.7 to 9.1, and a server that returns the response to another image has 5 or more (78
+architectures). Perseus has no measurements of these errors on a GPU.
 """
 
 
@@ -52,13 +53,16 @@ def _spread(answers: Sequence[Tensor]) -> float:
     return float(np.std(np.concatenate([each.ravel() for each in answers])))
 
 
-def repeated_error(answers: Sequence[Tensor], again: Sequence[Tensor]) -> float:
+def repeated_error(
+    answers: Sequence[Tensor], again: Sequence[Tensor], *, is_one_example: bool = False
+) -> float:
     """Return the largest difference between the responses of two runs of the same requests,
     relative to the signal.
 
     `answers` and `again` contain the responses of the first and of the second run. The result is
-    max |again - answers| / (`signal` of `answers`). For a single response, and for responses of
-    different shapes, the divisor is the standard deviation of all numbers in `answers`.
+    max |again - answers| / (`signal` of `answers`). For responses of different shapes, the divisor
+    is the standard deviation of all numbers in `answers`. If all requests have the same example
+    (`is_one_example`), the divisor is the standard deviation of the numbers in its first response.
 
     The result is infinite if the responses of the two runs differ in shape, or if a value is not
     finite. If the divisor is 0, any different response in `again` makes the result infinite.
@@ -72,7 +76,7 @@ def repeated_error(answers: Sequence[Tensor], again: Sequence[Tensor]) -> float:
     error = max(float(np.max(np.abs(b - a), initial=0.0)) for a, b in pairs)
     if error == 0:
         return 0.0
-    scale = _spread(first)
+    scale = _spread(first[:1] if is_one_example else first)
     return error / scale if scale > 0 else float("inf")
 
 

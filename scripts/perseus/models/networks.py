@@ -357,7 +357,8 @@ def _give_signal(of: Architecture, network: torch.nn.Module, typical: Array) -> 
 
 def _scale_outputs(norm: Any, inputs: tuple[torch.Tensor]) -> None:
     norm.reset_parameters()  # timm initialises some weights with zeros, and some biases with noise
-    norm.running_var.fill_(inputs[0].square().mean() / RANDOM_RMS**2)
+    if inputs[0].numel():  # the mask head of a detector without detections has no inputs
+        norm.running_var.fill_(inputs[0].square().mean() / RANDOM_RMS**2)
 
 
 def _some(label: str, keys: Sequence[str]) -> str:

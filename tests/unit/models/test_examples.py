@@ -80,7 +80,8 @@ def test_rounding_of_one_response_is_relative_to_all_its_numbers():
     tolerance = TOLERANCES["bf16"]
     assert 0 < relative_error(rounded, answer, scale_of([answer], tolerance)) < 0.1
     assert relative_error(np.roll(answer, 1), answer, scale_of([answer], tolerance)) > tolerance
-    assert 0 < repeated_error([answer], [rounded]) < 0.1
+    assert 0 < repeated_error([answer] * 3, [answer, rounded, answer], is_one_example=True) < 0.1
+    assert repeated_error([answer] * 3, [answer, rounded, answer]) > 1e6
 
 
 @pytest.mark.parametrize("precision", TOLERANCES)
