@@ -106,7 +106,7 @@ def _fleet(tables: Tables) -> Headline | None:
 
 def _over_demand(tables: Tables) -> Headline | None:
     groups = [each for each in all_questions(tables) if len(each.models) > 1]
-    known = [each for each in groups if not _is_unknown(each)]
+    known = [each for each in groups if not each.why_unknown]
     if not known:
         return None
     if len(known) > 1:
@@ -150,12 +150,6 @@ def _split(asked: Asked) -> str:
 
 def _shared(asked: Asked) -> list[pd.Series]:
     return list(filter(saves, asked.stretches))
-
-
-def _is_unknown(asked: Asked) -> bool:
-    """Return whether the saving of shared servers is unknown at some demand, because no dedicated
-    servers were measured."""
-    return any(pd.isna(row["least_saving"]) for row in _shared(asked))
 
 
 def _least(chances: list[float]) -> str:

@@ -29,6 +29,7 @@ from test_sentences import (
     ONCE,
     ONE_TO_ONE,
     OPEN,
+    OPEN_ALONE,
     SECOND,
     SMOKE,
     STRETCH,
@@ -180,6 +181,10 @@ def test_the_conclusion_is_one_sentence_of_twenty_words_that_is_true(text):
     true, false = HEADLINES[text]
     assert headline(true).text == text and word_count(text) <= MAX_WORDS
     assert headline(false).text != text
+
+
+def test_an_unknown_saving_over_the_demand_is_no_reason_for_dedicated_servers():
+    assert headline(OPEN_ALONE) == headline(SURE)
 
 
 def test_every_headline_of_the_code_has_a_case():

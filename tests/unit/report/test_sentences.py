@@ -631,6 +631,7 @@ ALWAYS = over_demand(STRETCH)
 FIRST = over_demand(STRETCH, STRETCH | LATER | AGAIN)
 SECOND = over_demand(STRETCH | AGAIN, STRETCH | LATER)
 NEVER = over_demand(STRETCH | AGAIN)
+OPEN_ALONE = over_demand(STRETCH | DOUBTFUL, edits=[peaks({"ci_high_rps": np.inf}, "a")])
 UNSURE = over_demand(
     STRETCH | {"probability_of_saving": 0.96},
     STRETCH | LATER | {"probability_of_saving": 0.6},
@@ -716,6 +717,10 @@ OF_DEMANDS = {
     "The saving of sharing a and b is not known: not every model has a measured dedicated server": (
         over_demand(STRETCH | {"least_saving": None, "most_saving": None}),
         ALWAYS,
+    ),
+    "The saving of sharing a and b is not known: a capacity has no upper limit": (
+        OPEN_ALONE,
+        over_demand(STRETCH | DOUBTFUL),
     ),
     "Up to 100 requests/s in total: 1 to 2 cpu1 servers for $34.5 to $69.0 a month, some of them"
     " shared, 10 % to 50 % less than dedicated servers.": (ALWAYS, NEVER),

@@ -228,6 +228,15 @@ def test_without_a_demand_it_is_told_over_the_demand(gain, kind, headline):
     assert conclusion.sentences
 
 
+@pytest.mark.parametrize(("line", "kind"), [("mix-1-1", "yes"), ("peak", "unknown")])
+def test_a_saving_without_a_demand_where_a_capacity_has_no_upper_limit(line, kind):
+    """The client was too slow for one repeat, so the capacity may be higher in this repeat."""
+    truth = synthetic.Truth(CAPACITIES, gain=2.0, between=0, within=0.01, repeats=2)
+    made = synthetic.records(truth, mixes=((1, 1),), holds=())
+    (conclusion,) = concluded(records=synthetic.with_lost(made, line, "client_limited"))
+    assert conclusion.kind == kind
+
+
 def test_nothing_is_said_of_what_smoke_measured():
     truth = synthetic.Truth(CAPACITIES, preset="smoke")
     assert not concluded(records=synthetic.records(truth, mixes=((1, 1),), holds=()))

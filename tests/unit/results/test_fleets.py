@@ -350,8 +350,8 @@ def test_costs_if_capacities_were_known_are_drawn_together():
     assert (made[SHARING].usd_draws <= made[DEDICATED].usd_draws + 1e-12).all()
 
 
-@pytest.mark.parametrize("line", ["", "peak", "mix-1-1"])
-def test_no_probability_of_a_saving_where_a_capacity_has_no_upper_limit(line):
+@pytest.mark.parametrize(("line", "reliable"), [("", True), ("peak", False), ("mix-1-1", True)])
+def test_no_probability_of_a_saving_where_a_capacity_has_no_upper_limit(line, reliable):
     """The client was too slow for one repeat, so the capacity may be higher in this repeat."""
     truth = synthetic.Truth({A: 10.0, B: 40.0}, gain=2.0, between=0, within=0.01, repeats=2)
     made = synthetic.records(truth, mixes=((1, 1),), holds=())
@@ -363,8 +363,8 @@ def test_no_probability_of_a_saving_where_a_capacity_has_no_upper_limit(line):
     over_demand = list(costs(of, None))
     chances = [cost.probability_of_saving for cost in over_demand if cost.option.shared]
     assert set(np.isnan([row["probability_of_saving"], *ends, *chances])) == {bool(line)}
-    assert any(each.option.shared and each.is_reliable for each in stretches(over_demand)) == (
-        not line
+    assert reliable == any(
+        each.option.shared and each.is_reliable for each in stretches(over_demand)
     )
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from itertools import takewhile
 from typing import Final
 
+import numpy as np
 import pandas as pd
 
 from perseus.report.conclusions.conclusion import Conclusion, Tables
@@ -99,6 +100,18 @@ class Asked:
         return tuple(takewhile(saves, self.stretches))
 
     @property
+    def why_unknown(self) -> str:
+        """Reason why the saving of shared servers is unknown; empty if the saving is known."""
+        shared = [row for row in self.stretches if row["shared"]]
+        if any(pd.isna(row["least_saving"]) for row in shared):
+            return "not every model has a measured dedicated server"
+        is_open = bool(np.isinf(self.points["ci_high_rps"]).any())
+        may_save = any(pd.isna(row["probability_of_saving"]) for row in shared)
+        if is_open and may_save and not any(map(saves, shared)):
+            return "a capacity has no upper limit"
+        return ""
+
+    @property
     def behind(self) -> tuple[Link, ...]:
         return to_table("crossings"), *to_lines(self.points)
 
@@ -146,16 +159,13 @@ def _whether_to_share(asked: Asked) -> tuple[str, str]:
     who, rows, most = listed(asked.models), asked.stretches, significant(asked.most_rps)
     shared = list(filter(saves, rows))
     at_first = asked.shared_at_first
+    if asked.why_unknown:
+        return "unknown", f"The saving of sharing {who} is not known: {asked.why_unknown}"
     if not shared:
         return "no", (
             f"{who} should use dedicated servers: sharing is not reliably cheaper at any demand"
             f" from {significant(rows[0]['from_rps'])} to {most} requests/s"
             f" (a load for {servers(rows[-1]['to_servers'])})"
-        )
-    if any(pd.isna(row["least_saving"]) for row in shared):
-        return "unknown", (
-            f"The saving of sharing {who} is not known: not every model has a measured dedicated"
-            " server"
         )
     if len(shared) == len(rows):
         return "yes", (

@@ -80,7 +80,7 @@ class Cost:
 
     `probability_of_saving` is the share of the joint draws of the capacities in which shared
     servers cost less than the cheapest dedicated servers; NaN if unknown. `is_bounded` is false if
-    a capacity that determines the saving has no upper limit.
+    the capacity of a dedicated server has no upper limit.
     """
 
     question: Question
@@ -227,11 +227,12 @@ def _costs(
         option: any(each.peak.open_above for each in chosen) for option, chosen in able.items()
     }
     dedicated = [option for option in able if not option.shared]
-    is_compared = bool(dedicated) and not any(is_open[option] for option in dedicated)
+    is_bounded = not any(is_open[option] for option in dedicated)
     drawn = {
         option
         for option, chosen in able.items()
-        if is_compared
+        if dedicated
+        and is_bounded
         and not is_open[option]
         and (not option.shared or _are_few(question, chosen, with_each))
     }
@@ -245,7 +246,6 @@ def _costs(
         price, saves = _price(chosen), np.full(len(demands), np.nan)
         if option.shared and option in drawn:
             saves = _probability_of_less(usd[option], np.min(alone, axis=0))
-        is_bounded = not any(is_open[each] for each in (option, *dedicated))
         at_each = zip(demands, *servers[option][:2].tolist(), saves.tolist(), strict=True)
         for total_rps, must, may, chance in at_each:
             usd_per_hour = must * price, may * price
@@ -345,9 +345,10 @@ def stretches(of: Sequence[Cost]) -> Iterator[Stretch]:
     If shared and dedicated servers cost the same, the function chooses dedicated servers, because
     their tenants do not disturb each other. A saving of shared servers is reliable if shared
     servers are cheaper (1) at the lower limits, (2) at the estimates and (3), if draws are known,
-    in at least the share RELIABLE of the draws. If a capacity has no upper limit, no saving is
-    reliable. A saving only at the lower limits may be due to a
-    dedicated peak that is less certain than the peak of the shared server.
+    in at least the share RELIABLE of the draws. If the capacity of a dedicated server has no upper
+    limit, no saving is reliable, because dedicated servers may be cheaper than at the estimates.
+    A saving only at the lower limits may be due to a dedicated peak that is less certain than the
+    peak of the shared server.
     """
     for _, asked in groupby(of, key=lambda cost: cost.question):
         for (*_, is_reliable), run in groupby(_best_of_each(list(asked)), key=_kind):

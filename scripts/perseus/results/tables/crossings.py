@@ -35,10 +35,12 @@ NOTE = (
     " shared servers only if they are cheaper than dedicated servers. A saving is reliable if"
     " shared servers are cheaper at the lower limits of the capacities, at the estimated"
     f" capacities, and in at least {RELIABLE:.0%} of the random draws of the capacities. If too"
-    " many combinations of servers are possible, the share of the draws is unknown, and the first"
-    " two conditions are enough. 'Saving from' and 'to' are the lowest and the highest saving in"
-    " the range, relative to the cheapest dedicated servers for the same demand. P(saving > 0) is"
-    " the lowest probability of a saving in the range."
+    " many combinations of servers are possible, or if the capacity of a shared server has no upper"
+    " limit, the share of the draws is unknown, and the first two conditions are enough. If the"
+    " capacity of a dedicated server has no upper limit, no saving is reliable. 'Saving from' and"
+    " 'to' are the lowest and the highest saving in the range, relative to the cheapest dedicated"
+    " servers for the same demand. P(saving > 0) is the lowest probability of a saving in the"
+    " range."
 )
 SHOWN = {
     "models": "models",
@@ -77,8 +79,9 @@ SCHEMA = Schema(
             " shared servers is reliable. This saving is reliable if shared servers are cheaper at"
             " the lower limits of the capacities, at the estimates of the capacities, and with"
             f" a probability of at least {RELIABLE:.0%}. If too many combinations of servers are"
-            " possible, the probability is unknown, and the first two conditions are enough. If a"
-            " capacity has no upper limit, the saving is not reliable"
+            " possible, or if the capacity of a shared server has no upper limit, the probability"
+            " is unknown, and the first two conditions are enough. If the capacity of a dedicated"
+            " server has no upper limit, the saving is not reliable"
             " (docs/explanation/repeats.md)."),
         column("from_servers", WHOLE, "servers",
             "number of servers to buy at the lowest demand of the range", least=1),
