@@ -20,7 +20,9 @@ CAPTION = (
     " the capacities. In a shaded range, sharing is cheaper with the lower limits of the"
     " capacities, with the estimates of the capacities, and with at least"
     f" {RELIABLE:.0%} of the random draws of the capacities. If too many combinations of servers"
-    " are possible, the share of the draws is unknown, and the first two conditions are enough."
+    " are possible, or if the capacity of a shared server has no upper limit, the share of the"
+    " draws is unknown, and the first two conditions are enough. If the capacity of a dedicated"
+    " server has no upper limit, no range is shaded."
 )
 ALSO = ("crossings",)
 
