@@ -32,11 +32,12 @@ NOTE = (
     " plan uses lower limits of the measured capacities: each capacity exceeds its lower limit with"
     f" a probability of 95 %. A month has {HOURS_PER_MONTH} hours. The columns 'if known' show the"
     " 95 % interval of the price that the cheapest fleet would have if the capacities were known"
-    " exactly. P(enough) is the probability that the servers carry the demand. 'Within the SLA' is"
-    " the share of requests within the SLA in a simulation of the fleet, for the model with the"
-    " lowest share. 'Lost' is the share of the demand that is lost because the cloud revokes spot"
-    " servers. The gap is the largest saving that a cheaper fleet may still offer, as a share of"
-    " the price."
+    " exactly. These columns are empty if the plan is too large, if no fleet carries the demand in"
+    " a random draw of the capacities, or if a capacity has no upper limit. P(enough) is the"
+    " probability that the servers carry the demand. 'Within the SLA' is the share of requests"
+    " within the SLA in a simulation of the fleet, for the model with the lowest share. 'Lost' is"
+    " the share of the demand that is lost because the cloud revokes spot servers. The gap is the"
+    " largest saving that a cheaper fleet may still offer, as a share of the price."
 )
 SHOWN = {
     "demand": "level",
