@@ -140,7 +140,7 @@ def of_windows(windows: pd.DataFrame, line: str) -> Iterator[Chart]:
     ]
     infinite = int(timed["sla_percentile_ms"].map(math.isinf).sum())
     left_out = f"; infinite values, not shown: {infinite}" if infinite else ""
-    if latencies:
+    if latencies or infinite:
         yield Chart(
             f"latency-{line}",
             f"Latency at the SLA's percentile over load{left_out}",

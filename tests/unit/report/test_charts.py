@@ -46,6 +46,11 @@ def test_the_search_is_rates_over_the_time_of_each_run_by_verdict():
     assert list(latency.series[0].x) == [15.0, 30.0, 40.0] and list(latency.series[1].y) == [7.0]
 
 
+def test_windows_of_infinite_latency_alone_are_counted():
+    _, latency = of_windows(WINDOWS.assign(sla_percentile_ms=float("inf")), "l")
+    assert latency.title.endswith("; infinite values, not shown: 5") and latency.series == []
+
+
 def test_costs_over_the_demand_are_a_series_for_each_option():
     rows = {"models": "a + b", "server": "cpu1", "shared": [False, True], "total_rps": 5.0}
     (chart,) = of_costs(pd.DataFrame(rows | {"usd_per_hour": [0.2, 0.1]}))
