@@ -4,6 +4,7 @@ import pytest
 import synthetic
 import synthetic_files
 
+from perseus.measurement.server_under_test import NO_SERVER
 from perseus.report.conclusions import over_demand, server_of_model, servers_to_buy
 from perseus.report.headline import headline
 from perseus.study.demand import Spot
@@ -96,12 +97,14 @@ def test_a_fleet_of_many_models_is_named_in_part():
 
 def ended(*outcomes):
     """Return the records of dedicated searches for a and b. The first searches for b end with
-    `outcomes`."""
+    `outcomes`. The outcome "not exported" is `infeasible` without a server."""
     truth = synthetic.Truth(CAPACITIES, between=0, within=1e-6, repeats=2)
     of_a_and_b = synthetic.records(truth, mixes=(), holds=())
     of_b = [each for each in of_a_and_b if each["cell"]["scenario"] == "cpu1.b"]
     lost = [
-        synthetic.with_outcome(record, outcome, "so it ended")
+        synthetic.with_outcome(record, "infeasible", "it was not exported") | NO_SERVER
+        if outcome == "not exported"
+        else synthetic.with_outcome(record, outcome, "so it ended")
         for record, outcome in zip(of_b, outcomes, strict=False)
     ]
     return [each for each in of_a_and_b if each not in of_b] + lost + of_b[len(lost) :]
@@ -118,6 +121,7 @@ NO_PRICE = {"cpu1": synthetic.PRICE.model_copy(update={"on_demand_usd_per_hour":
         (["client_limited", "infeasible"], {}, "unknown"),
         (["failed"], {}, "unknown"),
         (["infeasible"], {}, "unknown"),
+        (["not exported"] * 2, {}, "unknown"),
         ([], NO_PRICE, "unknown"),
     ],
 )
@@ -130,7 +134,7 @@ def test_no_fleet_carries_a_demand_only_if_no_rate_keeps_an_sla(outcomes, prices
     first = headline(tables)
     assert conclusion.kind == first.kind == kind
     if kind == "no":
-        why = "the SLA of b fails at every rate tested"
+        why = "no measured server keeps the SLA of b"
         assert conclusion.headline == f"No fleet carries the demand: {why}"
         assert first.text == "No combination of the measured servers carries the demand."
     else:

@@ -53,7 +53,7 @@ def _fleet(tables: Tables) -> Conclusion:
     row = _of(top, SHARING)
     if pd.isna(row["servers"]):
         if models := infeasible_models(tables, row):
-            why = f"the SLA of {_some(models, ', ', 'more models')} fails at every rate tested"
+            why = f"no measured server keeps the SLA of {_some(models, ', ', 'more models')}"
             return Conclusion("no", f"No fleet carries the demand: {why}", ())
         headline = f"The servers that the demand needs are not known: {row['reason']}"
         return Conclusion("unknown", headline, ())
@@ -87,10 +87,11 @@ def _fleet(tables: Tables) -> Conclusion:
 
 def infeasible_models(tables: Tables, row: pd.Series) -> list[str]:
     """Return the models that no measured server carries, among the models with demand in a row of
-    the table fleets: each dedicated search for such a model found that no rate keeps the SLA."""
-    peaks = tables["peaks"]
-    alone = peaks[(peaks["kind"] == "dedicated") & peaks["server"].isin(_permitted(row))]
-    fails = (alone["verdict"] == Outcome.INFEASIBLE) & (alone["repeats_used"] == 0)
+    the table fleets: each dedicated search for such a model served requests and found that no rate
+    keeps the SLA."""
+    repeats = tables["tenants"]
+    alone = repeats[(repeats["kind"] == "dedicated") & repeats["server"].isin(_permitted(row))]
+    fails = (alone["verdict"] == Outcome.INFEASIBLE) & alone["unloaded_p50_ms"].notna()
     of_all = fails.groupby(alone["models"], sort=False).all()
     return [model for model, rps in _demands(row) if rps != written(0) and of_all.get(model, False)]
 
