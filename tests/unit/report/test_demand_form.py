@@ -123,6 +123,10 @@ def test_fleets_for_random_demands_are_those_of_the_plan(study, page, monkeypatc
     assert 10 < with_spot < 40
 
 
+NOT_KNOWN = (
+    "No server that the plan may use has a price and a known lower limit of its capacity for"
+)
+
 CERTAIN = """
   await page.defaultView.update();
   return [...page.querySelectorAll("#demand-result dl > div")].map((card) => card.textContent);
@@ -148,12 +152,28 @@ def test_how_sure_a_saving_is_equals_the_plan(tmp_path):
 
 
 @browser.needs_chromium
+def test_dedicated_servers_without_a_known_capacity_are_not_called_impossible(tmp_path):
+    truth = synthetic.Truth({"a": 30.0, "b": 90.0})
+    made = [
+        synthetic.with_outcome(each, "disturbed", "other_load")
+        if each["cell"]["scenario"] == "cpu1.a"
+        else each
+        for each in synthetic.records(truth, mixes=[(1, 1)], holds=())
+    ]
+    results = StudyResults.read(synthetic.TASK, synthetic_files.write(tmp_path, made), [])
+    found = browser.look(page_of(results, made), (1100,), CERTAIN)["asked"]
+    assert found[1] == f"Dedicated serversnot known{NOT_KNOWN} a."
+
+
+@browser.needs_chromium
 def test_a_model_that_no_server_carries_and_a_demand_of_nothing_are_told(page):
     nothing = form_of({"a": 0, "b": 0, "c": 0})
     without_price = form_of({"a": 5}, **{"usd.cpu1": "", "usd.cpu2": ""})
     none, unpriced = asked(page, [nothing, without_price])
     assert none["cards"][0] == "Cheapest servers$0 a month0 servers"
     assert none["rows"] == [] and unpriced["cards"] == []
+    seen = browser.look(page, (1100,), SEEN % json.dumps(without_price))["asked"]
+    assert seen["why"] == [f"{NOT_KNOWN} a, b, c."]
 
 
 SEEN = """

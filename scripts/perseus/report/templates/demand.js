@@ -247,7 +247,7 @@ function show(settings, shared, dedicated, known, configured) {
   const change = isSame ? "the new price does not change the servers; configured price" : "at the configured prices";
   const before = configured && !configured.why ? `; ${change}: ${cost(configured).join(", ")}` : "";
   cards.append(planned("Cheapest servers", shared, before));
-  cards.append(dedicated.why ? card("Dedicated servers", "impossible", dedicated.why) : planned("Dedicated servers", dedicated));
+  cards.append(dedicated.why ? card("Dedicated servers", "not known", dedicated.why) : planned("Dedicated servers", dedicated));
   cards.append(...savingCard(shared, dedicated, known));
   const rows = loads(shared, settings);
   const shares = rows.some(({ offer }) => offer.shared);

@@ -122,7 +122,7 @@ function plan(solver, points, settings, mayShare) {
   const offers = offersOf(points, settings, mayShare);
   if (!models.length) return { offers: [], counts: [], usd: 0, isProven: true };
   const missing = models.filter((model) => !offers.some((offer) => offer.lower[model] > 0));
-  if (missing.length) return { why: `No available server was measured to carry ${missing.join(", ")}.` };
+  if (missing.length) return { why: `No server that the plan may use has a price and a known lower limit of its capacity for ${missing.join(", ")}.` };
   const rates = offers.map((offer) => offer.lower);
   const found = cheapest(solver, offers, settings, rates);
   if (!found) return { why: "The solver found no fleet of the available servers." };
