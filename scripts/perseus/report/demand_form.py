@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final
 
+import numpy as np
 import pandas as pd
 
 from perseus.report.conclusions.conclusion import Tables
@@ -40,14 +41,16 @@ class DemandForm:
 
     `points` has rows of the table operating_points. `draws` has rows of the table
     operating_point_draws. `dedicated` has the values of the columns POINT for each dedicated load
-    line. `rps` has the initial demand of each model: the demand of the study, or else one third of
-    the estimated capacity of a dedicated server. `machines` has, for each server with costs, the
-    name of the machine whose price the plans use.
+    line. `open_above` has these values for each load line whose capacity has no upper limit. `rps`
+    has the initial demand of each model: the demand of the study, or else one third of the
+    estimated capacity of a dedicated server. `machines` has, for each server with costs, the name
+    of the machine whose price the plans use.
     """
 
     points: pd.DataFrame
     draws: pd.DataFrame
     dedicated: Set[Hashable]
+    open_above: Set[Hashable]
     rps: Mapping[str, float]
     machines: Mapping[str, str]
     stated: Demand | None = None
@@ -130,6 +133,7 @@ class DemandForm:
                 "server": rows["server"].iloc[0],
                 "mix": rows["mix"].iloc[0],
                 "shared": key not in self.dedicated,
+                "open": key in self.open_above,
                 "lower": dict(zip(rows["model"], rows["lower_rps"], strict=True)),
                 "estimate": _rounded(rows, "estimate_rps"),
                 "certified": _rounded(rows, "certified_rps"),
@@ -146,16 +150,21 @@ def demand_form(tables: Tables, demand: Demand | None = None) -> DemandForm | No
     points = tables["operating_points"]
     if points.empty:
         return None
-    alone = tables["peaks"][tables["peaks"]["kind"] == "dedicated"]
-    dedicated = set(alone[POINT].itertuples(index=False, name=None))
+    peaks = tables["peaks"]
+    dedicated = _keys(peaks[peaks["kind"] == "dedicated"])
     return DemandForm(
         points=points,
         draws=tables["operating_point_draws"],
         dedicated=dedicated,
+        open_above=_keys(peaks[np.isinf(peaks["ci_high_rps"])]),
         rps=_of_study(tables) or _thirds(points, dedicated),
         machines=_machines(tables["costs"]),
         stated=demand,
     )
+
+
+def _keys(lines: pd.DataFrame) -> set[Hashable]:
+    return set(lines[POINT].itertuples(index=False, name=None))
 
 
 def _of_study(tables: Tables) -> dict[str, float]:

@@ -152,6 +152,19 @@ def test_how_sure_a_saving_is_equals_the_plan(tmp_path):
 
 
 @browser.needs_chromium
+@pytest.mark.parametrize("line", ["peak", "mix-1-1"])
+def test_how_sure_a_saving_is_is_not_told_if_a_capacity_has_no_upper_limit(line, tmp_path):
+    """The client was too slow for one repeat, so the capacity may be higher in this repeat."""
+    truth = synthetic.Truth({"a": 30.0, "b": 90.0}, gain=1.6, between=0, within=0.1)
+    made = synthetic.records(truth, mixes=[(1, 1)], holds=())
+    made = synthetic.with_lost(made, line, "client_limited")
+    results = StudyResults.read(synthetic.TASK, synthetic_files.write(tmp_path, made), [])
+    found = browser.look(page_of(results, made), (1100,), CERTAIN)["asked"]
+    assert "sure to suffice" in found[0].replace("\N{NO-BREAK SPACE}", " ")
+    assert re.fullmatch(r"Saving of sharing[\d.]+\s%", found[2])
+
+
+@browser.needs_chromium
 def test_dedicated_servers_without_a_known_capacity_are_not_called_impossible(tmp_path):
     truth = synthetic.Truth({"a": 30.0, "b": 90.0})
     made = [

@@ -354,7 +354,8 @@ const draws = form && Math.min(...data.points.flatMap((point) => Object.keys(poi
 const ready = form && unpack();
 let latest = 0;
 
-// Shows the fleets for the settings. Then computes the interval of the saving, a few draws at a time.
+// Shows the fleets for the settings. Then computes the interval of the saving, a few draws at a time. If a capacity has
+// no upper limit, the interval is unknown, as in the plan.
 async function update() {
   const mine = ++latest;
   const settings = readSettings();
@@ -368,6 +369,7 @@ async function update() {
   show(settings, shared, dedicated, null, before);
   const size = asked(settings).length * (shared.offers || []).length;
   if (shared.why || dedicated.why || !size || size > MAX_RESAMPLED) return;
+  if (shared.offers.some(({ open }) => open)) return; // also has all offers of the dedicated plan
   const savings = [];
   const until = performance.now() + CERTAINTY_MS;
   for (let draw = 0; draw < draws; draw++) {

@@ -1,7 +1,8 @@
 "use strict";
 // The cheapest whole servers for a demand, by the same integer programmes as in perseus.results.fleets. HiGHS
 // (`solver`) solves the programmes. An offer is a server with a mix and a price: it has `server`, `mix`, `shared`,
-// `lower` and `draws` by model, `usd` per month, and `isSpot`, which is true for the spot price.
+// `lower` and `draws` by model, `usd` per month, and `isSpot`, which is true for the spot price. `open` is true if the
+// capacity has no upper limit.
 
 const TOLERANCE = 1e-9;
 const GAP = 1e-4; // a fleet counts as the cheapest if no fleet is cheaper by more than this share
