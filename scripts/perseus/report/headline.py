@@ -18,6 +18,7 @@ from perseus.report.conclusions.servers_to_buy import (
     infeasible_models,
     is_doubtful,
     is_saving_known,
+    may_save_less,
     servers,
 )
 from perseus.report.conclusions.sharing import at_most
@@ -95,6 +96,9 @@ def _fleet(tables: Tables) -> Headline | None:
     if row["saving"] > 1e-9:
         cheaper = f"{percent(row['saving'])} less than dedicated servers"
         chance = row["probability_of_saving"]
+        if may_save_less(tables, row):
+            less = f"the saving of {percent(row['saving'])} may be smaller"
+            return Headline("perhaps", f"{buy} {enough}; {less}.")
         if pd.notna(chance):
             enough = f"{enough[:-1]}, {sure(chance).removesuffix(' sure')} to save)"
             kind = kind if chance >= RELIABLE else "perhaps"

@@ -14,7 +14,7 @@ import pandas as pd
 from perseus.report.conclusions.catalogue import COST, first_front, named
 from perseus.report.conclusions.conclusion import Tables
 from perseus.report.conclusions.over_demand import all_questions, from_to, saves
-from perseus.report.conclusions.servers_to_buy import is_saving_known, servers
+from perseus.report.conclusions.servers_to_buy import is_saving_known, may_save_less, servers
 from perseus.report.headline import (
     best_saving,
     cost_bounds,
@@ -136,7 +136,8 @@ def _of_demand(tables: Tables, row: pd.Series) -> Iterator[Card]:
     if pd.isna(row["servers"]):
         return
     if pd.notna(row["saving"]) and is_saving_known(tables, row):
-        certainty = _certainty(row).removeprefix(", ")
+        less = "may be smaller" if may_save_less(tables, row) else ""
+        certainty = _certainty(row).removeprefix(", ") or less
         yield Card("Saving of sharing", percent(row["saving"]), note=certainty)
     enough = f"{servers(row['servers'])}, {sure(float(row['probability_enough']))} to suffice"
     yield Card("USD a month", usd(row["usd_per_month"]), note=enough)

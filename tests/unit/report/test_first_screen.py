@@ -19,6 +19,8 @@ from test_sentences import (
     KNOWN,
     LATER,
     LOST,
+    MAY_SAVE_LESS,
+    MAY_SAVE_MORE,
     MIX,
     MIXES,
     MODEL,
@@ -99,6 +101,10 @@ HEADLINES = {
     "Buy 3 servers for $219 a month (97 % sure to suffice); the saving of sharing is not known.": (
         NOT_SHARED,
         fleet(together={"saving": 0.0}),
+    ),
+    "Buy 3 servers for $219 a month (97 % sure to suffice); the saving of 25 % may be smaller.": (
+        MAY_SAVE_LESS,
+        MAY_SAVE_MORE,
     ),
     "Buy 3 servers for $219 a month (97 % sure to suffice); the cost of dedicated servers is not"
     " known.": (fleet(apart=NO_FLEET, together={"saving": None}), ASKED),
@@ -249,6 +255,8 @@ def test_key_figures_of_a_demand_are_those_of_its_fleet():
         Card("Saving of sharing", "25 %", note="99 % sure"),
         Card("USD a month", "$219", note="3 servers, 97 % sure to suffice"),
     ]
+    may_save_less = Card("Saving of sharing", "25 %", note="may be smaller")
+    assert may_save_less in cards(MAY_SAVE_LESS, 9)
     assert "Saving of sharing" not in [card.label for card in cards(NOT_SHARED, 9)]
     assert cards(fleet(together=NO_FLEET), 9)[3:] == [
         Card("Evidence", "9", "runs", "preset standard")
@@ -393,6 +401,10 @@ def test_the_headline_is_no_surer_than_the_conclusion():
     """In the simulated queues, only half of the requests of b are in time."""
     assert (headline(ASKED).kind, headline(LATE).kind) == ("yes", "perhaps")
     assert headline(LATE).text == headline(ASKED).text
+
+
+def test_the_headline_is_no_surer_if_its_saving_may_be_smaller():
+    assert (headline(MAY_SAVE_LESS).kind, headline(MAY_SAVE_MORE).kind) == ("perhaps", "yes")
 
 
 COVERAGE = {

@@ -439,6 +439,9 @@ AS_DEAR = fleet(together={"usd_per_hour": 0.4, "usd_per_month": 292.0, "saving":
 TYPED = TOGETHER | {"strategy": ONE_TYPE, "usd_per_month": 365.0, "usd_per_hour": 0.5}
 LOW = {"level": "low", "servers": 1, "usd_per_month": 73.0, "demand": "a 1, b 2"}
 AT_NIGHT = [APART | LOW, TOGETHER | LOW]
+OPEN_ABOVE = {"ci_high_rps": np.inf}
+MAY_SAVE_LESS = fleet(peaks(OPEN_ABOVE, "a"))
+MAY_SAVE_MORE = fleet(peaks(OPEN_ABOVE, MIX))
 OFTEN = {"on_spot": 0.4}
 KNOWN = {"saving_if_known_low": 0.1, "saving_if_known_high": 0.3, "probability_of_saving": 0.99}
 
@@ -528,6 +531,8 @@ OF_FLEETS = {
         ASKED,
         AS_DEAR,
     ),
+    "Sharing saves 25 %. The saving may be smaller: the capacity of a dedicated server has no upper"
+    " limit.": (MAY_SAVE_LESS, MAY_SAVE_MORE),
     " (95 % interval 10 % to 30 %; probability of a saving 0.990).": (
         fleet(together=KNOWN),
         ASKED,
@@ -631,7 +636,7 @@ ALWAYS = over_demand(STRETCH)
 FIRST = over_demand(STRETCH, STRETCH | LATER | AGAIN)
 SECOND = over_demand(STRETCH | AGAIN, STRETCH | LATER)
 NEVER = over_demand(STRETCH | AGAIN)
-OPEN_ALONE = over_demand(STRETCH | DOUBTFUL, edits=[peaks({"ci_high_rps": np.inf}, "a")])
+OPEN_ALONE = over_demand(STRETCH | DOUBTFUL, edits=[peaks(OPEN_ABOVE, "a")])
 UNSURE = over_demand(
     STRETCH | {"probability_of_saving": 0.96},
     STRETCH | LATER | {"probability_of_saving": 0.6},

@@ -73,7 +73,7 @@ def _fleet(tables: Tables) -> Conclusion:
         *_not_sure_together(row),
         *_not_proven(row),
         *_in_virtual_time(mine, late),
-        *_beside(top, row, is_known=is_saving_known(tables, row)),
+        *_beside(top, row, tables),
         *_of_one_type(top, row, tables["fleet_servers"]),
         *_other_levels(fleets, row),
         *_if_more(tables["fleet_changes"]),
@@ -121,6 +121,16 @@ def is_saving_known(tables: Tables, row: pd.Series) -> bool:
     no load line with several models has a lower limit, the saving is unknown."""
     points = _points_of(tables, row)
     return len(_models_of(tables, row)) < 2 or bool((points["kind"] != "dedicated").any())
+
+
+def may_save_less(tables: Tables, row: pd.Series) -> bool:
+    """Return whether the fleet in a row of the table fleets may save less than the row states: the
+    probability of a saving is unknown, and the capacity of a dedicated server has no upper
+    limit."""
+    points = _points_of(tables, row)
+    alone = points[points["kind"] == "dedicated"]
+    is_unknown = row["saving"] > 1e-9 and pd.isna(row["probability_of_saving"])
+    return bool(is_unknown and np.isinf(alone["ci_high_rps"]).any())
 
 
 def _fleet_text(row: pd.Series) -> str:
@@ -204,13 +214,12 @@ def _in_virtual_time(mine: pd.DataFrame, late: pd.DataFrame) -> Iterator[str]:
         )
 
 
-def _beside(top: pd.DataFrame, row: pd.Series, *, is_known: bool) -> Iterator[str]:
-    """Yield a sentence that compares the fleet with dedicated servers; `is_known` says whether the
-    saving of sharing is known."""
+def _beside(top: pd.DataFrame, row: pd.Series, tables: Tables) -> Iterator[str]:
+    """Yield sentences that compare the fleet with dedicated servers."""
     alone = _of(top, DEDICATED)
     if pd.isna(alone["servers"]):
         yield f"The cost of dedicated servers alone is not known: {alone['reason']}."
-    elif not is_known:
+    elif not is_saving_known(tables, row):
         yield (
             "The saving of sharing is not known: no server that these models share has a lower"
             " limit of its capacity."
@@ -228,6 +237,10 @@ def _beside(top: pd.DataFrame, row: pd.Series, *, is_known: bool) -> Iterator[st
             f" {significant(alone['usd_per_month'])} USD per month. Sharing saves"
             f" {percent(row['saving'])}{known}."
         )
+        if may_save_less(tables, row):
+            yield (
+                "The saving may be smaller: the capacity of a dedicated server has no upper limit."
+            )
     else:
         yield (
             "Sharing saves nothing at this demand: dedicated servers alone cost as much as this"
