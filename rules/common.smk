@@ -64,9 +64,12 @@ gc.set_threshold(100_000)
 ASKED = {key: value for key, value in config.items() if key in ("base", "new", "out")}
 
 DEFAULTS = HERE / "config" / "config.yaml"
-CONFIGURATION = config_files.merged(
-    load_configfile(str(DEFAULTS)), {key: config[key] for key in config if key not in ASKED}
-)
+GIVEN = {
+    key: config_files.typed(config[key], workflow.config_settings.config.get(key))
+    for key in config
+    if key not in ASKED
+}
+CONFIGURATION = config_files.merged(load_configfile(str(DEFAULTS)), GIVEN)
 
 # If false (on a cluster, and in the process of a job), a server of the study may have more cores
 # than this machine.

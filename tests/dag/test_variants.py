@@ -245,6 +245,17 @@ def test_a_study_that_is_shipped_can_be_planned(empty, study):
     assert steps >= {"export", "repository", "measure", "tables", "report"}
 
 
+def test_a_part_of_the_catalogue_is_measured_with_the_command_in_its_comment(empty):
+    path = "config/studies/catalogue.yaml"
+    (models,) = re.findall(r"`--config '(.*)'`", (ROOT / path).read_text())
+    settings = ("--config", models, "measurement={repeats: 2}")
+    code, output, errors = empty.plan("--dag", "dot", "--configfile", path, *settings)
+    assert code == 0, output + errors
+    cells = re.findall(r'label = "measure\\ncell: (.*?)"', output)
+    assert {cell[-3:] for cell in cells} == {".r1", ".r2"}
+    assert all("resnet" in cell for cell in cells)
+
+
 def test_models_that_a_server_has_need_no_other_job_before_they_are_measured(empty, tmp_path):
     (tmp_path / "study.yaml").write_text(yaml.safe_dump(SERVED))
     jobs = empty.jobs("--configfile", str(tmp_path / "study.yaml"))

@@ -1,5 +1,5 @@
-"""Find duplicate keys in configuration files, and merge a configuration into the default
-configuration."""
+"""Find duplicate keys in configuration files, read the values of the command line, and merge a
+configuration into the default configuration."""
 
 from __future__ import annotations
 
@@ -22,6 +22,35 @@ def merged(default: Any, given: Any) -> Any:
     if not (isinstance(default, Mapping) and isinstance(given, Mapping)):
         return given
     return {**default, **{key: merged(default.get(key), part) for key, part in given.items()}}
+
+
+def typed(value: Any, given: Any) -> Any:
+    """Return the value `value` of a key of the configuration, with the types that YAML gives to its
+    parts.
+
+    `given` is the value of the same key on the command line (`--config`) or in a profile. Snakemake
+    9.27.1 reads each part of a list or a mapping in `given` as a string. The function reads such a
+    string again as YAML: "3" becomes the number 3.
+    """
+    if isinstance(value, Mapping) and isinstance(given, Mapping):
+        return {
+            key: _typed_part(part, given[key]) if key in given else part
+            for key, part in value.items()
+        }
+    if isinstance(value, list) and value == given:
+        return [_typed_part(part, part) for part in value]
+    return value
+
+
+def _typed_part(part: Any, given: Any) -> Any:
+    if not isinstance(part, str) or part != given:
+        return typed(part, given)
+    loader = yaml.SafeLoader("")
+    tag = loader.resolve(yaml.ScalarNode, part, (True, False))
+    try:
+        return loader.construct_object(yaml.ScalarNode(tag, part))
+    except (ValueError, yaml.YAMLError):  # such as 2026-02-30, which is no date
+        return part
 
 
 def keys_of_profile(config: Mapping[str, Any], arguments: Sequence[str]) -> set[str]:

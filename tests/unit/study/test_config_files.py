@@ -1,11 +1,17 @@
-"""Tests of configuration files: duplicate keys, and one file over another."""
+"""Tests of configuration files and of values on the command line."""
 
 import json
 
 import pytest
 import yaml
 
-from perseus.study.config_files import doubled_keys, keys_of_profile, merged, naming_profile
+from perseus.study.config_files import (
+    doubled_keys,
+    keys_of_profile,
+    merged,
+    naming_profile,
+    typed,
+)
 
 DEFAULT = {"study": "a", "models": [{"name": "m"}], "costs": {"pricing": ["spot"], "prices": "p"}}
 
@@ -23,6 +29,31 @@ DEFAULT = {"study": "a", "models": [{"name": "m"}], "costs": {"pricing": ["spot"
 )
 def test_mappings_merge_and_all_else_replaces_what_was_there(given, expected):
     assert merged(DEFAULT, given) == expected
+
+
+TEXTS = ("resnet*", "*", "a: b # c", "<<", "2026-02-30")
+
+
+@pytest.mark.parametrize(
+    ("value", "given", "expected"),
+    [
+        ({"repeats": "3", "arrivals": {"cv": "0.5"}}, ..., {"repeats": 3, "arrivals": {"cv": 0.5}}),
+        (
+            [{"name": "m", "sla": {"latency_ms": "2"}}],
+            ...,
+            [{"name": "m", "sla": {"latency_ms": 2}}],
+        ),
+        ({"shared_memory": "true", "prices": "null"}, ..., {"shared_memory": True, "prices": None}),
+        ([*TEXTS], ..., [*TEXTS]),
+        ("3", ..., "3"),  # Snakemake itself reads a value outside of lists and mappings
+        # values of a configuration file stay unchanged
+        ({"preset": "1", "repeats": "3"}, {"repeats": "3"}, {"preset": "1", "repeats": 3}),
+        ([{"name": "1"}], None, [{"name": "1"}]),
+        ({"client": {"processes": "2"}}, {"client": "2"}, {"client": {"processes": "2"}}),
+    ],
+)
+def test_the_parts_of_a_value_on_the_command_line_have_the_types_of_yaml(value, given, expected):
+    assert typed(value, value if given is ... else given) == expected
 
 
 @pytest.fixture
