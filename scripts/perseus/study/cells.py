@@ -321,15 +321,13 @@ def _scenarios(study: Study) -> Iterator[Scenario]:
         preset = item.preset or definition.measurement.preset
         alone = search_alone(definition, preset)
         asked = tuple(Asked(run, preset) for run in study.runs_of(item))
+        of_scenario = (alone, *asked) if len(item.tenants) == 1 else (alone,)
+        if not item.searches_dedicated_peaks:
+            of_scenario = asked
         for server in (servers[name] for name in item.servers):
             for tenant in item.tenants:
                 key = (server.name, tenant.name)
                 known = dedicated.get(key, Scenario(tenant.name, server, (tenant,), ()))
-                of_scenario = (alone, *asked) if len(item.tenants) == 1 else (alone,)
-                runs = [each.run for each in asked]
-                needs_peak = any(run.needs_dedicated_peaks for run in runs)
-                if any(run.is_survey for run in runs) and not needs_peak:
-                    of_scenario = asked
                 new = (each for each in of_scenario if each not in known.asked)
                 dedicated[key] = replace(known, asked=(*known.asked, *new))
             if len(item.tenants) > 1:

@@ -69,6 +69,18 @@ class ScenarioSettings(Part):
     )
 
     @property
+    def searches_dedicated_peaks(self) -> bool:
+        """True if Perseus searches the dedicated peaks of the tenants. A survey (experiment
+        `catalogue`) replaces this search, unless another experiment needs the peaks or is
+        `peak`."""
+        runs = [run for each in self.experiments for run in each.runs()]
+        return (
+            not any(run.is_survey for run in runs)
+            or any(run.needs_dedicated_peaks for run in runs)
+            or any(each.kind == "peak" for each in self.experiments)
+        )
+
+    @property
     def result_name(self) -> str:
         """Name of the scenario in files and tables: for a scenario of one tenant, the name of its
         tenant."""

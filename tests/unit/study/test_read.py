@@ -283,6 +283,13 @@ def test_closed_loops_are_a_cell_of_the_scenario_alone_or_shared():
     assert {cell.run.line for cell in mixed} == {"dedicated"}
 
 
+def test_a_catalogue_beside_a_peak_has_both():
+    kinds = [{"kind": "catalogue"}, {"kind": "peak"}]
+    alone = scenario("squeezenet1_1", name="x", experiments=kinds)
+    study = load({"models": [model()], "scenarios": [alone]})
+    assert list(study.cells) == [f"cpu1.squeezenet1_1.{run}.r1" for run in ("peak", "catalogue")]
+
+
 def test_a_catalogue_beside_a_share_of_the_peak_has_the_search_for_this_peak():
     soak = {"kind": "soak", "percents_of_peak": [50]}
     alone = scenario("squeezenet1_1", name="x", experiments=[{"kind": "catalogue"}, soak])

@@ -36,9 +36,9 @@ class ExperimentRun(Part):
     def is_survey(self) -> bool:
         """True if the run is a short measurement of one tenant alone for the table `catalogue`.
 
-        The measurement replaces the search for the dedicated peak of the tenant, unless another run
-        needs this peak. If a model cannot be exported or served, its row in the table `catalogue`
-        says why.
+        The measurement replaces the search for the dedicated peak of the tenant, unless the
+        scenario also has an experiment `peak`, or another run needs this peak. If a model cannot be
+        exported or served, its row in the table `catalogue` says why.
         """
         return False
 

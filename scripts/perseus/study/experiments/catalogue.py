@@ -36,7 +36,8 @@ class Settings(ExperimentSettings):
             " networks. Perseus measures the throughput of the network without a server, the"
             " saturation throughput of the server, and the largest rate within each of two SLAs"
             " (docs/explanation/catalogue.md). Perseus searches the dedicated peak of this tenant"
-            " only if another experiment needs this peak."
+            " only if the scenario also has an experiment `peak`, or another experiment that needs"
+            " this peak."
         )
     )
     times_unloaded: Annotated[Real, Field(ge=1.1, le=100)] = Field(
