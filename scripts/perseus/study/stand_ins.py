@@ -33,6 +33,10 @@ _FOLLOWING: Final = re.compile(
     r"|servers\[(?P<s>\d+)\]\.(?P<p>price|other_prices\[\d+\])\..*"
     r" servers\[(?P=s)\]\.(?P=p)(\..*)?"
     r"|scenarios\[(?P<g>\d+)\]\.grid\.vary\..* scenarios\[(?P=g)\]\.grid(\.vary)?"
+    # With a stand-in, Perseus does not know on which servers a scenario searches peaks, or which
+    # prices of these servers a fleet may use.
+    r"|(scenarios\[\d+\]\.(servers|experiments)|servers\[\d+\]\.price|demand\.spot|costs).*"
+    r" demand\.models\[\d+\]"
     # With a stand-in, Perseus does not know the columns of a trace file.
     r"|(?P<f>.*\.(trace|traces\[\d+\]))\.(file|column|unit|where.*) (?P=f)"
     # With a stand-in, Perseus does not know the arrival process, on which the allowed keys depend.

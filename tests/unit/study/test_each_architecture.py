@@ -94,7 +94,8 @@ def test_many_architectures_are_served_alone():
 
 def test_a_problem_has_its_place_in_the_configuration(no_bf16):
     models = [*each(["resnet*"]), {"name": "b", "architecture": "vgg11", "sla": {"latency_ms": 9}}]
-    scenarios = [alone("each"), alone("b", model="b", experiments=[{"kind": "soak"}])]
+    peak, soak = [{"kind": "peak"}], [{"kind": "soak"}]
+    scenarios = [alone("each", experiments=peak), alone("b", model="b", experiments=soak)]
     demand = {"models": [{"name": name, "rps": 1} for name in ("resnet18", "b", "b")]}
     with pytest.raises(ConfigError) as caught:
         study(

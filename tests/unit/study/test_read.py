@@ -1168,3 +1168,44 @@ def test_a_server_may_have_no_price():
 )
 def test_what_needs_a_price_asks_for_it(change, expected):
     assert problems(change) == (expected,)
+
+
+def asked(**more):
+    """Return a demand for the first model only."""
+    rates = [{"name": PAIR[0], "rps": 3}, {"name": PAIR[1], "rps": 0}]
+    return {"demand": {"models": rates, **more}}
+
+
+SURVEYS = [scenario(name, name=name, experiments=[{"kind": "catalogue"}]) for name in PAIR]
+ELSEWHERE = [scenario(PAIR[0], name="a", servers=["cpu2"]), scenario(PAIR[1], name="b")]
+TWO_SERVERS = {"servers": [BASE["servers"][0], {**BASE["servers"][0], "name": "cpu2"}]}
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"scenarios": SURVEYS, **asked()},
+        {"scenarios": ELSEWHERE, **TWO_SERVERS, **asked(servers=["cpu1"])},
+    ],
+    ids=["only catalogues", "on another server"],
+)
+def test_a_demand_needs_a_peak_of_each_model_on_a_server_of_the_fleet(change):
+    assert problems(change) == (
+        "demand.models[0]: no scenario searches a peak of 'squeezenet1_1' on a server that the"
+        " fleet may use (add an experiment `peak` with 'squeezenet1_1' on cpu1)",
+    )
+
+
+def test_a_demand_needs_a_price_that_a_fleet_pays(tmp_path):
+    (tmp_path / "list.csv").write_text("InstanceType,Region,vCPUs,Price,SpotPrice\nm,here,1,,0.1\n")
+    change = {
+        "servers": [{"name": "cpu1", "cores": 1, "price": {"instance": "m", "region": "here"}}],
+        "costs": {"prices": str(tmp_path / "list.csv"), "pricing": ["spot"]},
+    }
+    for spot in ({}, {"spot": {"largest_share": 0.5, "revocations_per_hour": 1}}):
+        (found,) = problems({**change, **asked(**spot)})
+        assert found.startswith(
+            "demand.models[0]: no server of 'squeezenet1_1' that the fleet may use has an on-demand"
+            " price (give cpu1 an on-demand price, or a spot price with"
+        )
+    load({**change, **asked(spot={"largest_share": 1, "revocations_per_hour": 1})})

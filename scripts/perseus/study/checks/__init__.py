@@ -41,5 +41,5 @@ def all_problems(
     yield from scenarios.problems(study, folder)
     yield from served_models.problems(study)
     yield from grids.problems(study, most_cores)
-    yield from demand.problems(study, folder)
+    yield from demand.problems(study, folder, prices)
     yield from track.problems(study)

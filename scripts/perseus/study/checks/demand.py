@@ -1,4 +1,5 @@
-"""Check the section `demand`: its models and servers, the form of its rates, and its traces."""
+"""Check the section `demand`: its models and servers, the form of its rates, its traces, and
+whether a fleet is possible."""
 
 from __future__ import annotations
 
@@ -7,14 +8,23 @@ from pathlib import Path
 
 from perseus.study.checks.files import trace_problems
 from perseus.study.definition import Definition
-from perseus.study.demand import ModelDemand
+from perseus.study.demand import Demand, ModelDemand
 from perseus.study.hints import meant_or_known
+from perseus.study.machine_price import UnpricedError
+from perseus.study.presentation import Costs
+from perseus.study.price_list import PriceList
+from perseus.study.pricing import price_of
 from perseus.study.problems import Place, Problems, duplicates
+from perseus.study.server import Server
 
 FORMS = "`rps:`, or `trace:`, or all of `low_rps:`, `typical_rps:` and `peak_rps:`"
 
 
-def problems(study: Definition, folder: Path) -> Problems:
+def problems(study: Definition, folder: Path, prices: PriceList | None) -> Problems:
+    """Yield the problems of the demand.
+
+    If `prices` is None, the function does not check which prices the servers have.
+    """
     if study.demand is None:
         return
     served = {tenant.model for item in study.scenarios for tenant in item.tenants}
@@ -37,6 +47,59 @@ def problems(study: Definition, folder: Path) -> Problems:
             )
     if not any(rate > 0 for item in study.demand.models for rate in item.levels_rps or (1.0,)):
         yield ("demand", "models"), "no model has a rate above 0 (give at least one model a rate)"
+    if set(wanted) <= set(used):
+        yield from _fleet_problems(study, study.demand, wanted, prices)
+
+
+def _fleet_problems(
+    study: Definition, demand: Demand, wanted: Sequence[str], prices: PriceList | None
+) -> Problems:
+    """Yield each model for which no fleet is possible, whatever Perseus measures. `wanted` has the
+    servers that the fleet may use."""
+    unpriced = {
+        server.name
+        for server in study.servers
+        if prices is not None and not _has_fleet_price(server, demand, prices, study.costs)
+    }
+    for i, asked in enumerate(demand.models):
+        of_model = [
+            item
+            for item in study.scenarios
+            if any(tenant.model == asked.name for tenant in item.tenants)
+        ]
+        if not of_model or not any(rate > 0 for rate in asked.levels_rps or (1.0,)):
+            continue
+        searched = {
+            name for item in of_model if item.searches_dedicated_peaks for name in item.servers
+        }
+        usable = [name for name in wanted if name in searched]
+        if not usable:
+            yield (
+                ("demand", "models", i),
+                f"no scenario searches a peak of {asked.name!r} on a server that the fleet may use"
+                f" (add an experiment `peak` with {asked.name!r} on {' or '.join(wanted)})",
+            )
+        elif unpriced.issuperset(usable):
+            yield (
+                ("demand", "models", i),
+                f"no server of {asked.name!r} that the fleet may use has an on-demand price (give"
+                f" {' or '.join(usable)} an on-demand price, or a spot price with"
+                " `demand.spot.largest_share: 1`)",
+            )
+
+
+def _has_fleet_price(server: Server, demand: Demand, prices: PriceList, costs: Costs) -> bool:
+    """Return whether a fleet may consist of copies of the server. The function returns true for a
+    server without a valid price, since another check reports the price."""
+    if server.price is None:
+        return True
+    try:
+        price = price_of(server, server.price, prices, costs)
+    except UnpricedError:
+        return True
+    is_only_spot = demand.spot is not None and demand.spot.largest_share == 1
+    spot_usd = price.spot_usd_per_hour if is_only_spot else None
+    return price.on_demand_usd_per_hour is not None or spot_usd is not None
 
 
 def _unknown(at: Place, name: str, known: Sequence[str], what: str) -> Problems:
