@@ -720,6 +720,10 @@ def test_revocations_lose_what_a_start_takes(tmp_path):
     write_json(cells[-1] / "record.json", record | {"outcome": "failed", "starts": []})
     (failed, *_) = fleets.rows(StudyResults.read(task, cells, []))
     assert np.isnan(failed["lost_to_revocations"])
+    server = record["cell"]["server"] | {"launcher": "remote", "remote": {"host": "10.0.0.7"}}
+    write_json(cells[-1] / "record.json", record | {"cell": record["cell"] | {"server": server}})
+    (remote, *_) = fleets.rows(StudyResults.read(task, cells, []))
+    assert np.isnan(remote["lost_to_revocations"])
 
 
 def test_no_more_is_lost_to_revocations_than_there_is(tmp_path):

@@ -598,6 +598,14 @@ def test_a_load_that_no_log_tells_is_null(tmp_path):
     assert len(made) and made["load_s"].isna().all() and made["ready_s"].notna().all()
 
 
+def test_the_page_cache_of_a_remote_server_is_unknown(tmp_path):
+    folder, record = synthetic_files.write_startup(tmp_path), synthetic.startup_record()
+    record["cell"]["server"] |= {"launcher": "remote", "remote": {"host": "10.0.0.7"}}
+    write_json(folder / "record.json", record)
+    found = table_of("startup", folder)
+    assert len(found) and found["resident_share"].isna().all() and found["ready_s"].notna().all()
+
+
 def test_every_verdict_keeps_its_row_and_says_why(peaks):
     verdicts = peaks["verdict"].to_dict()
     assert verdicts["mix-1-1"] == "ok"

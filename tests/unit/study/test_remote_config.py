@@ -181,6 +181,18 @@ def test_a_token_may_go_without_tls_to_the_end_of_a_tunnel():
     load(study_on(remote(host="127.0.0.1", headers=[TOKEN])))
 
 
+def test_no_page_cache_is_emptied_elsewhere():
+    asked = {"kind": "startup", "page_cache": ["warm"]}
+    item = scenario("squeezenet1_1", name="x", servers=["far"], experiments=[asked])
+    study = study_on(remote()) | {"scenarios": [item]}
+    load(study)
+    asked["page_cache"].append("cold")
+    assert problems(study) == (
+        "scenarios[0].experiments[0].page_cache: server 'far' is remote, and Perseus cannot remove"
+        " files from its page cache (remove `cold`)",
+    )
+
+
 def test_shared_memory_and_priorities_are_of_servers_that_are_started_here():
     study = study_on(remote())
     study["scenarios"][0]["tenants"][0]["priority"] = 1

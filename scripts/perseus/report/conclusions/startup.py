@@ -1,4 +1,4 @@
-"""Conclusion: start time of a fresh server."""
+"""Conclusion: start time of a fresh server, or load time of the models on a remote server."""
 
 from __future__ import annotations
 
@@ -26,9 +26,18 @@ def _conclusion(on: str, rows: pd.DataFrame) -> Conclusion:
     ready = " or ".join(
         _ready(str(cache), of) for cache, of in started.groupby("page_cache", sort=False)
     )
-    headline = f"A fresh {on} server of {who(rows)} is ready after {ready}"
+    if _is_remote(started):
+        headline = f"The remote server {on} loads the models of {who(rows)} in {ready}"
+    else:
+        headline = f"A fresh {on} server of {who(rows)} is ready after {ready}"
     first = (_first(rows[rows["tenant"] == name], name) for name in tenants_of(rows))
     return Conclusion("unclear", headline, (*filter(None, first), *_failed(rows)), behind)
+
+
+def _is_remote(rows: pd.DataFrame) -> bool:
+    """Return whether the server is remote: Perseus only loads the models of a running server, and
+    does not know its page cache."""
+    return bool(rows["resident_share"].isna().all())
 
 
 def _failed(rows: pd.DataFrame) -> Iterator[str]:
@@ -37,19 +46,21 @@ def _failed(rows: pd.DataFrame) -> Iterator[str]:
 
 
 def _ready(cache: str, rows: pd.DataFrame) -> str:
-    """Return a text with the median start time. In `rows`, each start has one row per tenant.
+    """Return a text with the median start time, or load time for a remote server. In `rows`, each
+    start has one row per tenant.
 
     For a cold page cache, the text includes the share of the files that was still in the page
     cache.
     """
     starts = rows.drop_duplicates(["cell", "start"])
     times_s, left = starts["ready_s"], starts["resident_share"].median()
-    often = "one start" if len(starts) == 1 else f"{len(starts)} starts"
+    what, state = ("load", "") if _is_remote(rows) else ("start", f" with a {cache} page cache")
+    often = f"one {what}" if len(starts) == 1 else f"{len(starts)} {what}s"
     ends = f"{bounds(times_s.min(), times_s.max(), significant)} in {often}"
     still = (
         f", {percent(left)} of the files still in the cache" if cache == "cold" and left > 0 else ""
     )
-    return f"{significant(times_s.median())} s with a {cache} page cache ({ends}{still})"
+    return f"{significant(times_s.median())} s{state} ({ends}{still})"
 
 
 def _first(rows: pd.DataFrame, name: str) -> str:

@@ -222,14 +222,15 @@ def _spot(results: StudyResults, plan: Plan) -> Row:
 
 def _starts_s(results: StudyResults) -> dict[str, float]:
     """Return the mean start time of each server in s, by its name: the time from its start until
-    all models are ready.
+    all models are ready. The start time of a remote server is unknown, since Perseus cannot start
+    the server.
 
     If several cells measured the start time of a server, the result is the longest mean time of a
     cell.
     """
     found: dict[str, float] = {}
     for record in results.of_kind(StartupRecord):
-        if not record.starts:
+        if not record.starts or record.task.server.remote:
             continue
         mean_s = float(np.mean([start.ready_s for start in record.starts]))
         server = record.task.server.name

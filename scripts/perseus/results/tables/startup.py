@@ -82,9 +82,10 @@ SCHEMA = Schema(
                choices=("warm", "cold")),
         column("resident_share", REAL, "share",
             "number of pages of the model files that were in memory before the server started /"
-            " number of all pages of these files"),
+            " number of all pages of these files. Null for a remote server."),
         column("ready_s", REAL, "s",
-            "time from the start of the server until all models are ready"),
+            "time from the start of the server until all models are ready. For a remote server, the"
+            " time to load the models."),
         column("tenant", TEXT, "",
             "name of the tenant"),
         column("model", TEXT, "", "name of the tenant's model"),
@@ -125,7 +126,7 @@ def _of_cell(record: StartupRecord) -> Iterator[Row]:
                 **cell(task),
                 "start": counted[start.page_cache],
                 "page_cache": start.page_cache,
-                "resident_share": start.resident_share,
+                "resident_share": None if task.server.remote else start.resident_share,
                 "ready_s": start.ready_s,
                 "tenant": tenant.name,
                 "model": tenant.model,

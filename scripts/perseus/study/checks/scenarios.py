@@ -11,7 +11,7 @@ from typing import Final
 
 from perseus.study.checks.files import brace_problems
 from perseus.study.definition import Definition
-from perseus.study.experiments import peak
+from perseus.study.experiments import peak, startup
 from perseus.study.hints import meant_or_known
 from perseus.study.launchers import LAUNCHERS
 from perseus.study.model import Model, Precision
@@ -46,7 +46,7 @@ def problems(study: Definition, folder: Path) -> Problems:
             if count > 1:
                 hint = "give each tenant its own `name:`"
                 yield (*at, "tenants"), f"{name!r} is the name of {count} tenants ({hint})"
-        yield from _experiment_problems((*at, "experiments"), item, folder)
+        yield from _experiment_problems((*at, "experiments"), item, here, folder)
 
 
 def _tenant_conflicts(study: Definition) -> Problems:
@@ -242,7 +242,9 @@ def _precision_problems(at: Place, model: str, precision: Precision, server: Ser
         )
 
 
-def _experiment_problems(at: Place, item: ScenarioSettings, folder: Path) -> Problems:
+def _experiment_problems(
+    at: Place, item: ScenarioSettings, servers: Sequence[Server], folder: Path
+) -> Problems:
     tenants = [tenant.name for tenant in item.tenants]
     if not item.experiments:  # the default is an experiment `peak`
         for _, text in peak.Settings(kind="peak").problems(tenants):
@@ -253,6 +255,14 @@ def _experiment_problems(at: Place, item: ScenarioSettings, folder: Path) -> Pro
             yield (*at, i, *inside), text
         for inside, text in experiment.file_problems(tenants, folder):
             yield (*at, i, *inside), text
+        if isinstance(experiment, startup.Settings) and "cold" in experiment.page_cache:
+            for server in servers:
+                if LAUNCHERS[server.launcher].elsewhere:
+                    yield (
+                        (*at, i, "page_cache"),
+                        f"server {server.name!r} is remote, and Perseus cannot remove files from"
+                        " its page cache (remove `cold`)",
+                    )
         for run in experiment.runs():
             for file in run.files:
                 yield from brace_problems((*at, i), file)

@@ -50,7 +50,8 @@ class Settings(ExperimentSettings):
             "State of the host's page cache when Triton starts. With `warm`, the model files stay"
             " in the page cache. With `cold`, Perseus removes the model files from the page cache"
             " before each start, if the system supports the removal. The table `startup` states the"
-            " share of the model files that was in memory before the server started."
+            " share of the model files that was in memory before the server started. For a remote"
+            " server, the state must be `warm`."
         ),
         json_schema_extra={"uniqueItems": True},
     )
