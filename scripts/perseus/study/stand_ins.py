@@ -20,6 +20,8 @@ _FOLLOWING: Final = re.compile(
     r"|servers(\[\d+\](\.name)?)? scenarios\[\d+\]\.servers\[\d+\]"
     # With a stand-in for a tenant, Perseus does not know which models are served, or how many
     # models share a server.
+    r"|(models(\[\d+\](\.(name|served_model))?)?|scenarios(\[\d+\](\.tenants.*)?)?)"
+    r" servers\[\d+\]\.runtime"
     r"|scenarios(\[\d+\])? (models\[\d+\]|demand\.models.*)"
     r"|scenarios\[(?P<i>\d+)\]\.tenants(\[\d+\](\.(model|name))?)? (models\[\d+\]|demand\.models.*"
     r"|scenarios\[(?P=i)\]\.(name|tenants|experiments.*|grid.*))"

@@ -56,6 +56,11 @@ def without(key):
             "servers[0].launcher: 'embedded' has no TensorRT (use docker, podman or apptainer"
             " with an image of NVIDIA)",
         ),
+        (
+            {**GPU, "runtime": "tensorrt", "launcher": "remote", "remote": {"host": "far"}},
+            "servers[0].runtime: a TensorRT plan must be built on the server's machine (use docker,"
+            " podman or apptainer there, or onnxruntime)",
+        ),
         ({**GPU, "gpus": [-1]}, "servers[0].gpus[0]: must be >= 0, not -1"),
         ({**GPU, "gpus": []}, "servers[0].gpus: must have at least 1 item"),
         ({**GPU, "gpus": ["0; reboot"]},
@@ -65,6 +70,13 @@ def without(key):
 )  # fmt: skip
 def test_a_server_that_cannot_be_is_refused(server, expected):
     assert problems({"servers": [server]}) == (expected,)
+
+
+def test_a_remote_server_may_have_models_in_tensorrt_of_its_own():
+    far = {**TENSORRT, "launcher": "remote", "remote": {"host": "far"}}
+    del far["image"]
+    own = {"models": [model(served_model="own")], "scenarios": [scenario("squeezenet1_1")]}
+    assert load({"servers": [far], **own})
 
 
 def test_a_torch_program_with_uint8_requests_is_not_for_a_gpu():

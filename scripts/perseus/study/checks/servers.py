@@ -13,7 +13,7 @@ from perseus.study.presentation import Costs
 from perseus.study.price_list import PriceList
 from perseus.study.pricing import price_of
 from perseus.study.problems import Place, Problems, duplicates
-from perseus.study.runtimes import RUNTIMES
+from perseus.study.runtimes import PLAN, RUNTIMES
 from perseus.study.server import Server
 
 
@@ -23,12 +23,19 @@ def problems(study: Definition, folder: Path, prices: PriceList | None) -> Probl
     If `prices` is None, the function does not check prices.
     """
     yield from duplicates("servers", [server.name for server in study.servers])
+    served = {model.name for model in study.models if model.is_served}
+    deploying = {
+        name
+        for item in study.scenarios
+        if any(tenant.model not in served for tenant in item.tenants)
+        for name in item.servers
+    }
     for i, server in enumerate(study.servers):
         at: Place = ("servers", i)
         if prices is not None:
             yield from _price_problems(at, server, prices, study.costs)
         yield from _image_problems((*at, "image"), server, folder)
-        yield from device_problems(at, server)
+        yield from device_problems(at, server, deploys=server.name in deploying)
         yield from remote_problems(at, server, folder)
 
 
@@ -80,11 +87,11 @@ def _image_problems(at: Place, server: Server, folder: Path) -> Problems:
             )
 
 
-def device_problems(at: Place, server: Server) -> Problems:
+def device_problems(at: Place, server: Server, *, deploys: bool = True) -> Problems:
     """Yield the problems of the GPUs and the runtime of a server.
 
     A GPU server needs `gpus:`. A CPU server must not have `gpus:`. Both the device and the launcher
-    must support the runtime.
+    must support the runtime. `deploys` is true if Perseus deploys models on the server.
     """
     if server.device == "gpu" and server.gpus is None:
         yield (
@@ -93,6 +100,7 @@ def device_problems(at: Place, server: Server) -> Problems:
         )
     if server.device == "cpu" and server.gpus is not None:
         yield (*at, "gpus"), "applies only to `device: gpu`, but `device` is 'cpu'"
+    launcher = LAUNCHERS[server.launcher]
     able = [name for name, each in RUNTIMES.items() if server.device in each.precisions]
     if server.runtime not in able:
         yield (
@@ -100,8 +108,13 @@ def device_problems(at: Place, server: Server) -> Problems:
             f"{server.runtime!r} does not run on device {server.device!r} (use"
             f" {' or '.join(able)})",
         )
-    ours = LAUNCHERS[server.launcher].runs_our_backends
-    if ours and not RUNTIMES[server.runtime].python_backend:
+    elif deploys and launcher.elsewhere and RUNTIMES[server.runtime].model_file == PLAN:
+        yield (
+            (*at, "runtime"),
+            "a TensorRT plan must be built on the server's machine (use docker, podman or apptainer"
+            " there, or onnxruntime)",
+        )
+    if launcher.runs_our_backends and not RUNTIMES[server.runtime].python_backend:
         yield (
             (*at, "launcher"),
             f"{server.launcher!r} has no {RUNTIMES[server.runtime].title} (use docker, podman or"
