@@ -35,7 +35,7 @@ class ArrivalProcess(Part):
             " the window continues at the start of the trace."
         ),
     )
-    cv: Annotated[Real, Field(gt=0, le=20)] | None = Field(
+    cv: Annotated[Real, Field(ge=0.01, le=20)] | None = Field(
         default=None,
         description=(
             "Coefficient of variation of the gaps between arrivals; only for process `gamma`."

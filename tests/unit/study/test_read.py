@@ -477,6 +477,10 @@ def test_a_shared_cell_depends_on_the_dedicated_peaks_of_its_tenants_on_its_serv
             r"arrivals\.cv: applies only to `process: gamma`, but `process` is 'poisson'",
         ),
         (
+            {"measurement": {"arrivals": {"process": "gamma", "cv": 1e-170}}},
+            r"arrivals\.cv: must be >= 0\.01, not 1e-170",
+        ),
+        (
             {"measurement": {"arrivals": {"process": "gamma", "trace": "README.md"}}},
             r"arrivals\.trace: applies only to `process: trace`, but `process` is 'gamma'",
         ),
@@ -620,6 +624,8 @@ def background(**keys):
             ),
             r"traces\[0\]: .*prices\.csv ",
         ),
+        (shared(kind="replay", process="gamma", cv=1e-170), r"cv: must be >= 0\.01, not 1e-170"),
+        (shared(kind="replay", process="mmpp", burst_s=1e-6), r"burst_s: must be >= 0\.001, not"),
         (shared(mixes=[[1, 1]], cv=4), r"cv: applies only to experiments of kind replay"),
         (shared(kind="soak"), r"experiments\[0\]: `soak` needs `percents_of_peak:` or `rates"),
         (

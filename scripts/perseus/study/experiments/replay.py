@@ -147,7 +147,7 @@ class Settings(ExperimentSettings):
         description="Mean rates of the tenants in percent of their dedicated peaks, in place of"
         " `rates_rps`.",
     )
-    cv: Annotated[Real, Field(gt=0, le=20)] | None = Field(
+    cv: Annotated[Real, Field(ge=0.01, le=20)] | None = Field(
         default=None,
         description=(
             "Coefficient of variation of the gaps between arrivals; only for process `gamma`."
@@ -159,7 +159,7 @@ class Settings(ExperimentSettings):
         description="Arrival rate in a burst, divided by the arrival rate between bursts; only for"
         " process `mmpp`. Default: 5.",
     )
-    burst_s: Annotated[Real, Field(gt=0, le=3600)] | None = Field(
+    burst_s: Annotated[Real, Field(ge=0.001, le=3600)] | None = Field(
         default=None,
         description="Mean length of a burst in seconds; only for process `mmpp`. Default: 3.",
     )
