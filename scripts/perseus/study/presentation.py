@@ -21,7 +21,8 @@ class Costs(Part):
         default=("on_demand", "spot"),
         description=(
             "The pricings for which Perseus computes costs. Figures show the costs of the first"
-            " pricing in this list."
+            " pricing in this list. Fleets and the table `break_even` always use on-demand prices;"
+            " with `demand.spot`, fleets may also use spot prices."
         ),
         json_schema_extra={"uniqueItems": True},
     )
