@@ -1091,7 +1091,9 @@ def test_shared_memory_needs_a_server_on_this_host():
     (line,) = problems({"servers": [far], **shared_memory})
     assert "servers[0] (launcher 'remote') is not on this host" in line
     load(shared_memory)
-    load({"servers": [far | {"name": "cpu1"}]})
+    load({"servers": [far]})
+    unused = far | {"name": "far"}
+    load({"servers": [BASE["servers"][0], unused], **shared_memory})
 
 
 @pytest.mark.parametrize(

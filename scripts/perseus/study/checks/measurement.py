@@ -21,8 +21,9 @@ def problems(study: Definition, folder: Path) -> Problems:
 
 
 def _shared_memory_problems(study: Definition) -> Problems:
+    used = {name for item in study.scenarios for name in item.servers}
     for i, server in enumerate(study.servers):
-        if not LAUNCHERS[server.launcher].shares_memory:
+        if server.name in used and not LAUNCHERS[server.launcher].shares_memory:
             yield (
                 ("measurement", "client", "shared_memory"),
                 f"{path(('servers', i))} (launcher {server.launcher!r}) is not on this host, or"
