@@ -17,12 +17,12 @@ outcome() {
   python3 -m venv "$1"
   "$1/bin/python" -m pip install -q snakemake==9.27.1
   if "$1/bin/python" -m snakemake --cores 1 --forceall made > log.txt 2>&1; then echo ok; else
-    grep -q "No such file or directory" log.txt
-    echo "$(grep -o 'Error in rule made' log.txt | head -n 1); the shell reports: No such file or directory"
+    echo "$(grep -om1 "Error in rule made" log.txt); the shell reports:" \
+      "$(grep -om1 "No such file or directory" log.txt)"
   fi
 }
 
 plain=$(outcome plain)
 space=$(outcome "with space")
 echo "in plain: $plain; in a folder with a space: $space"
-[[ $plain == ok && $space == "Error in rule made;"* ]]
+[[ $plain == ok && $space == "Error in rule made; the shell reports: No such file or directory" ]]
