@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# onnx.version_converter 1.23.2 changes the outputs of Softmax when it converts a network below opset 13.
+# onnx.version_converter 1.23.2 changes Softmax over any axis but the last when it converts a network below opset 13.
 #
 # Expected: The converted network returns the same outputs, or the converter refuses the conversion.
 # Behaviour: From opset 13 on, Softmax runs over one axis. Below, it runs over this axis and all later axes together.

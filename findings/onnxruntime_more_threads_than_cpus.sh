@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# ONNX Runtime 1.31.1 with two intra-op threads on one CPU is about half as fast as with one thread.
+# ONNX Runtime 1.31.1 with two intra-op threads on one CPU has less than 0.8 of the rate with one thread.
 #
 # Expected: Two threads that share one CPU lose a few percent to context switches.
 # Behaviour: The threads spin while they wait for each other, so the waiting thread takes CPU time from the computing
-#   thread. The rate falls to less than 0.8 of the rate with one thread, often to half. Set intra_op_num_threads to at
-#   most the number of CPUs of the process.
+#   thread. The rate often falls to half of the rate with one thread. Set intra_op_num_threads to at most the number of
+#   CPUs of the process.
 # Output on 2 vCPUs (Intel Xeon), Debian 12, Python 3.11:
 #   rate with 2 threads / rate with 1 thread on one CPU: 0.50
 set -euo pipefail
