@@ -5,7 +5,8 @@
 # Behaviour: Relu and Clip return 0 for NaN, and Max returns its second operand if the first operand is NaN. ONNX
 #   Runtime returns NaN in all three operators. Under OpenVINO, a network whose weights overflow returns finite numbers.
 # Output on an AMD EPYC, Debian 12, Python 3.11:
-#   Relu(nan): ONNX Runtime nan, OpenVINO 0; Clip(nan, 0, 6): nan, 0; Max(nan, 0): nan, 0
+#   Relu(nan): ONNX Runtime nan, OpenVINO 0; Clip(nan, 0, 6): ONNX Runtime nan, OpenVINO 0;
+#   Max(nan, 0): ONNX Runtime nan, OpenVINO 0
 set -euo pipefail
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT

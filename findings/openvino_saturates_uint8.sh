@@ -6,7 +6,7 @@
 # Behaviour: OpenVINO returns 255 for this sum, and 127 for 100 x 2 in int8. A network that computes with pixels before
 #   it casts them to float therefore has other outputs under OpenVINO, without an error.
 # Output on an AMD EPYC, Debian 12, Python 3.11:
-#   uint8 200 + 100: reference 44, ONNX Runtime 44, OpenVINO 255; int8 100 x 2: -56, -56, 127
+#   uint8 200 + 100: reference, ONNX Runtime, OpenVINO (44, 44, 255); int8 100 x 2: (-56, -56, 127)
 set -euo pipefail
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT

@@ -5,8 +5,8 @@
 # Behaviour: An Identity of int64 declares int64 inputs and outputs, and changes every number that does not fit into 32
 #   bits. Identifiers, hashes and times in nanoseconds become wrong; indices of vocabularies and classes stay right.
 # Output on an AMD EPYC, Debian 12, Python 3.11:
-#   declared i64; sent [1, 2147483647, 4294967301, 1700000000000000000]; ONNX Runtime the same;
-#   OpenVINO [1, 2147483647, 5, 908722176]
+#   declared i64; sent [1, 2147483647, 4294967301, 1700000000000000000];
+#   ONNX Runtime [1, 2147483647, 4294967301, 1700000000000000000]; OpenVINO [1, 2147483647, 5, 908722176]
 set -euo pipefail
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
