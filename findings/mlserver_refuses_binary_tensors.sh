@@ -68,7 +68,10 @@ try:
     binary = call("POST", "/v2/models/sums/infer", header + numbers.tobytes(), told)[0]
 finally:
     server.terminate()
-    server.wait(30)
+    try:
+        server.wait(30)
+    finally:
+        server.kill()
 print(f"extensions: {', '.join(extensions) or 'none'}; JSON: {as_json}; binary: {binary}")
 assert (extensions, as_json, binary) == ([], 200, 500)
 EOS

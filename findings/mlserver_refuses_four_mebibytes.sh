@@ -63,7 +63,10 @@ try:
         six, seven = outcome(stub, 6), outcome(stub, 7)
 finally:
     server.terminate()
-    server.wait(30)
+    try:
+        server.wait(30)
+    finally:
+        server.kill()
 print(f"6 images: {six}; 7 images: {seven}")
 assert (six, seven) == ("answered", "RESOURCE_EXHAUSTED")
 EOF

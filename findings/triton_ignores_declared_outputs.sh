@@ -76,7 +76,10 @@ with open("log", "w") as log:
         inputs = infer("FP64", 2, 1)[0], infer("FP32", 2, 3)[0]
     finally:
         server.terminate()
-        server.wait(60)
+        try:
+            server.wait(60)
+        finally:
+            server.kill()
 output = json.loads(answer)["outputs"][0]
 print(f"declared {metadata['datatype']} {metadata['shape']}; sent [2, 1]; answered {status} {output['datatype']} "
       f"{output['shape']}; input of FP64: {inputs[0]}, input of shape [2, 3]: {inputs[1]}")

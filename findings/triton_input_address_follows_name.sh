@@ -85,7 +85,10 @@ with open("log", "w") as log:
         _, answer = call("POST", "/v2/models/addresses/infer", body)
     finally:
         server.terminate()
-        server.wait(60)
+        try:
+            server.wait(60)
+        finally:
+            server.kill()
 values = json.loads(answer)["outputs"][0]["data"]
 facts = dict(zip(NAMES, zip(values[::3], values[1::3], values[2::3])))
 ratio = facts["input"][2] / facts["data"][2]

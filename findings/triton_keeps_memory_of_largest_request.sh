@@ -92,7 +92,10 @@ with open("log", "w") as log:
         seen.append(shared_mebibytes())
     finally:
         server.terminate()
-        server.wait(60)
+        try:
+            server.wait(60)
+        finally:
+            server.kill()
 print("shared memory: {} MiB; after a request of 48 MiB: {} MiB; after 100 small requests: {} MiB; unloaded: {} MiB"
       .format(*seen))
 assert seen[0] < 10 and seen[1] >= 96 and seen[2] == seen[1] and seen[3] == 0

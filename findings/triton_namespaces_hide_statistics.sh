@@ -58,7 +58,10 @@ def statistics(*arguments):
         return status("/v2/models/stats"), status("/v2/models/one/stats")
     finally:
         server.terminate()
-        server.wait(30)
+        try:
+            server.wait(30)
+        finally:
+            server.kill()
 
 
 with open("log", "w") as log:

@@ -101,7 +101,10 @@ with open("log", "w") as log:
         unbounded, bounded = answers_ms("open"), answers_ms("short")
     finally:
         server.terminate()
-        server.wait(30)
+        try:
+            server.wait(30)
+        finally:
+            server.kill()
 print(f"{CLIENTS} clients, open queue: {len(unbounded) / SECONDS:.0f} answers/s, slowest {max(unbounded):.0f} ms; "
       f"at most 2 in the queue: {len(bounded) / SECONDS:.0f} answers/s, slowest {max(bounded):.0f} ms")
 assert len(bounded) < 0.75 * len(unbounded) and max(bounded) > 400

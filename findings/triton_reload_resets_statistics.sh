@@ -95,7 +95,10 @@ with open("log", "w") as log:
         seen.append(counts())
     finally:
         server.terminate()
-        server.wait(60)
+        try:
+            server.wait(60)
+        finally:
+            server.kill()
 print("statistics and metrics after 3 requests: {}; after a reload with 2 instances: {}; 1 more request: {}; "
       "reloaded without a change: {}; unloaded: {}".format(*seen))
 assert seen == ["3, 3", "0, 3", "1, 4", "1, 4", "none, 4"]

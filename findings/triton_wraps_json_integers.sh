@@ -71,7 +71,10 @@ with open("log", "w") as log:
             answers.append(f"{datatype} {number}: {status}{value}")
     finally:
         server.terminate()
-        server.wait(60)
+        try:
+            server.wait(60)
+        finally:
+            server.kill()
 print("; ".join(answers))
 assert answers == ["UINT8 300: 200, 44", "INT8 200: 200, -56", "INT32 2147483648: 200, -2147483648",
                    "FP32 1e+300: 200, inf", "INT32 1.0: 500"]
