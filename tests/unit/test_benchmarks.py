@@ -242,6 +242,21 @@ def test_the_cheapest_mode_is_one_that_keeps_up():
     assert client.cheapest([lazy], 100) == lazy
 
 
+@pytest.mark.parametrize(("rate_rps", "met"), [(96, False), (97, True)])
+def test_perseus_meets_no_cpu_goal_below_the_offered_rate(rate_rps, met):
+    goal = client.cpu_goal(0.6, client.Use(rate_rps, 10), 100)
+    assert goal.met(0.5) is met and not goal.met(0.7)
+
+
+@pytest.mark.parametrize("load", [client._ours, client._ours_open])
+def test_a_failed_request_of_perseus_ends_a_trial(load, monkeypatch):
+    monkeypatch.setattr(client, "_observe", lambda *_: client.Use(100, 10))
+    sender = MagicMock()
+    sender.result.return_value.errors = {"refused": "connection refused"}
+    with pytest.raises(RuntimeError, match="requests of Perseus failed"):
+        load(MagicMock(), sender, 4)
+
+
 @pytest.mark.parametrize("load", ["Concurrency", "Request Rate"])
 def test_levels_are_read_in_milliseconds(load):
     (level,) = parse_levels(f"{load},{HEADER}\n16,1668.03,24,2009,2940,5052,8909\n\n")
