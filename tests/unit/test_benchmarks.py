@@ -340,8 +340,17 @@ def test_coverage_is_counted_against_the_truth():
     ]
     figures = {row.metric: row.ours for row in coverage.rows_of("server", found, coverage.NOMINAL)}
     above, covered, *_ = figures.values()
-    assert (above, covered) == (pytest.approx(1 / 3), pytest.approx(1 / 3))
+    assert (above, covered) == (1 / 2, pytest.approx(1 / 3))
     assert figures["certified / truth"] == pytest.approx(0.96)
+    _, above, _ = (row.ours for row in coverage.long_run_rows("server", found, 40))
+    assert above == 1
+
+
+def test_without_a_certified_rate_no_goal_is_about_certified_rates():
+    found = [servers.Found(100, estimate, np.nan, 95, 105, 60) for estimate in (99, 101)]
+    with pytest.warns(RuntimeWarning, match="empty slice"):  # the mean of no certified rates
+        above, covered, *_ = coverage.rows_of("server", found, coverage.NOMINAL)
+    assert math.isnan(above.ours) and above.goal is None and covered.goal == coverage.NOMINAL
 
 
 def test_a_server_drawn_at_random_is_the_same_each_time_and_another_for_each_seed():
