@@ -92,7 +92,8 @@ limit? **Method:** For each simulated server, 100 or 200 searches run with the p
 verdicts have a confidence of 90 %. In one case, each search has another random server. The truth is
 the limit in a long run, at the median speed of the host during the search. On hosts whose speed
 changes, the interval must also contain a rate between the long-run limit and the truth. On hosts
-with strong bursts, this goal replaces the goal for the truth.
+with strong bursts, this goal replaces the goal for the truth. The goal for the half-width of an
+interval is at most 1.3 times 1.96 standard deviations of the estimates. Most intervals are wider.
 [Accuracy](../explanation/accuracy.md) has the results by server and host.
 """,
     "sharing": """## Coverage of the sharing ratio
