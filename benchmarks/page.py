@@ -30,7 +30,8 @@ value of a simulation. A time such as *5 ms* in the name of a server is the mean
 goal has a condition after the word "with", this condition must also hold. The table of a part lists
 missed goals first. If a part has more than {most} goals, its table has the missed goals, and the
 lowest, median and highest value of each metric. Rows without a goal are in the CSV files only.
-*Earlier build*, in the column *date*, marks results of a build with another search.
+*Earlier build*, in the column *date*, marks results of a build with another search or another
+ratio at saturation.
 """
 
 ABOUT = {
