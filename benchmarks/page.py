@@ -151,9 +151,8 @@ alternate with dry runs of a trivial workflow with as many jobs. Values are medi
 
 **Question:** How much time and memory do the tables, figures and report of a large study need?
 **Method:** The study `scale` with one repeat has synthetic raw results in the format of real cells.
-One process makes each output, and the page cache has none of its inputs. *Memory* is the peak
-memory of the process. The last case has the difference between the time for all requests and the
-time for the same cells with one hundredth of the requests.
+One process makes each output, and the page cache has none of the raw results. *Memory* is the peak
+memory of the process.
 """,
     "planner": """## The cheapest fleet
 
