@@ -271,12 +271,17 @@ class _Search:
 
     def with_model(self, near: float, posterior: stats.Floats) -> float:
         """Return the geometric mean of two limits, weighted by their precision: the limit `near`
-        from the windows, and the limit of the simulated queue."""
+        from the windows, and the limit of the simulated queue.
+
+        If the two limits differ by more than two standard deviations of their difference, the
+        excess counts as an additional error of the simulated queue.
+        """
         scale = self.shared_model_scale
         if not (np.isfinite(scale) and len(posterior)):
             return near
         by_windows, by_model = np.var(np.log(posterior)), MODEL_ERROR**2
-        part = by_windows / (by_windows + by_model)
+        excess = max(0.0, abs(np.log(near / scale)) - 2 * np.sqrt(by_windows + by_model))
+        part = by_windows / (by_windows + by_model + excess**2)
         return float(np.exp((1 - part) * np.log(near) + part * np.log(scale)))
 
     @property

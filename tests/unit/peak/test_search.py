@@ -487,6 +487,23 @@ def on_one_core(seed: int) -> tuple[float, ...]:
     return peak.estimate, peak.certified, *np.percentile(peak.posterior, [2.5, 97.5])
 
 
+@pytest.mark.parametrize(
+    ("of_model", "combined"),
+    [(0.95, 0.9702), (1.1, 1.0579), (0.4, 1.0), (0.001, 1.0)],
+    ids=["near", "within two standard deviations", "not saturated by the probes", "full server"],
+)
+def test_a_simulated_limit_far_from_the_windows_hardly_counts(monkeypatch, of_model, combined):
+    """The limit from the windows is 1, with a standard deviation of 6 %.
+
+    If four requests in flight do not saturate the server, the simulated limit is far too low. If
+    background load nearly fills the server, the simulated limit is near 0.
+    """
+    monkeypatch.setattr(_Search, "shared_model_scale", of_model)
+    posterior = np.exp([-0.06, 0.06])
+    found = begun(1, deterministic(0.005)).with_model(1.0, posterior)
+    assert found == pytest.approx(combined, abs=1e-4 if combined != 1 else 0.02)
+
+
 def test_a_search_is_reproducible():
     first, second = search(7), search(7)
     assert first.estimate == second.estimate and len(first.windows) == len(second.windows)
