@@ -63,7 +63,7 @@ observed service times. MODEL_STEP is the factor between the first two loads of 
 phase."""
 MODEL_ERROR = 0.05
 """Standard deviation of log(limit of the simulated queue / limit of the server)."""
-LEAP = 4.0  # factor between two loads below 1/20 of the start load
+LEAP = 4.0  # factor between two loads below 1/20 of the start load, or above 20 times this load
 DRAWS = 200
 """Number of posterior draws of a limit that a result contains. Intervals of derived quantities are
 computed from these draws."""
@@ -297,7 +297,7 @@ class _Search:
         low, high, scale, growth = 0.0, np.inf, self.start, self.growth
         while (low == 0 or np.isinf(high)) and self._may_go_on() and self._may_pass(scale):
             if self._measure(Phase.BRACKET, scale).passes_roughly:
-                low, scale = scale, scale * growth
+                low, scale = scale, scale * (growth if scale < 20 * self.start else LEAP)
             else:
                 high, scale = scale, scale / (growth if scale > self.start / 20 else LEAP)
             growth = GROWTH

@@ -509,6 +509,19 @@ def test_a_search_is_reproducible():
     assert first.estimate == second.estimate and len(first.windows) == len(second.windows)
 
 
+def test_a_limit_far_above_the_first_load_is_found():
+    """The first load follows from the latency without load, and a remote server has a long one."""
+    peak = search(1, deterministic(0.005), start=MD1_LIMIT_RPS / 1000)
+    assert peak.outcome is Outcome.OK
+    assert peak.estimate == pytest.approx(MD1_LIMIT_RPS, rel=0.1)
+
+
+def test_the_loads_up_to_thirty_times_the_first_one_rise_by_half():
+    peak = search(1, deterministic(0.005), start=MD1_LIMIT_RPS / 19)
+    loads = [window.scale for window in peak.windows if window.phase is Phase.BRACKET]
+    assert np.diff(np.log(loads)) == pytest.approx(np.full(8, np.log(1.5)))
+
+
 def test_a_search_is_bounded_when_the_server_never_fails():
     settings = replace(QUICK, max_windows=6)
     peak = search(1, deterministic(1e-9), settings=settings)
