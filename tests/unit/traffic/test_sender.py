@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import queue
 import threading
 import time
@@ -63,3 +65,12 @@ def test_a_question_in_a_window_of_an_hour_does_not_copy_the_requests_of_this_ho
     assert len(asked[0]) == pytest.approx(10, abs=1), "twice the time-out, at one request a second"
     pipe.send(("look", time.monotonic_ns()))
     assert len(pipe.recv().requests) == HOUR_S
+
+
+@pytest.mark.parametrize("number", [errno.EPERM, errno.EINVAL, errno.ENOSYS])
+def test_a_system_without_priorities_for_processes_is_no_error(monkeypatch, number):
+    def refuse(*arguments):
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr(os, "sched_setscheduler", refuse)
+    assert not sender._run_promptly()
