@@ -89,7 +89,11 @@ class Verdict(StrEnum):
 
 @dataclass(frozen=True)
 class TenantWindow:
-    """Statistics of one tenant in one window, after the settling time."""
+    """Statistics of one tenant in one window, after the settling time.
+
+    `held_up` says whether the host, not the client, delayed the sends of the tenant with the
+    longest send lag.
+    """
 
     offered_rps: float
     requests: int
@@ -122,6 +126,7 @@ class TenantWindow:
     verdict: Verdict
     reason: str
     exceedances: stats.Exceedances
+    held_up: bool
 
     @property
     def punctual(self) -> bool:
@@ -131,9 +136,9 @@ class TenantWindow:
     @property
     def disturbed(self) -> bool:
         """Return whether other processes, not the client, made the window invalid."""
-        held_up = not self.punctual and self.client_cpu < HELD_UP_CPU
         others, _ = other_load(self)
         by_others = others > ON_IDLE_HOST.other_load or self.slowed > ON_IDLE_HOST.slowed
+        held_up = self.held_up and self.client_cpu <= CLIENT_CPU
         return self.verdict is Verdict.INVALID and (by_others or held_up)
 
     @property
@@ -145,7 +150,7 @@ class TenantWindow:
 
     def as_dict(self) -> dict[str, object]:
         values = asdict(self) | {"verdict": str(self.verdict)}
-        del values["exceedances"]
+        del values["exceedances"], values["held_up"]
         return values
 
 
@@ -214,7 +219,8 @@ def judge(
         stats.percentile(counted(seen, i, settle_s, grace_s).send_lag_ms(seen.now_ns), 99)
         for i in range(len(seen.requests))
     ]
-    latest_ms = np.nanmax([0.0, *lags_ms])
+    latest = int(np.argmax(np.nan_to_num(lags_ms)))
+    latest_ms = np.nanmax([0.0, lags_ms[latest]])
     late_client = latest_ms > tolerance.lag_ms(sla.latency_ms)
     # If latencies keep the SLA despite late sends, punctual sends would keep the SLA, too.
     within = share.value <= sla.allowed and max(seen.client_cpu) < BUSY_CPU
@@ -231,6 +237,7 @@ def judge(
         and not _overloaded(part, seen, sla, confidence, dispersion),
         growing=growing,
         client_cpu=seen.client_cpu[tenant],
+        latest_client_cpu=seen.client_cpu[latest],
         other_load=other_load(seen),
         slowed=slowed,
         tolerance=tolerance,
@@ -268,6 +275,8 @@ def judge(
         verdict=verdict,
         reason=reason,
         exceedances=late,
+        held_up=bool(latest_ms > ON_IDLE_HOST.lag_ms(sla.latency_ms))
+        and seen.client_cpu[latest] < HELD_UP_CPU,
     )
 
 
@@ -317,6 +326,7 @@ class _Findings:
     lag_is_too_long: bool
     growing: bool
     client_cpu: float
+    latest_client_cpu: float
     other_load: tuple[float, str]
     slowed: float
     tolerance: Tolerance
@@ -332,10 +342,9 @@ def _verdict(found: _Findings, sla: Sla) -> tuple[Verdict, str]:
     lag = f"send lag p99 {lag_ms:.3f} ms > {most_ms:.3f} ms"
     if not found.is_late:
         lag += " for another tenant, whose bursts of requests delay this tenant"
-    elif client < HELD_UP_CPU:
-        lag += (
-            f" although the client used only {client:.0%} of its core: the host delayed the client"
-        )
+    elif (used_cpu := found.latest_client_cpu) < HELD_UP_CPU:
+        lag += f" although the client used only {used_cpu:.0%} of its core:"
+        lag += " the host delayed the client"
     invalid, fails = Verdict.INVALID, Verdict.FAIL
     rules = (
         (found.offered_rps == 0, Verdict.PASS, "no load"),

@@ -366,6 +366,25 @@ def test_a_tenant_whose_client_was_punctual_is_not_told_that_it_was_held_up():
     assert "for another tenant" in reasons[1] and "the host delayed" not in reasons[1]
 
 
+@pytest.mark.parametrize(
+    ("lags_ms", "cpu", "disturbed"),
+    [
+        ((5, 0), (0.05, 0.3), [True, True]),  # the host delays the first client
+        ((5, 3), (0.05, 0.3), [True, True]),
+        ((5, 0), (0.3, 0.05), [False, False]),  # the first client delays itself
+        ((5, 3), (0.3, 0.05), [False, False]),
+        ((5, 0), (0.05, 0.9), [True, False]),  # the second client uses a core that both may need
+    ],
+)
+def test_the_client_with_the_longest_lag_tells_who_disturbed_the_window(lags_ms, cpu, disturbed):
+    parts = tuple(sent_late(requests(), lag_ms) for lag_ms in lags_ms)
+    together = Observation(int(parts[0].intended_ns[0]), SECONDS + 1, parts, cpu)
+    given = {"rate_rps": RATE_RPS, "settle_s": 0.0, "grace_s": 0.0, "confidence": 0.95}
+    windows = [judge(together, i, SLA, **given) for i in range(2)]
+    assert [each.verdict for each in windows] == ["invalid"] * 2
+    assert [each.disturbed for each in windows] == disturbed
+
+
 def test_a_time_out_that_a_frozen_client_explains_does_not_fail_the_server():
     part = sent_late(requests(latency_ms=6000), lag_ms=5000)
     timeouts = replace(part, status=np.full(len(part), Status.TIMEOUT, np.uint8))
