@@ -16,7 +16,9 @@ from perseus.serving.open_inference import is_live
 from perseus.serving.running_server import RunningServer
 from perseus.serving.statistics import tenant_times
 from perseus.traffic.client import Client
+from perseus.traffic.loops import backlog_s
 from perseus.traffic.requests import MS
+from perseus.traffic.sender import Snapshot
 
 ALIVE_S = 0.5  # time between two checks whether the server is alive
 
@@ -42,6 +44,7 @@ class LiveLoad:
         self._times = [tenant_times(server, client.model, client.steps) for client in clients]
         self._queue_ms: list[list[tuple[float, float]]] = [[] for _ in clients]
         self._life = ServerLife(server, clients, longest_sla_s)
+        self._seen: list[Snapshot] = []
 
     def until(self, elapsed_s: float) -> Observation:
         """Wait until `elapsed_s` seconds after the start of the window; return the observations of
@@ -56,7 +59,7 @@ class LiveLoad:
             self._read_queues()
         # A busy server may answer questions about its statistics late.
         passed_s = max(elapsed_s, (time.monotonic_ns() - self._start_ns) / 1e9)
-        seen = [client.look(look_ns) for client in self._clients]
+        self._seen = seen = [client.look(look_ns) for client in self._clients]
         cpu = read_cpu(self._server_cores, self._server.pid)
         used_s = sum(sum(snapshot.cpu_s) for snapshot in seen)
         shared = used_s / passed_s / self._client_core_count
@@ -71,6 +74,14 @@ class LiveLoad:
             other_process=most_at_work(self._cpu, cpu, self._server_cores),
             queue_ms=tuple(np.array(read, float).reshape(-1, 2) for read in self._queue_ms),
             other_gpu_share=None if self._on_gpus is None else self._on_gpus.share(self._start_ns),
+        )
+
+    def backlog_s(self) -> float:
+        """Return the seconds that the server needs, from the last observation, to empty its queue
+        and to answer one more request of each client process; 0 if unknown."""
+        return max(
+            (backlog_s(each.requests, self._start_ns, len(each.cpu_s)) for each in self._seen),
+            default=0.0,
         )
 
     def server_cpu_s(self) -> float:

@@ -28,9 +28,9 @@ from perseus.traffic.requests import Status
 
 LEAD_S = 0.05  # time to prepare the clients before the start of a window
 IDLE_S = 20.0
-"""Time limit in seconds for the server to empty its queue after a window. If a window is longer
-than IDLE_S, the length of the window is the limit. The server can then empty its queue even if the
-window offered twice the load that the server can carry."""
+"""Shortest time limit in seconds for the server to empty its queue after a window. The limit is at
+least the length of the window, and at least twice the time that the server needs for its queue at
+the speed of the window."""
 
 
 @dataclass(frozen=True)
@@ -163,7 +163,8 @@ class LiveSystem:
         except Exception:  # after an interruption by the user, store nothing
             self._keep(0.0, 0.0)
             raise
-        idle_s = max(IDLE_S, (time.monotonic_ns() - start_ns) / 1e9)
+        elapsed_s = (time.monotonic_ns() - start_ns) / 1e9
+        idle_s = max(IDLE_S, elapsed_s, 2 * load.backlog_s())
         number, results = self._keep(self._longest_sla_s, idle_s)
         self._require_answers(results, idle_s)
         after = self._server_times()

@@ -108,6 +108,20 @@ def silent_s(requests: Requests, now_ns: int) -> float:
     return max(0, now_ns - max(last_ns, int(owed_ns.min()))) / 1e9 if len(owed_ns) else 0.0
 
 
+def backlog_s(requests: Requests, start_ns: int, more: int) -> float:
+    """Return the seconds that the server needs for the requests in its queue and for `more` further
+    requests, at its mean speed from `start_ns` to its last response; 0 without responses.
+
+    Requests that timed out count as waiting, although the server has executed some of them.
+    """
+    done_ns = requests.done_ns[requests.answered]
+    if not len(done_ns):
+        return 0.0
+    open_ones = np.isin(requests.status, [Status.PENDING, Status.TIMEOUT])
+    waiting = int(np.sum(open_ones & (requests.sent_ns > 0))) + more
+    return waiting * int(done_ns.max() - start_ns) / len(done_ns) / 1e9
+
+
 class OpenLoop(LoadLoop):
     """Sends every request at its intended time, regardless of earlier requests.
 
