@@ -27,6 +27,7 @@ sys.stdout.reconfigure(line_buffering=True)
 os.environ.setdefault("USER", str(os.getuid()))
 
 from perseus.host import cores, orphans, snakemake_cache
+from perseus.models.external_data import external_files
 from perseus.report.figures import FIGURES, figures_of
 from perseus.results.tables import PREDICTIONS, TABLES, TABLES_OF_RESULTS
 from perseus.study import config_files, files, planning, provenance, slots
@@ -183,6 +184,13 @@ def cell_of(name):
         hint = did_you_mean(name, list(STUDY.cells))
         raise WorkflowError(f"Study {STUDY.name!r} has no cell {name!r}{hint}")
     return STUDY.cells[name]
+
+
+@cache
+def onnx_files(model):
+    """Return the user's ONNX file of a model, and the files with its external data."""
+    file = STUDY.models[model].onnx
+    return [file, *external_files(Path(file))]
 
 
 def model_of(scenario, tenant):

@@ -7,15 +7,6 @@ outputs:  results/<study>/models/<model>/{model.onnx,reference.npz,check.json}; 
 steps:    build the network, export it, run it under ONNX Runtime, compare the responses with torch
 """
 
-from perseus.models.external_data import external_files
-
-
-@cache
-def onnx_files(model):
-    """Return the user's ONNX file of a model, and the files with its external data."""
-    file = STUDY.models[model].onnx
-    return [file, *external_files(Path(file))]
-
 
 rule export:
     """Write a model as ONNX, the responses of torch, and the relative error of ONNX Runtime."""
