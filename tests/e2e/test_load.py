@@ -17,14 +17,13 @@ import numpy as np
 import psutil
 import pytest
 from e2e.test_server import NOTHING, SCRIPTS, backends, left_behind, wait_until, write_repository
+from live_systems import of_one_client
 
 from perseus.host.orphans import SHM
-from perseus.measurement.live_system import LiveSystem
 from perseus.measurement.raw_results import RequestsWriter
 from perseus.serving.failures import ServerError
 from perseus.serving.launchers.embedded import embedded_triton
 from perseus.serving.running_server import RunningServer
-from perseus.traffic.arrivals import Arrivals
 from perseus.traffic.client import Client
 from perseus.traffic.connect import connect
 from perseus.traffic.requests import Status
@@ -150,17 +149,7 @@ def live_system(
         Client("tiny", route(server, inline(BATCHES), timeout_s=timeout_s), [0]) as client,
         RequestsWriter(folder / "requests.parquet") as writer,
     ):
-        yield LiveSystem(
-            server,
-            [client],
-            Arrivals("constant", 1.0),
-            [np.random.default_rng(0)],
-            writer,
-            server_cores=[0],
-            client_cores=[0],
-            longest_sla_s=longest_sla_s,
-            say=say,
-        )
+        yield of_one_client(server, client, writer, longest_sla_s=longest_sla_s, say=say)
 
 
 def test_a_stopped_server_ends_the_window_within_seconds(server, tmp_path):

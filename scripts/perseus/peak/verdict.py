@@ -342,9 +342,11 @@ def _verdict(found: _Findings, sla: Sla) -> tuple[Verdict, str]:
     lag = f"send lag p99 {lag_ms:.3f} ms > {most_ms:.3f} ms"
     if not found.is_late:
         lag += " for another tenant, whose bursts of requests delay this tenant"
-    elif (used_cpu := found.latest_client_cpu) < HELD_UP_CPU:
-        lag += f" although the client used only {used_cpu:.0%} of its core:"
-        lag += " the host delayed the client"
+    elif found.latest_client_cpu < HELD_UP_CPU:
+        lag += (
+            f" although the client used only {found.latest_client_cpu:.0%} of its core: the host"
+            " delayed the client"
+        )
     invalid, fails = Verdict.INVALID, Verdict.FAIL
     rules = (
         (found.offered_rps == 0, Verdict.PASS, "no load"),

@@ -11,7 +11,7 @@ from typing import Final
 import numpy as np
 import pandas as pd
 
-from perseus.report.conclusions.catalogue import COST, first_front, named
+from perseus.report.conclusions.catalogue import COST, first_front, short_name
 from perseus.report.conclusions.conclusion import Tables
 from perseus.report.conclusions.over_demand import all_questions, from_to, saves
 from perseus.report.conclusions.servers_to_buy import is_saving_known, may_save_less, servers
@@ -162,7 +162,7 @@ def _networks(tables: Tables) -> Iterator[Card]:
     labels[front.index[0]] = "Cheapest on the Pareto front"
     for index, row in front.iterrows():
         if index in labels:
-            yield Card(labels[index], usd(row[COST]), "per million images", named(row))
+            yield Card(labels[index], usd(row[COST]), "per million images", short_name(row))
 
 
 def _rate(label: str, row: pd.Series) -> Card:

@@ -9,13 +9,13 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 from fake_server import FakeGrpcServer
+from live_systems import of_one_client
 
 from perseus.measurement import live_system
 from perseus.measurement.live_system import LiveSystem
 from perseus.measurement.raw_results import RequestsWriter
 from perseus.serving.failures import ServerError
 from perseus.serving.running_server import RunningServer
-from perseus.traffic.arrivals import Arrivals
 from perseus.traffic.client import Client
 from perseus.traffic.requests import Status
 from perseus.traffic.route import Route, inline
@@ -43,16 +43,7 @@ def system(server, tmp_path, monkeypatch) -> Iterator[LiveSystem]:
         Client("tenant", route, [0]) as client,
         RequestsWriter(tmp_path / "requests.parquet") as writer,
     ):
-        yield LiveSystem(
-            running,
-            [client],
-            Arrivals("constant", 1.0),
-            [np.random.default_rng(0)],
-            writer,
-            server_cores=[0],
-            client_cores=[0],
-            longest_sla_s=0.1,
-        )
+        yield of_one_client(running, client, writer, longest_sla_s=0.1)
 
 
 def test_a_healthy_server_has_enough_time_for_the_queue_of_a_closed_loop(server, system):

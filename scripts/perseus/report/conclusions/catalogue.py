@@ -9,7 +9,7 @@ import pandas as pd
 from perseus.report.conclusions.conclusion import Conclusion, Tables
 from perseus.report.links import to_table
 from perseus.report.numbers import listed, significant, usd
-from perseus.results.tables.catalogue import MEASURED
+from perseus.results.tables.catalogue import MEASURED, front_order
 from perseus.results.tables.catalogue_predictions import ALIKE, within
 from perseus.study.runtimes import RUNTIMES
 
@@ -73,15 +73,11 @@ def first_front(catalogue: pd.DataFrame) -> pd.DataFrame:
 
 
 def _fronts(rows: pd.DataFrame) -> list[tuple[str, pd.DataFrame]]:
-    """Return the name and the rows of each Pareto front, from the cheapest network to the most
-    expensive network.
-
-    The front with measured accuracies is the first. Without measured accuracies, the front in fp32
-    is the first.
-    """
+    """Return the name and the rows of each Pareto front in the order of `front_order`. The rows of
+    a front begin with the cheapest network."""
     front = rows[rows["on_front"].astype(bool)].sort_values(COST)
     fronts = [(str(name), of) for name, of in front.groupby("front", sort=False)]
-    return sorted(fronts, key=lambda each: (each[0] != MEASURED, each[0] != "fp32"))
+    return sorted(fronts, key=lambda each: front_order(each[0]))
 
 
 def _networks(front: pd.DataFrame) -> str:
@@ -105,7 +101,7 @@ def _named(row: pd.Series) -> str:
     )
 
 
-def named(row: pd.Series) -> str:
+def short_name(row: pd.Series) -> str:
     """Return a network with its runtime, precision and accuracy as text."""
     return f"{row['model']}, {_way(row)}, {significant(row['accuracy'])} % accuracy"
 

@@ -13,7 +13,7 @@ from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
 from perseus.report.figure_data import COLOURS, FigureData
 from perseus.report.style import DARK, GREY, empty_figure, legend, panels, remainder
-from perseus.results.tables.catalogue import MEASURED
+from perseus.results.tables.catalogue import MEASURED, front_order
 from perseus.study.runtimes import RUNTIMES
 from perseus.study.tasks.figure import FigureTask
 
@@ -63,7 +63,7 @@ def draw(frame: pd.DataFrame, results: FigureData, style: FigureTask) -> Figure:
             mine = rows[(rows["runtime"] == runtime) & (rows["precision"] == precision)]
             panel.plot(mine[COST], mine["accuracy"], **_look(i))
         front = rows[rows["on_front"].eq(True)].sort_values(COST)
-        named = min(front["front"], key=lambda name: (name != MEASURED, name != "fp32"))
+        named = min(front["front"], key=front_order)
         for name, mine in front.groupby("front", sort=False):
             look = "-" if name == named else ":"
             panel.step(

@@ -87,6 +87,12 @@ RECORD = CatalogueRecord
 MEASURED = "measured"
 """Name of the Pareto front of all rows with a measured accuracy."""
 
+
+def front_order(front: str) -> tuple[bool, bool]:
+    """Return the sort key of the name of a Pareto front: first measured accuracies, then fp32."""
+    return front != MEASURED, front != "fp32"
+
+
 DESCRIPTION = (
     "One row per cell and SLA. A cell without a limit has one row, whose column `reason` says why"
     " there is no limit. The table is empty without an experiment `catalogue`."
