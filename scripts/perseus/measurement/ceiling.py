@@ -46,7 +46,7 @@ from perseus.traffic.route import route_to
 
 MODEL, CLASSES = "null", 1000
 CONCURRENCIES = (1, 4, 16)
-CLOSED_S, SETTLE_S, OPEN_S = 1.5, 0.5, 2.0
+CLOSED_S, SETTLE_S, OPEN_S = 1.5, 0.5, 1.5
 SHARES = 0.9 * 0.85 ** np.arange(18)
 """Open-loop rates to try, as shares of the closed-loop throughput, from 90 % down to 5.7 %."""
 ATTEMPTS = 2
@@ -337,25 +337,18 @@ def highest_valid(fastest_rps: float, offer: Callable[[float], Open]) -> list[Op
     """Search for the ceiling, the highest rate with a valid window; return all windows, highest
     rate first.
 
-    Each rate is the product of `fastest_rps` and one of the SHARES. The search lowers the rate in
-    growing steps until a window is valid, and then bisects.
+    Each rate is the product of `fastest_rps` and one of the SHARES. The search bisects the SHARES.
     """
     tried: list[Open] = []
 
-    def valid(number: int) -> bool:
-        rate_rps = float(SHARES[number] * fastest_rps)
+    def valid(share: float) -> bool:
         for _ in range(ATTEMPTS):
-            tried.append(offer(rate_rps))
+            tried.append(offer(float(share * fastest_rps)))
             if tried[-1].valid:
                 return True
         return False
 
-    above, number, lowest = -1, 0, len(SHARES) - 1
-    while not valid(number):
-        if number == lowest:
-            return tried
-        above, number = number, min(2 * number + 1, lowest)
-    bisect_left(range(number), True, lo=above + 1, key=valid)
+    bisect_left(SHARES, True, key=valid)
     return sorted(tried, key=lambda each: -each.rate_rps)
 
 

@@ -124,18 +124,19 @@ def test_the_ceiling_is_the_highest_valid_rate_of_the_ladder(steps):
     assert f"ceiling {rate_rps:.0f} requests/s" in describe(tried)
     above = {each.rate_rps for each in tried if not each.valid}
     assert not above or min(above) == pytest.approx(rate_rps / 0.85)
-    assert len(tried) <= min(2 + 2 * steps, 15), "one share after another takes 1 + 2 * steps"
+    assert len(tried) <= ATTEMPTS * 5, "a bisection of 18 shares takes at most five steps"
 
 
 def test_a_client_that_is_faster_than_the_path_has_the_first_rate_as_its_ceiling():
-    (only,) = tried_with(client_up_to(1e6))
-    assert only.valid and only.rate_rps == pytest.approx(0.9 * 2000)
+    tried = tried_with(client_up_to(1e6))
+    assert all(each.valid for each in tried) and len(tried) == 5
+    assert ceiling_rps(tried) == pytest.approx(0.9 * 2000)
 
 
-@pytest.mark.parametrize("hiccup", range(9))
+@pytest.mark.parametrize("hiccup", range(6))
 def test_one_hiccup_does_not_lower_the_ceiling(hiccup):
     steady = tried_with(client_up_to(1000))
-    assert len(steady) == 9
+    assert len(steady) == 6
     shaken = tried_with(client_up_to(1000, invalid=frozenset({hiccup})))
     assert ceiling_rps(shaken) == ceiling_rps(steady)
     assert len(shaken) <= len(steady) + 1
@@ -153,7 +154,7 @@ def test_a_client_that_cannot_send_or_a_server_that_does_not_answer_has_no_ceili
     tried = tried_with(client)
     assert not any(each.valid for each in tried)
     assert tried[-1].rate_rps == 2000 * SHARES[-1]
-    assert len(tried) % ATTEMPTS == 0 and len(tried) <= 12
+    assert len(tried) % ATTEMPTS == 0 and len(tried) <= 10
     assert describe(tried).startswith("no window is valid")
 
 
@@ -249,7 +250,7 @@ def test_how_late_sends_may_be_follows_from_the_sla_of_the_models_that_are_sent_
 
 def test_a_busy_host_that_delays_sends_is_told_even_if_the_latencies_keep_the_sla():
     """A ceiling needs punctual sends, so no latency makes up for late ones."""
-    start_ns, count = 10**9, 1000
+    start_ns, count = 10**9, round(500 * OPEN_S)
     intended_ns = start_ns + np.arange(count) * round(OPEN_S * 1e9 / count)
     sent_ns, done_ns = intended_ns + 30 * 10**6, intended_ns + 31 * 10**6
     requests = Requests(intended_ns, sent_ns, done_ns, np.full(count, Status.OK, np.uint8))
