@@ -175,10 +175,12 @@ class Record(BaseModel):
     )
     relative_errors: dict[str, Number] = Field(
         description=(
-            "per tenant, relative difference between the outputs of the server and the outputs that"
-            " torch computes from the same inputs. For a `served_model`, the relative difference"
-            " between two responses to the same request. Null for a model that may give different"
-            " responses to the same request."
+            "per tenant, relative difference between the outputs of the server and the reference"
+            " responses to the same inputs. The reference responses come from torch for a"
+            " classification model of torchvision, and from ONNX Runtime for any other model that"
+            " Perseus deploys. For a `served_model`, the relative difference between two responses"
+            " to the same request. Null for a model that may give different responses to the same"
+            " request."
         )
     )
     computed_precisions: dict[str, str | None] = Field(
