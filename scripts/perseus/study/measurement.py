@@ -54,7 +54,8 @@ class ClientSettings(Part):
         default=False,
         description=(
             "With `true`, the client passes the inputs to the server in shared memory, not in each"
-            " request. The server must be on the same host."
+            " request. Only the launchers `embedded` and `apptainer` give the server access to this"
+            " memory."
         ),
     )
     processes: Literal["auto"] | Annotated[Whole, Field(ge=1, le=256)] = Field(
