@@ -15,7 +15,7 @@ class Track(Part):
         default=None,
         description=(
             "The MLflow tracking store: http://HOST:PORT of a server, or sqlite:///FILE. Each time"
-            " the results change, Perseus adds a run to the MLflow experiment with the name of the"
-            " study. Install the packages of envs/mlflow.txt to use this key."
+            " the results change, Perseus adds a run to the MLflow experiment `perseus/<study>`."
+            " Install the packages of envs/mlflow.txt to use this key."
         ),
     )
