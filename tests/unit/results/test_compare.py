@@ -562,7 +562,28 @@ def test_records_of_another_version_are_left_aside(studies, tmp_path):
     assert source.records == () and "another version" in source.without_records
     assert compare(source, read_source(studies["same"]), draws=200).judged
     path.unlink()
-    assert read_source(folder).without_records == "some of its records are missing"
+    with pytest.raises(CompareError, match="the results are incomplete: finish the run"):
+        read_source(folder)
+    for path in folder.glob("raw/*/record.json"):
+        path.unlink()
+    assert read_source(folder).without_records == "its records are missing"
+
+
+@pytest.mark.parametrize(
+    "measured_again",
+    [
+        lambda record: record | {"requests": 1},
+        lambda record: synthetic.with_outcome(record, "uncertified", "why"),
+        lambda record: synthetic.with_outcome(record, "infeasible", "why"),
+    ],
+    ids=["requests", "verdict", "limit"],
+)
+def test_tables_of_an_earlier_run_are_refused(odd, measured_again):
+    """A run that stops before the job `tables` leaves the tables of the run before."""
+    for path in odd.glob("raw/cpu1.resnet18.peak.*/record.json"):
+        path.write_text(json.dumps(measured_again(json.loads(path.read_text()))))
+    with pytest.raises(CompareError, match="the tables are older than the records: finish the run"):
+        read_source(odd)
 
 
 def refused(**asked):

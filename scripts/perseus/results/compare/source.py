@@ -21,13 +21,14 @@ from perseus.host.parquet import TEXT
 from perseus.host.printable import printable
 from perseus.results import archive
 from perseus.results.records import PeakRecord
+from perseus.results.repeats import WORST_FIRST, key
 from perseus.results.schema import Column, Schema
 from perseus.results.tables import module_of
 
 NEEDED: Final = {
     "peaks": (
         *("study", "server", "scenario", "load_line", "kind", "preset", "mix", "verdict", "reason"),
-        *("repeats_used", "estimate_rps", "ci_low_rps", "ci_high_rps"),
+        *("repeats_used", "requests", "estimate_rps", "ci_low_rps", "ci_high_rps"),
         *("sharing_ratio", "sharing_ratio_low", "sharing_ratio_high"),
     ),
     "tenants": (
@@ -78,9 +79,10 @@ class CompareError(ValueError):
 class Source:
     """The part of a study's results that a comparison needs.
 
-    `records` has the records of the searches from which the tables were made. If a record is
-    missing or comes from another version of Perseus, `records` is empty and `without_records` is
-    the reason. `checks` has the content of the file check.json of each exported model.
+    `records` has the records of the searches from which the tables were made. If all records are
+    missing, or a record comes from another version of Perseus, `records` is empty and
+    `without_records` is the reason. `checks` has the content of the file check.json of each
+    exported model.
     """
 
     where: str
@@ -104,6 +106,10 @@ def read_source(path: Path) -> Source:
         raise CompareError(problems)
     files = dict(_of_tables(files, tables["tenants"]))
     records, without = _records(files, set(tables["tenants"]["cell"]))
+    if records and _of_records(records) != _of_peaks(tables["peaks"]):
+        raise CompareError(
+            ["the tables are older than the records: finish the run, which makes the tables again"]
+        )
     return Source(
         where=str(path),
         study=str(tables["peaks"]["study"].iloc[0]),
@@ -207,19 +213,51 @@ def _of_tables(files: Files, tenants: pd.DataFrame) -> Iterator[tuple[str, bytes
 
 
 def _records(files: Files, cells: set[str]) -> tuple[tuple[PeakRecord, ...], str]:
-    """Return the records of all cells, or no records and the reason why records are missing."""
+    """Return the records of all cells, or no records and the reason why records are missing.
+
+    Raises CompareError if only some records are missing: a run that stops before its end lacks
+    records, and the tables of the run before it remain.
+    """
+    contents = {
+        name.split("/")[1]: files[name] for name in sorted(files) if name.startswith("raw/")
+    }
+    if not contents:
+        return (), "its records are missing"
+    if cells - contents.keys():
+        raise CompareError(["the results are incomplete: finish the run"])
     found = []
-    for name, content in sorted(files.items()):
-        _, cell, *_ = name.split("/")
-        if not name.startswith("raw/"):
-            continue
+    for cell, content in contents.items():
         try:
             plain = {**json.loads(content), "folder": Path(cell)}
             found.append(PeakRecord.model_validate(plain))
         except (ValidationError, ValueError, TypeError, RecursionError):
             return (), "its records come from another version of Perseus"
-    missing = cells - {str(record.folder) for record in found}
-    return ((), "some of its records are missing") if missing else (tuple(found), "")
+    return tuple(found), ""
+
+
+Evidence = dict[tuple[str, str], tuple[str, int, int]]
+"""For each load line (names of its scenario and of the load line): the verdict, the number of
+repeats that found a limit of the server, and the number of requests."""
+
+
+def _of_records(records: Sequence[PeakRecord]) -> Evidence:
+    lines: dict[tuple[str, str], list[PeakRecord]] = {}
+    for record in records:
+        lines.setdefault(key(record.task), []).append(record)
+    found = {}
+    for line, repeats in lines.items():
+        outcomes = {each.outcome for each in repeats}
+        verdict = next((str(each) for each in WORST_FIRST if each in outcomes), "")
+        used = sum(each.has_limit for each in repeats)
+        found[line] = verdict, used, sum(each.requests for each in repeats)
+    return found
+
+
+def _of_peaks(peaks: pd.DataFrame) -> Evidence:
+    return {
+        (row["scenario"], row["load_line"]): (row["verdict"], row["repeats_used"], row["requests"])
+        for row in peaks.to_dict("records")
+    }
 
 
 def _checks(files: Files) -> Iterator[tuple[str, Mapping[str, Any]]]:
