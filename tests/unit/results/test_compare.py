@@ -619,6 +619,16 @@ def test_tables_of_another_version_cut_or_empty_are_named(tmp_path):
     assert second.startswith("tables/costs.parquet cannot be read")
 
 
+def test_a_study_without_a_search_is_refused(odd):
+    path = odd / "tables/peaks.parquet"
+    pd.read_parquet(path).head(0).to_parquet(path)
+    with pytest.raises(CompareError) as caught:
+        read_source(odd)
+    assert caught.value.problems == (
+        "a comparison needs a search of a peak, and this study has none",
+    )
+
+
 @pytest.fixture
 def odd(tmp_path):
     """Return a small study that a test may change."""

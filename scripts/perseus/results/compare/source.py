@@ -161,7 +161,7 @@ def _tables(files: Files, problems: list[str]) -> Iterator[tuple[str, pd.DataFra
                     " tables)"
                 )
             elif name == "peaks" and not table.num_rows:
-                problems.append(f"{file} has no rows, so the study has no measurement")
+                problems.append("a comparison needs a search of a peak, and this study has none")
             else:
                 yield name, _frame(table, [of for of in _columns(name) if of.name in columns])
         except (pa.ArrowException, OSError, ValueError, KeyError) as error:
