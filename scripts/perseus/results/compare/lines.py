@@ -11,12 +11,14 @@ import numpy as np
 import pandas as pd
 
 from perseus.host.printable import printable
+from perseus.peak.outcome import Outcome
 from perseus.peak.stats import NORMAL_ENDS, Floats, Interval
 from perseus.results.compare.host_noise import HostNoise
 from perseus.results.compare.source import Source
 from perseus.results.paired import paired_peaks
 from perseus.results.repeats import (
     NOTHING,
+    SERVER_COULD_NOT,
     Alone,
     Dedicated,
     Quantity,
@@ -63,6 +65,18 @@ class ComparedLine:
         if self.row["estimate_rps"] is not None and np.isfinite(self.row["estimate_rps"]):
             return ""
         return f"{self.row['verdict']}: {self.row['reason']}".replace("_", " ").rstrip(": ")
+
+    @property
+    def why_lost(self) -> str:
+        """Reason why the server has no peak; empty if the peak is known, or if only the client or
+        other processes are the reason. If one repeat is infeasible, the server has no peak, even if
+        other processes disturbed the other repeats."""
+        if self.row["verdict"] in SERVER_COULD_NOT:
+            return self.why_unknown
+        if self.peak is None or not self.peak.is_infeasible:
+            return ""
+        record = next(each for each in self.peak.records if each.outcome == Outcome.INFEASIBLE)
+        return printable(f"infeasible: repeat {record.task.repeat}: {record.reason}")
 
     def total_rps(
         self, weights: Floats | float, rng: np.random.Generator, noise: HostNoise

@@ -19,7 +19,7 @@ from perseus.peak.stats import Floats, Interval
 from perseus.results.columns import written
 from perseus.results.compare.host_noise import HostNoise
 from perseus.results.compare.lines import ComparedLine, LineKey
-from perseus.results.repeats import NOTHING, SERVER_COULD_NOT, Quantity
+from perseus.results.repeats import NOTHING, Quantity
 from perseus.results.slowdowns import closed
 
 PEAK, RATIO, OVERALL, P95, COST = "peak", "sharing_ratio", "overall", "p95", "cost"
@@ -123,8 +123,7 @@ def _peak(
     if differs := _what_differs(base, new):
         return ComparedPair(PEAK, base, *values, repeats, why_not=differs)
     if unknown := _who_has_no_estimate(base, new):
-        is_lost = new.row["verdict"] in SERVER_COULD_NOT and not base.why_unknown
-        lost = new.why_unknown if is_lost else ""
+        lost = "" if base.why_unknown else new.why_lost
         return ComparedPair(PEAK, base, *values, repeats, why_not=unknown, lost=lost)
     weights = _weights(base, new)
     of_base, of_new = (line.total_rps(weights, rng, noise) for line in (base, new))
