@@ -141,7 +141,7 @@ def _rows(panel: Axes, labels: list[str]) -> None:
 
 def _label(row: Mapping[Any, Any]) -> str:
     if row["metric"] == OVERALL:
-        return f"all peaks of {row['server']}"
+        return f"all compared peaks of {row['server']}"
     names = {PEAK: "peak", RATIO: "sharing ratio", P95: f"p95 of {row['tenant']}"}
     return f"{names[row['metric']]}: {_line(row)}"
 

@@ -13,10 +13,10 @@ from perseus.report.comparison import sentences
 from perseus.report.comparison.changes import changes
 from perseus.report.headline import Headline
 from perseus.report.key_figures import MAX_CARDS, Card
-from perseus.report.numbers import percent, significant
+from perseus.report.numbers import percent
 from perseus.report.shown_tables import MAX_ROWS, Entry, ShownTable
 from perseus.report.templating import data_url, environment
-from perseus.results.compare.judge import BETTER, NOT_COMPARABLE, SAME, VERDICTS, WORSE, Judged
+from perseus.results.compare.judge import BETTER, SAME, WORSE, Judged
 from perseus.results.compare.pairs import OVERALL, PEAK
 from perseus.results.compare.table import Comparison
 
@@ -26,8 +26,9 @@ COLOURS: Final = {WORSE: "#D55E00", BETTER: "#0072B2", SAME: GREY}
 
 def render(found: Comparison, svg: bytes) -> str:
     """Return the HTML of the page; all text from the results is escaped."""
-    judged = sorted(sentences.shown(found), key=lambda each: VERDICTS.index(each.verdict))
-    compared = [each for each in judged if each.verdict != NOT_COMPARABLE]
+    judged = sentences.shown(found)
+    ranked = sentences.ranked(judged)
+    compared = [each for each in ranked if not each.pair.lost]
     listed = changes(found.base, found.new)
     known = found.base.records and found.new.records
     return (
@@ -36,35 +37,41 @@ def render(found: Comparison, svg: bytes) -> str:
         .render(
             base=found.base,
             new=found.new,
-            headline=Headline(_kind(compared), sentences.conclusion(found)),
-            cards=list(_cards(compared))[:MAX_CARDS],
+            headline=Headline(_kind(judged), sentences.conclusion(found)),
+            cards=[*_lost(sentences.lost(judged)), *_cards(compared)][:MAX_CARDS],
             figure={"name": "comparison", "data": data_url(svg), "files": "comparison.csv"},
             charts=list(_charts(compared)),
             sentences=list(sentences.sentences(found)),
-            values=_values(compared),
-            not_compared=list(
-                sentences.not_compared([each for each in judged if each.verdict == NOT_COMPARABLE])
-            ),
+            values=_values(ranked),
+            not_compared=list(sentences.not_compared(judged)),
             differences=_differences(listed) if listed else None,
             nothing_else=sentences.NOTHING_ELSE if known else sentences.RECORDS_MISSING,
         )
     )
 
 
-def _kind(compared: list[Judged]) -> str:
-    verdicts = {each.verdict for each in compared}
+def _kind(judged: list[Judged]) -> str:
+    verdicts = set(map(sentences.verdict, judged))
     if WORSE in verdicts:
         return "no"
     return "yes" if BETTER in verdicts else "unclear"
 
 
+def _lost(lost: list[Judged]) -> Iterator[Card]:
+    """Yield a card with the number of lost peaks, if there are any, and the first of them."""
+    for each in lost[:1]:
+        more = f", and {len(lost) - 1} more" if len(lost) > 1 else ""
+        note = f"{sentences.what(each)}: {sentences.became(each)}{more}"
+        yield Card("Lost peaks", str(len(lost)), note=note)
+
+
 def _cards(compared: list[Judged]) -> Iterator[Card]:
-    """Yield the key figures: the mean change of all peaks of a server, the largest changes, and the
+    """Yield the key figures: the mean change of the peaks of a server, the largest changes, and the
     smallest detectable change."""
     overall = [each for each in compared if each.pair.metric == OVERALL]
     for each in overall[:2]:
         server = each.pair.line.row["server"]
-        yield _card(f"All peaks of {server}", each)
+        yield _card(f"All compared peaks of {server}", each)
     for verdict, label in ((WORSE, "Largest loss"), (BETTER, "Largest gain")):
         mine = [e for e in compared if e.verdict == verdict and e.pair.metric != OVERALL]
         if mine:
@@ -98,18 +105,16 @@ def _charts(compared: list[Judged]) -> Iterator[Chart]:
     yield Chart("peaks-compared", title, *axes, series, from_zero=True)
 
 
-def _values(compared: list[Judged]) -> ShownTable:
+def _values(ranked: list[Judged]) -> ShownTable:
     rows = []
-    for each in compared[:MAX_ROWS]:
-        pair = each.pair
-        unit = sentences.UNITS[pair.metric]
-        value, _, interval = sentences.change(each.simultaneous).partition(" (")
-        both = (Entry(f"{significant(of.value)}{unit}") for of in (pair.base, pair.new))
+    for each in ranked[:MAX_ROWS]:
+        text = sentences.became(each)
+        value, _, interval = (text, "", "") if each.pair.lost else text.partition(" (")
         rows.append(
             [
-                Entry(each.verdict),
+                Entry(sentences.verdict(each)),
                 Entry(sentences.what(each)),
-                *both,
+                *map(Entry, sentences.values(each)),
                 Entry(value, f"({interval}" if interval else ""),
             ]
         )
@@ -118,7 +123,7 @@ def _values(compared: list[Judged]) -> ShownTable:
         note="Change from base to new. The 95 % intervals are simultaneous for all rows.",
         columns=("verdict", "what", "base", "new", "change"),
         rows=rows,
-        total=len(compared),
+        total=len(ranked),
         empty="Nothing can be compared.",
     )
 

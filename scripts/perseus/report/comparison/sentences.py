@@ -10,7 +10,7 @@ import numpy as np
 from perseus.peak.stats import Interval
 from perseus.report.comparison.changes import PRICE, changes
 from perseus.report.hosts import days
-from perseus.report.numbers import percent
+from perseus.report.numbers import bounds, percent, significant
 from perseus.results.compare.host_noise import FROM_AA, FROM_PRIOR, FROM_REPEATS
 from perseus.results.compare.judge import BETTER, NOT_COMPARABLE, VERDICTS, WORSE, Judged
 from perseus.results.compare.pairs import COST, OTHER_RATES, OVERALL, P95, PEAK, RATIO
@@ -33,9 +33,9 @@ CHANGE_BETWEEN = "a host that changes between the two studies"
 USUAL = "the usual changes in a host's speed"
 SEARCH = "the uncertainty of each search"
 FAR = 10
-"""An end of an interval becomes "no bound" if the end differs both from the value and from 1 by
-more than this factor. Without repeats, the noise of the host is unknown, and the simultaneous
-intervals of a thousand rows are very wide."""
+"""The text of a change leaves out an end of an interval if the end differs both from the value and
+from 1 by more than this factor. Without repeats, the noise of the host is unknown, and the
+simultaneous intervals of a thousand rows are very wide."""
 
 
 NOTHING_ELSE = "No difference in the records: hosts, versions, settings and prices are the same."
@@ -50,23 +50,71 @@ def headline(found: Comparison) -> str:
 
 
 def conclusion(found: Comparison) -> str:
-    """Return a sentence that says whether the new study is worse, in at most 20 words."""
-    compared = [each for each in shown(found) if each.verdict != NOT_COMPARABLE]
-    worse, better = (len(of(compared, verdict)) for verdict in (WORSE, BETTER))
-    count = f"{len(compared)} compared values"
-    if not compared:
+    """Return a sentence of at most 20 words: how many values are worse or better, and by how much
+    the peaks changed."""
+    judged = shown(found)
+    total = len(ranked(judged))
+    worse, better, gone = len(of(judged, WORSE)), len(of(judged, BETTER)), len(lost(judged))
+    if not total:
         return "Nothing in these two studies can be compared."
-    if worse and better:
-        return f"Of {count}, {worse} got worse and {better} got better."
-    if worse or better:
-        way = "worse" if worse else "better"
-        rest = "; the others show no difference" if worse + better < len(compared) else ""
-        return f"{worse or better} of {count} got {way}{rest}."
-    return f"None of {count} shows a difference beyond the noise."
+    parts = []
+    if worse:
+        parts.append(f"{worse} of {total} values got worse{f' ({gone} lost)' if gone else ''}")
+    if better:
+        parts.append(f"{better} better" if worse else f"{better} of {total} values got better")
+    if not parts:
+        beyond = " beyond the noise" if _is_noise_known(found) else " (noise unknown)"
+        parts.append(f"None of {total} values shows a difference{beyond}")
+    return f"{', '.join(parts)}{_mean_change(judged)}."
 
 
-def of(judged: Sequence[Judged], verdict: str) -> list[Judged]:
-    return [each for each in judged if each.verdict == verdict]
+def _mean_change(judged: Sequence[Judged]) -> str:
+    """Return the end of a sentence: the mean change of the peaks of a server, with its interval. If
+    there are several servers, the sentence names the server with the worst verdict or the largest
+    change."""
+    known = [each for each in ranked(judged) if not each.pair.lost]
+    means = [each for each in known if each.pair.metric == OVERALL]
+    name = "mean change of peaks" if means else "change of the peak"
+    means = means or [each for each in known if each.pair.metric == PEAK]
+    if not means:
+        return ""
+    most = min(means, key=lambda e: (VERDICTS.index(e.verdict), -abs(np.log(e.interval.value))))
+    servers = {each.pair.line.row["server"] for each in known}
+    where = f" on {most.pair.line.row['server']}" if len(servers) > 1 else ""
+    return f"; {name}{where}: {change(most.simultaneous)}"
+
+
+def verdict(each: Judged) -> str:
+    """Return the verdict of a value. A lost peak is worse, as in the gate."""
+    return WORSE if each.pair.lost else each.verdict
+
+
+def of(judged: Sequence[Judged], wanted: str) -> list[Judged]:
+    return [each for each in judged if verdict(each) == wanted]
+
+
+def lost(judged: Sequence[Judged]) -> list[Judged]:
+    """Return the peaks that only the base study has, because the new server failed."""
+    return [each for each in judged if each.pair.lost]
+
+
+def ranked(judged: Sequence[Judged]) -> list[Judged]:
+    """Return the values that are worse, better or not different, in this order. Lost peaks are
+    first."""
+    others = (each for each in judged if not each.pair.lost and each.verdict != NOT_COMPARABLE)
+    return [*lost(judged), *sorted(others, key=lambda each: VERDICTS.index(each.verdict))]
+
+
+def values(each: Judged) -> list[str]:
+    """Return the base value and the new value with their unit, or an en dash without a value."""
+    known = (each.pair.base.value, each.pair.new.value)
+    unit = UNITS[each.pair.metric]
+    return [significant(value) + (unit if np.isfinite(value) else "") for value in known]
+
+
+def became(each: Judged) -> str:
+    """Return the change of a value with its interval, or the reason why a peak is lost."""
+    return f"now {each.pair.lost}" if each.pair.lost else change(each.simultaneous)
 
 
 def noise(found: Comparison) -> str:
@@ -80,7 +128,7 @@ def noise(found: Comparison) -> str:
         found.noise.known_from != FROM_REPEATS
     ):
         return f"{_of_tables(found)}{floor} The intervals do not cover {CHANGE_BETWEEN}."
-    if found.noise.known_from == FROM_PRIOR:
+    if not _is_noise_known(found):
         return (
             "The noise of the host is not known: the studies have neither repeats nor the"
             f" experiment `aa`. The intervals allow for {USUAL}, and are wide. To narrow them, set"
@@ -94,6 +142,13 @@ def noise(found: Comparison) -> str:
     if not floors:
         floor = " The noise floor of the host was not measured (experiment aa)."
     return f"{message}{floor} The intervals do not cover {CHANGE_BETWEEN}."
+
+
+def _is_noise_known(found: Comparison) -> bool:
+    """Return whether a study has repeats or an experiment `aa`, so that the noise of the host is
+    known."""
+    told_by_tables = any(map(_has_intervals_of_repeats, (found.base, found.new)))
+    return found.noise.known_from != FROM_PRIOR or told_by_tables
 
 
 def _deviations(found: Comparison) -> str:
@@ -189,11 +244,11 @@ def shown(found: Comparison) -> list[Judged]:
 
 
 def change(ratio: Interval) -> str:
-    """Return a change as text, for example "+7.2 % (+2.1 % to +12 %)". A very distant end
-    of the interval becomes "no bound" (see FAR)."""
-    low = "no bound" if ratio.low < min(ratio.value, 1) / FAR else signed(ratio.low - 1)
-    high = "no bound" if ratio.high > max(ratio.value, 1) * FAR else signed(ratio.high - 1)
-    return f"{signed(ratio.value - 1)} ({low} to {high})"
+    """Return a change as text, for example "+7.2 % (+2.1 % to +12 %)". The text leaves out a very
+    distant end of the interval (see FAR)."""
+    low = -math.inf if ratio.low < min(ratio.value, 1) / FAR else ratio.low - 1
+    high = math.inf if ratio.high > max(ratio.value, 1) * FAR else ratio.high - 1
+    return f"{signed(ratio.value - 1)} ({bounds(low, high, signed)})"
 
 
 def signed(share: float) -> str:
@@ -210,7 +265,7 @@ def what(each: Judged) -> str:
     """Return the name of a compared quantity, for example "peak of squeezenet1_1 alone on cpu1"."""
     pair, row = each.pair, each.pair.line.row
     if pair.metric == OVERALL:
-        return f"all peaks of {row['server']} (geometric mean)"
+        return f"all compared peaks of {row['server']} (geometric mean)"
     alone = " alone" if row["kind"] == "dedicated" else ""
     line = f"{row['mix']}{alone} on {row['server']}"
     line += "" if alone and row["load_line"] == "peak" else f" ({row['scenario']})"
@@ -221,15 +276,16 @@ def what(each: Judged) -> str:
 
 
 def not_compared(judged: Sequence[Judged]) -> Iterator[str]:
-    """Yield the values that are not compared, each with the reason.
+    """Yield the values that are not compared, except lost peaks, each with the reason.
 
     If the two studies have different certified rates of a tenant, Perseus does not compare its
     latencies. The function yields a single line for all tenants whose certified rates differ.
     """
-    moved = sum(each.pair.why_not.startswith(OTHER_RATES) for each in judged)
+    others = of(judged, NOT_COMPARABLE)
+    moved = sum(each.pair.why_not.startswith(OTHER_RATES) for each in others)
     if moved:
         who = "1 tenant" if moved == 1 else f"{moved} tenants"
         yield f"p95 of {who}: {OTHER_RATES} between the studies; see the CSV"
-    for each in judged:
+    for each in others:
         if not each.pair.why_not.startswith(OTHER_RATES):
             yield f"{what(each)}: {each.pair.why_not}"

@@ -9,18 +9,18 @@ from perseus.report.comparison.changes import Change, changes
 from perseus.report.comparison.sentences import (
     NOTHING_ELSE,
     RECORDS_MISSING,
-    UNITS,
-    change,
+    became,
     headline,
     noise,
     not_compared,
-    of,
+    ranked,
     sentences,
     shown,
+    values,
+    verdict,
     what,
 )
-from perseus.report.numbers import significant
-from perseus.results.compare.judge import NOT_COMPARABLE, SAME, VERDICTS, Judged
+from perseus.results.compare.judge import SAME, Judged
 from perseus.results.compare.table import Comparison
 
 MAX_LINES = 5
@@ -34,13 +34,13 @@ a few hundred lines."""
 def markdown(found: Comparison) -> str:
     """Return the whole summary in Markdown; the first lines are the conclusion."""
     judged = shown(found)
-    compared = [each for each in judged if each.verdict != NOT_COMPARABLE]
+    rows = ranked(judged)
     parts = [
         f"# {_escaped(headline(found))}",
         "\n".join(map(_item, sentences(found))),
-        "\n".join(_table(compared)) if compared else "",
-        _left_out(len(compared)),
-        "\n".join(_section("Not compared", not_compared(of(judged, NOT_COMPARABLE)))),
+        "\n".join(_table(rows[:MAX_ROWS])) if rows else "",
+        _left_out(len(rows)),
+        "\n".join(_section("Not compared", not_compared(judged))),
         "\n".join(_differences(found)),
     ]
     return "\n\n".join(filter(None, parts)) + "\n"
@@ -50,25 +50,20 @@ def terminal(found: Comparison) -> Iterator[str]:
     """Yield the lines for the terminal: the conclusion, the noise, and the first values that are
     worse or better."""
     yield headline(found)
-    different = [each for each in shown(found) if each.verdict not in (SAME, NOT_COMPARABLE)]
-    different.sort(key=lambda each: VERDICTS.index(each.verdict))
+    different = [each for each in ranked(shown(found)) if each.verdict != SAME]
     for each in different[:MAX_LINES]:
-        yield f"  {each.verdict}: {what(each)}: {change(each.simultaneous)}"
+        yield f"  {verdict(each)}: {what(each)}: {became(each)}"
     if len(different) > MAX_LINES:
         yield f"  and {len(different) - MAX_LINES} more"
     yield noise(found)
 
 
-def _table(compared: Sequence[Judged]) -> Iterator[str]:
+def _table(rows: Sequence[Judged]) -> Iterator[str]:
     yield "| | what | base | new | change (95 % intervals for all rows at once) |"
     yield "|---|---|---|---|---|"
-    ordered = sorted(compared, key=lambda each: VERDICTS.index(each.verdict))
-    for each in ordered[:MAX_ROWS]:
-        pair = each.pair
-        unit = UNITS[pair.metric]
-        values = [f"{significant(value)}{unit}" for value in (pair.base.value, pair.new.value)]
-        verdict = f"**{each.verdict}**" if each.verdict != SAME else SAME
-        cells = (verdict, _escaped(what(each)), *values, change(each.simultaneous))
+    for each in rows:
+        marked = SAME if each.verdict == SAME else f"**{verdict(each)}**"
+        cells = (marked, _escaped(what(each)), *values(each), _escaped(became(each)))
         yield f"| {' | '.join(cells)} |"
 
 

@@ -171,7 +171,7 @@ def rows(judged: Sequence[Judged]) -> Iterator[Row]:
             "metric": pair.metric,
             "server": line.row["server"],
             **named,
-            "mix": "all load lines" if pair.metric == OVERALL else line.row["mix"],
+            "mix": "all compared peaks" if pair.metric == OVERALL else line.row["mix"],
             "tenant": pair.tenant,
             "pricing": pair.pricing,
             "unit": UNITS[pair.metric],
