@@ -74,10 +74,15 @@ def without_statistics(records: Sequence[Record]) -> list[str]:
 
 
 def changes(base: Sequence[Record], new: Sequence[Record]) -> list[tuple[str, str, str]]:
-    """Return the facts in which two studies differ, each with its values in both studies."""
+    """Return the facts in which two studies differ, each with its values in both studies. A fact
+    that only one study has counts as different."""
     before, after = _values(base), _values(new)
-    both = [what for what in before if what in after and before[what].keys() != after[what].keys()]
-    return [(what, " or ".join(before[what]), " or ".join(after[what])) for what in both]
+    found = []
+    for what in dict.fromkeys([*before, *after]):
+        values = [of.get(what, {"none or unknown": None}) for of in (before, after)]
+        if values[0].keys() != values[1].keys():
+            found.append((what, " or ".join(values[0]), " or ".join(values[1])))
+    return found
 
 
 def _values(records: Sequence[Record]) -> dict[str, dict[str, None]]:

@@ -23,7 +23,9 @@ from perseus.report.comparison.figure import draw
 from perseus.report.style import drawing, save
 from perseus.results.compare.source import read_source
 from perseus.results.compare.table import compare
+from perseus.study.presets import PRESETS
 from perseus.study.tasks.figure import FigureTask
+from perseus.study.traces import TraceSource
 
 STYLE = FigureTask(width_mm=160, font_pt=9, dpi=60, pricing="on_demand")
 TRUTH = synthetic.Truth(synthetic.TRUTH.capacities, repeats=3)
@@ -164,7 +166,7 @@ def test_an_unknown_noise_is_said(sources):
 
 
 def test_intervals_of_repeats_in_tables_are_no_unknown_noise(sources):
-    told = {"records": (), "without_records": "some of its records are missing"}
+    told = {"records": (), "without_records": "its records are missing"}
     base, new = (replace(sources[name], **told) for name in ("base", "slower"))
     text = sentences.noise(compare(base, new, 200))
     assert "the variation between repeats" in text and "have neither repeats" not in text
@@ -211,6 +213,53 @@ def test_hosts_versions_settings_and_prices_that_differ_are_listed(sources):
          "0.095 USD/h (n1-standard-1 in us-central1)"),
     ]  # fmt: skip
     assert changes(base, replace(base, records=())) == []
+
+
+def test_what_only_one_study_has_is_listed(sources):
+    base, records = sources["base"], []
+    for record in base.records:
+        task = record.task.model_copy(update={"trace": TraceSource(file="t.csv")})
+        host = record.host | {"cpu_quota_cores": 2}
+        records.append(record.model_copy(update={"host": host, "task": task}))
+    costs = base.tables["costs"]
+    tables = {**base.tables, "costs": costs[costs["pricing"] == "on_demand"]}
+    checks = {name: check for name, check in base.checks.items() if name != "resnet18"}
+    new = replace(base, records=tuple(records), tables=tables, checks=checks)
+    network = "architecture resnet18, weights random, seed 1, file random resne"
+    assert changes(base, new) == [
+        ("CPU quota in cores", "none or unknown", "2"),
+        ("trace.file", "none", "t.csv"),
+        ("network of resnet18", network, "none"),
+        ("price of cpu1, spot", "0.01306 USD/h (n1-standard-1 in us-central1)", "none"),
+    ]
+    assert {(what, after, before) for what, before, after in changes(base, new)} == set(
+        changes(new, base)
+    )
+
+
+def test_another_preset_is_one_difference_and_not_one_for_each_of_its_settings(sources):
+    base, standard = sources["base"], PRESETS["standard"].settings
+    records = [
+        record.model_copy(
+            update={"task": record.task.model_copy(
+                update={"preset": "standard", "search": standard})}
+        )
+        for record in base.records
+    ]  # fmt: skip
+    new = replace(base, records=tuple(records))
+    assert changes(base, new) == [("preset", "quick", "standard")]
+
+
+def test_what_the_records_cannot_show_is_said(found, sources):
+    unrecorded = "The records do not have the settings instances, intra_op_threads,"
+    for name in ("slower", "dear"):
+        assert unrecorded in page.render(found[name], SVG)
+        assert unrecorded.replace("_", "\\_") in text.markdown(found[name])
+    new = replace(sources["dear"], records=(), without_records="its records are missing")
+    without = compare(sources["base"], new, 200)
+    for shown in (page.render(without, SVG), text.markdown(without)):
+        assert "price of cpu1" in shown
+        assert "Not known: the records with the hosts, versions and settings are missing." in shown
 
 
 def test_new_versions_of_models_are_listed(sources):

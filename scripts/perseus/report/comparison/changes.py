@@ -10,12 +10,15 @@ import pandas as pd
 
 from perseus.report import hosts
 from perseus.results.compare.source import Source
-from perseus.results.records import Record
+from perseus.study.tasks.measure import MeasureTask
 
 Change = tuple[str, str, str]
 """Name of a fact that differs, its value in the base study, and its value in the new study."""
 
 PRICE = "price of "
+
+NONE = "none"
+"""Value of a setting or a price that a study does not have."""
 
 NAMES = ("study", "cell", "scenario", "repeat")
 """Keys in the task of a cell that identify the cell. All other keys are settings."""
@@ -24,43 +27,52 @@ NAMES = ("study", "cell", "scenario", "repeat")
 def changes(base: Source, new: Source) -> list[Change]:
     """Return the differences in hosts, software, settings, neural networks and prices.
 
-    Settings are compared between the cells that both studies have.
+    Hosts, software and settings are unknown without records. Settings are compared between the
+    cells that both studies have.
     """
+    of_hosts = hosts.changes(base.records, new.records) if has_records(base, new) else []
     return [
-        *hosts.changes(base.records, new.records),
+        *of_hosts,
         *dict.fromkeys(_settings_changed(base, new)),
         *_differences(_networks(base.checks), _networks(new.checks)),
         *_differences(_prices(base.tables["costs"]), _prices(new.tables["costs"])),
     ]
 
 
+def has_records(base: Source, new: Source) -> bool:
+    return bool(base.records and new.records)
+
+
 def _settings_changed(base: Source, new: Source) -> Iterator[Change]:
-    others = {record.folder.name: record for record in new.records}
+    others = {record.folder.name: record.task for record in new.records}
     for record in base.records:
-        if record.folder.name in others:
-            yield from _differences(_settings(record), _settings(others[record.folder.name]))
+        if other := others.get(record.folder.name):
+            is_same = record.task.preset == other.preset
+            yield from _differences(*(_settings(task, is_same) for task in (record.task, other)))
 
 
 def _differences(base: Mapping[str, str], new: Mapping[str, str]) -> Iterator[Change]:
-    """Yield the facts that both studies state, but with different values."""
-    for what, value in base.items():
-        if what in new and new[what] != value:
-            yield what, value, new[what]
+    """Yield the facts with different values, also the facts that only one study has."""
+    for what in dict.fromkeys([*base, *new]):
+        values = base.get(what, NONE), new.get(what, NONE)
+        if values[0] != values[1]:
+            yield what, *values
 
 
-def _settings(record: Record) -> dict[str, str]:
+def _settings(task: MeasureTask, with_preset: bool) -> dict[str, str]:
     """Return all settings of a cell by name, for example "cores of cpu1".
 
     The name of a setting contains its key, and the server, tenant or preset to which the setting
-    belongs.
+    belongs. Without `with_preset`, the result has the name of the preset, but not its settings.
     """
-    task = {key: value for key, value in record.task.plain().items() if key not in NAMES}
-    server, preset = task.pop("server"), task["preset"]
+    plain = {key: value for key, value in task.plain().items() if key not in NAMES}
+    server, search = plain.pop("server"), plain.pop("search")
     found = {f"{key} of {server['name']}": value for key, value in _flat(server)}
-    for tenant in task.pop("tenants"):
+    for tenant in plain.pop("tenants"):
         found |= {f"{key} of {tenant['name']}": value for key, value in _flat(tenant)}
-    found |= {f"{key} of preset {preset}": value for key, value in _flat(task.pop("search"))}
-    return found | dict(_flat(task))
+    if with_preset:
+        found |= {f"{key} of preset {task.preset}": value for key, value in _flat(search)}
+    return found | dict(_flat(plain))
 
 
 def _flat(value: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, str]]:
@@ -68,7 +80,7 @@ def _flat(value: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, str]
         if isinstance(part, Mapping):
             yield from _flat(part, f"{above}{key}.")
         else:
-            yield f"{above}{key}", "none" if part is None else str(part)
+            yield f"{above}{key}", NONE if part is None else str(part)
 
 
 def _networks(checks: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:

@@ -30,7 +30,6 @@ def render(found: Comparison, svg: bytes) -> str:
     ranked = sentences.ranked(judged)
     compared = [each for each in ranked if not each.pair.lost]
     listed = changes(found.base, found.new)
-    known = found.base.records and found.new.records
     return (
         environment()
         .get_template("comparison.html")
@@ -45,7 +44,7 @@ def render(found: Comparison, svg: bytes) -> str:
             values=_values(ranked),
             not_compared=list(sentences.not_compared(judged)),
             differences=_differences(listed) if listed else None,
-            nothing_else=sentences.NOTHING_ELSE if known else sentences.RECORDS_MISSING,
+            differences_note=sentences.differences_note(found),
         )
     )
 

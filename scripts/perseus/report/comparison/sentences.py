@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from perseus.peak.stats import Interval
-from perseus.report.comparison.changes import PRICE, changes
+from perseus.report.comparison.changes import PRICE, changes, has_records
 from perseus.report.hosts import days
 from perseus.report.numbers import bounds, percent, significant
 from perseus.results.compare.host_noise import FROM_AA, FROM_PRIOR, FROM_REPEATS
@@ -39,6 +39,10 @@ simultaneous intervals of a thousand rows are very wide."""
 
 
 NOTHING_ELSE = "No difference in the records: hosts, versions, settings and prices are the same."
+UNRECORDED = (
+    "The records do not have the settings instances, intra_op_threads, max_queue_delay_us and"
+    " preferred_batch_sizes, which may differ."
+)
 RECORDS_MISSING = "Not known: the records with the hosts, versions and settings are missing."
 
 
@@ -289,3 +293,10 @@ def not_compared(judged: Sequence[Judged]) -> Iterator[str]:
     for each in others:
         if not each.pair.why_not.startswith(OTHER_RATES):
             yield f"{what(each)}: {each.pair.why_not}"
+
+
+def differences_note(found: Comparison) -> str:
+    """Return a sentence on what is known about other differences between the studies."""
+    if not has_records(found.base, found.new):
+        return RECORDS_MISSING
+    return UNRECORDED if changes(found.base, found.new) else f"{NOTHING_ELSE} {UNRECORDED}"

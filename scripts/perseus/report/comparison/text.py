@@ -7,9 +7,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from perseus.host.printable import printable
 from perseus.report.comparison.changes import Change, changes
 from perseus.report.comparison.sentences import (
-    NOTHING_ELSE,
-    RECORDS_MISSING,
     became,
+    differences_note,
     headline,
     noise,
     not_compared,
@@ -85,12 +84,9 @@ def _section(title: str, lines: Iterable[str]) -> list[str]:
 
 def _differences(found: Comparison) -> Iterator[str]:
     yield from ("## What else differs", "")
-    listed = changes(found.base, found.new)
-    if not listed:
-        known = found.base.records and found.new.records
-        yield NOTHING_ELSE if known else RECORDS_MISSING
-        return
-    yield from ("| | base | new |", "|---|---|---|", *map(_change, listed))
+    if listed := changes(found.base, found.new):
+        yield from ("| | base | new |", "|---|---|---|", *map(_change, listed), "")
+    yield _escaped(differences_note(found))
 
 
 def _change(of: Change) -> str:
