@@ -67,7 +67,7 @@ def test_the_summary_answers_first_and_says_what_the_intervals_hold_against(foun
     assert "was not measured (experiment aa)" in summary
     assert "a cost changes only if a peak changes" in summary
     assert "**worse** | all compared peaks of cpu1 (geometric mean) | 1.00 | 0.7" in summary
-    assert "p95 of 12 tenants: the certified rates differ" in summary
+    assert "12 latencies (p95): the certified rates differ" in summary
     assert "No difference in the records" in summary
 
 
@@ -79,7 +79,7 @@ def test_latencies_that_are_equal_are_counted_each(found):
     base = replace(one.pair.base, draws=one.pair.base.draws.copy())
     twin = replace(one, pair=replace(one.pair, base=base))
     summary = text.markdown(replace(slower, judged=(*slower.judged, twin)))
-    assert "p95 of 13 tenants: the certified rates differ" in summary
+    assert "13 latencies (p95): the certified rates differ" in summary
 
 
 def test_of_many_rows_the_first_are_shown_and_those_that_differ_come_first(found, monkeypatch):
@@ -377,7 +377,7 @@ def test_the_page_has_key_figures_a_picture_to_look_into_and_every_value(found):
     assert all(new < base for base, new in zip(*(series["worse"][a] for a in "xy"), strict=True))
     rows = shown.split('id="values"')[1].split("<tbody>")[1].split("</tbody>")[0]
     assert rows.count("<tr>") == 13 and rows.index("worse") < rows.index("no difference")
-    assert "Not compared: 1" in shown and "p95 of 12 tenants" in shown
+    assert "Not compared: 1" in shown and "12 latencies (p95)" in shown
     assert not re.search(r'(src|href)="(?!data:|#)', shown)
 
 

@@ -283,13 +283,13 @@ def not_compared(judged: Sequence[Judged]) -> Iterator[str]:
     """Yield the values that are not compared, except lost peaks, each with the reason.
 
     If the two studies have different certified rates of a tenant, Perseus does not compare its
-    latencies. The function yields a single line for all tenants whose certified rates differ.
+    latencies. The function yields a single line for all these latencies.
     """
     others = of(judged, NOT_COMPARABLE)
     moved = sum(each.pair.why_not.startswith(OTHER_RATES) for each in others)
     if moved:
-        who = "1 tenant" if moved == 1 else f"{moved} tenants"
-        yield f"p95 of {who}: {OTHER_RATES} between the studies; see the CSV"
+        count = "1 latency" if moved == 1 else f"{moved} latencies"
+        yield f"{count} (p95): {OTHER_RATES} between the studies; see the CSV"
     for each in others:
         if not each.pair.why_not.startswith(OTHER_RATES):
             yield f"{what(each)}: {each.pair.why_not}"
