@@ -398,12 +398,48 @@ COMPARED = """
 """
 
 
+WIDTHS = (380, 800, 1280, 1900)
+
+
+@pytest.fixture(scope="module")
+def written(found, tmp_path_factory):
+    """Return the page of a comparison with its figure."""
+    folder = tmp_path_factory.mktemp("page")
+    files.write(found["failed"], STYLE, folder)
+    return (folder / "comparison.html").read_text()
+
+
 @browser.needs_chromium
-def test_the_page_works_in_a_browser(found):
-    seen = browser.look(page.render(found["slower"], SVG), (380, 1280), COMPARED)
+def test_the_page_works_in_a_browser(written):
+    seen = browser.look(written, WIDTHS, COMPARED)
     assert seen["console"] == [] and seen["asked"] == 1
-    for width in ("380", "1280"):
-        assert seen[width]["width"] <= int(width) and seen[width]["broken"] == 0
+    for width in WIDTHS:
+        of_width = seen[str(width)]
+        assert of_width["width"] <= width
+        assert of_width["images"] == 1 and of_width["broken"] == 0
+    assert seen["1280"]["cut"] == seen["1900"]["cut"] == []
+
+
+FIRST_SCREEN = """
+  const [picture, title] = ["header img", "h1"].map((of) => page.querySelector(of));
+  await picture.decode();
+  const shown = [picture, title].map((part) => part.getBoundingClientRect());
+  return { width: shown[0].width, ends: shown.map(({ bottom }) => bottom) };
+"""
+
+
+@browser.needs_chromium
+def test_the_picture_is_on_the_first_screen_also_on_paper_and_without_scripts(written, tmp_path):
+    plain = re.sub(r"<script.*?</script>", "", written, flags=re.DOTALL)
+    for shown in (written, plain):
+        seen = browser.look(shown, (1280,), FIRST_SCREEN)["asked"]
+        assert seen["width"] > 400 and max(seen["ends"]) <= 900  # the height of the view
+    paper = written.replace("@media print", "@media all")
+    found = browser.look(paper.replace("overflow: visible;", "overflow-x: auto;"), (710,))["710"]
+    assert paper != written and found["cut"] == [] and found["width"] <= 710
+    (tmp_path / "page.html").write_text(written)
+    browser.pdf(tmp_path / "page.html", tmp_path / "page.pdf")
+    assert (tmp_path / "page.pdf").read_bytes().startswith(b"%PDF")
 
 
 def drawn(table, tmp_path):

@@ -27,12 +27,13 @@ from perseus.report.style import (
     remainder,
     rows_mm,
 )
-from perseus.results.compare.judge import BETTER, NOT_COMPARABLE, SAME, WORSE
+from perseus.results.compare.judge import BETTER, NOT_COMPARABLE, SAME, VERDICTS, WORSE
 from perseus.results.compare.pairs import COST, OVERALL, P95, PEAK, RATIO
 from perseus.results.scenario_names import in_several_scenarios, with_scenarios
 from perseus.study.tasks.figure import FigureTask
 
-MAX_ROWS = 30
+MAX_ROWS = 10
+"""Each panel has at most this many rows, since the figure must fit the first screen of the page."""
 BAND = "#e8e8e8"
 LOOKS: dict[str, dict[str, Any]] = {
     WORSE: {"color": "#D55E00", "marker": "v"},
@@ -53,24 +54,28 @@ the edge."""
 
 
 def draw(table: pd.DataFrame, style: FigureTask) -> Figure:
-    """Draw the table of a comparison: the peaks of both studies above, the ratios new / base below.
+    """Draw the table of a comparison: the ratios new / base above, the peaks of both studies below.
+    Each panel begins with the worst verdict.
 
     The figure has no costs, since costs follow from peaks and prices.
     """
     table = with_scenarios(table, in_several_scenarios(table[table["metric"] != OVERALL]))
-    peaks = table[(table["metric"] == PEAK) & table["base"].notna() & table["new"].notna()]
+    order = table["verdict"].map(VERDICTS.index).where(table["lost"] == "", -1)
+    table = table.assign(order=order).sort_values("order", kind="stable")
+    has_values = table["base"].notna() & (table["new"].notna() | (table["lost"] != ""))
+    peaks = table[(table["metric"] == PEAK) & has_values]
     ratios = table[(table["verdict"] != NOT_COMPARABLE) & (table["metric"] != COST)]
     if ratios.empty:
         return empty_figure(style, "nothing in these two results can be compared")
-    shown = peaks.head(MAX_ROWS), ratios.head(MAX_ROWS)
-    of_peaks = _wrapped([_line(row) for row in shown[0].to_dict("records")])
-    of_ratios = _wrapped([_label(row) for row in shown[1].to_dict("records")])
-    heights = [24 + _rows_mm(names, style) for names in (of_peaks, of_ratios)]
+    shown = ratios.head(MAX_ROWS), peaks.head(MAX_ROWS)
+    of_ratios = _wrapped([_label(row) for row in shown[0].to_dict("records")])
+    of_peaks = _wrapped([_peak_label(row) for row in shown[1].to_dict("records")])
+    heights = [24 + _rows_mm(names, style) for names in (of_ratios, of_peaks)]
     figure, (above, below) = panels(style, 2, 1, heights)
-    _peaks(above, shown[0])
-    _rows(above, of_peaks)
-    _ratios(below, shown[1])
-    _rows(below, of_ratios)
+    _ratios(above, shown[0])
+    _rows(above, of_ratios)
+    _peaks(below, shown[1])
+    _rows(below, of_peaks)
     handles = [
         Line2D([], [], color=GREY, marker="s", label="base, 95 %"),
         Line2D([], [], color=DARK, marker="o", label="new, 95 %"),
@@ -144,6 +149,10 @@ def _label(row: Mapping[Any, Any]) -> str:
         return f"all compared peaks of {row['server']}"
     names = {PEAK: "peak", RATIO: "sharing ratio", P95: f"p95 of {row['tenant']}"}
     return f"{names[row['metric']]}: {_line(row)}"
+
+
+def _peak_label(row: Mapping[Any, Any]) -> str:
+    return f"{_line(row)}: no new peak" if row["lost"] else _line(row)
 
 
 def _line(row: Mapping[Any, Any]) -> str:
