@@ -1,7 +1,7 @@
 """Tests of the pages with axe-core: names, contrast, roles and order of headings."""
 
 import json
-from importlib.resources import files
+from importlib import resources
 
 import browser
 import pytest
@@ -9,12 +9,18 @@ import synthetic
 import synthetic_files
 
 from perseus.report import page as report_page
+from perseus.report.comparison import files
 from perseus.report.evidence import read_records, read_samples, read_windows
+from perseus.results.compare.source import read_source
+from perseus.results.compare.table import compare
 from perseus.results.study_results import StudyResults
+from perseus.study.tasks.figure import FigureTask
 from perseus.study.tasks.report import ReportTask
 
 axe = pytest.importorskip("axe_core_python", reason="axe-core-python of requirements.txt")
 pytestmark = browser.needs_chromium
+
+STYLE = FigureTask(width_mm=160, font_pt=9, dpi=60, pricing="on_demand")
 
 CHECKED = """
   const view = page.defaultView;
@@ -46,17 +52,38 @@ def page(tmp_path_factory):
     return report_page.render(frames, {}, records, ReportTask(), *seen)
 
 
+@pytest.fixture(scope="module")
+def comparison(tmp_path_factory):
+    """Return the page of a comparison with lost peaks, prices that differ, and its figure."""
+    folder = tmp_path_factory.mktemp("comparison")
+    dear = synthetic.TASK.prices["cpu1"].model_copy(update={"on_demand_usd_per_hour": 0.095})
+    dearer = synthetic.TASK.model_copy(update={"prices": {"cpu1": dear}})
+    made = synthetic.records()
+    base, new = (
+        read_source(synthetic_files.write_study(folder / name, records, task))
+        for name, records, task in (
+            ("base", made, synthetic.TASK),
+            ("new", synthetic.with_failures(synthetic.records(seed=1)), dearer),
+        )
+    )
+    files.write(compare(base, new, 200), STYLE, folder)
+    return (folder / "comparison.html").read_text()
+
+
 def checked(page):
-    source = json.dumps((files("axe_core_python") / "axe.min.js").read_text())
+    source = json.dumps((resources.files("axe_core_python") / "axe.min.js").read_text())
     return browser.look(page, (1100,), CHECKED % source.replace("</", "<\\/"))["asked"]
 
 
-def test_axe_finds_nothing_in_a_report(page):
-    seen = checked(page)
+@pytest.mark.parametrize("name", ["page", "comparison"])
+def test_axe_finds_nothing_in_a_page(name, request):
+    seen = checked(request.getfixturevalue(name))
     assert seen["found"] == [] and seen["passes"] > 20
 
 
-def test_axe_finds_nothing_in_dark_colours(page):
+@pytest.mark.parametrize("name", ["page", "comparison"])
+def test_axe_finds_nothing_in_dark_colours(name, request):
+    page = request.getfixturevalue(name)
     dark = page.replace("(prefers-color-scheme: dark)", "all").replace("light dark", "dark")
     assert dark != page and checked(dark)["found"] == []
 
