@@ -457,6 +457,19 @@ def test_figures_of_nothing_of_much_and_of_wide_intervals(found, tmp_path):
     assert drawn(wide, tmp_path)
 
 
+def test_the_figure_begins_with_the_worst_and_names_lost_peaks(found):
+    def labels(table):
+        with drawing(STYLE):
+            return [[label.get_text().replace("\n", " ") for label in panel.get_yticklabels()]
+                    for panel in draw(table, STYLE).axes]  # fmt: skip
+
+    slower = found["slower"].table.to_pandas()
+    worse, _ = labels(slower[::-1])
+    assert len(worse) == 10 and not any("sharing ratio" in each for each in worse[:8])
+    _, peaks = labels(found["failed"].table.to_pandas())
+    assert [each.endswith(": no new peak") for each in peaks] == [True, True] + 4 * [False]
+
+
 def test_labels_of_several_lines_do_not_write_over_each_other(tmp_path):
     names = ("squeezenet1_1", "mobilenet_v3_small", "resnet18", "shufflenet_v2_x1_0")
     truth = synthetic.Truth(dict.fromkeys(names, 50.0), bootstraps=50)
