@@ -91,8 +91,7 @@ class Verdict(StrEnum):
 class TenantWindow:
     """Statistics of one tenant in one window, after the settling time.
 
-    `held_up` says whether the host, not the client, delayed the sends of the tenant with the
-    longest send lag.
+    `disturbed` says whether other processes, not the client, made the window invalid.
     """
 
     offered_rps: float
@@ -126,20 +125,12 @@ class TenantWindow:
     verdict: Verdict
     reason: str
     exceedances: stats.Exceedances
-    held_up: bool
+    disturbed: bool
 
     @property
     def punctual(self) -> bool:
         """Return whether the client sent the requests on schedule (docs/explanation/load.md)."""
         return not self.send_lag_p99_ms > ON_IDLE_HOST.lag_ms(self.sla_ms)
-
-    @property
-    def disturbed(self) -> bool:
-        """Return whether other processes, not the client, made the window invalid."""
-        others, _ = other_load(self)
-        by_others = others > ON_IDLE_HOST.other_load or self.slowed > ON_IDLE_HOST.slowed
-        held_up = self.held_up and self.client_cpu <= CLIENT_CPU
-        return self.verdict is Verdict.INVALID and (by_others or held_up)
 
     @property
     def host_is_busy(self) -> bool:
@@ -150,7 +141,7 @@ class TenantWindow:
 
     def as_dict(self) -> dict[str, object]:
         values = asdict(self) | {"verdict": str(self.verdict)}
-        del values["exceedances"], values["held_up"]
+        del values["exceedances"], values["disturbed"]
         return values
 
 
@@ -242,7 +233,7 @@ def judge(
         slowed=slowed,
         tolerance=tolerance,
     )
-    verdict, reason = _verdict(found, sla)
+    verdict, reason, disturbed = _verdict(found, sla)
     return TenantWindow(
         offered_rps=rate_rps,
         requests=len(due),
@@ -275,8 +266,7 @@ def judge(
         verdict=verdict,
         reason=reason,
         exceedances=late,
-        held_up=bool(latest_ms > ON_IDLE_HOST.lag_ms(sla.latency_ms))
-        and seen.client_cpu[latest] < HELD_UP_CPU,
+        disturbed=disturbed,
     )
 
 
@@ -332,17 +322,18 @@ class _Findings:
     tolerance: Tolerance
 
 
-def _verdict(found: _Findings, sla: Sla) -> tuple[Verdict, str]:
-    """Return the verdict of the first rule whose condition is true, and the reason for the
-    verdict."""
+def _verdict(found: _Findings, sla: Sla) -> tuple[Verdict, str, bool]:
+    """Return the verdict of the first rule whose condition is true, the reason for the verdict, and
+    whether other processes, not the client, made the window invalid."""
     share, n, fewest = found.exceedance, found.requests, stats.fewest_requests(sla.allowed)
     lag_ms, most_ms = found.send_lag_ms, found.tolerance.lag_ms(sla.latency_ms)
     client, (others, used) = found.client_cpu, found.other_load
     sent, answered = found.sent_ratio, found.completed_ratio
+    held_up = found.latest_client_cpu < HELD_UP_CPU
     lag = f"send lag p99 {lag_ms:.3f} ms > {most_ms:.3f} ms"
     if not found.is_late:
         lag += " for another tenant, whose bursts of requests delay this tenant"
-    elif found.latest_client_cpu < HELD_UP_CPU:
+    elif held_up:
         lag += (
             f" although the client used only {found.latest_client_cpu:.0%} of its core: the host"
             " delayed the client"
@@ -386,8 +377,8 @@ def _verdict(found: _Findings, sla: Sla) -> tuple[Verdict, str]:
     )
     if found.slowed > found.tolerance.slowed and verdict in (fails, Verdict.UNDECIDED):
         slowed = f"the busy server was temporarily {found.slowed:.1f} times as slow as usual"
-        return invalid, f"{slowed} ({reason})"
-    return verdict, reason
+        return invalid, f"{slowed} ({reason})", True
+    return verdict, reason, reason == used or (held_up and reason == lag)
 
 
 def _overloaded(

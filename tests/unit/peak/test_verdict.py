@@ -151,6 +151,18 @@ def test_what_else_ran_on_the_host_is_told_from_what_the_client_did():
         assert not seen.disturbed and "the host delayed" not in seen.reason
 
 
+@pytest.mark.parametrize(
+    ("part", "cpu", "reason"),
+    [
+        (requests(), 0.9, "the client used 90% of its core"),
+        (sent_late(requests(latency_ms=120), 40), 0.5, "send lag p99 40.000 ms > 20.000 ms"),
+    ],
+)
+def test_a_load_of_other_processes_that_the_window_tolerates_did_not_disturb_it(part, cpu, reason):
+    seen = verdict(part, cpu=cpu, other_load=0.12, slowed=1.4, tolerance=ON_BUSY_HOST)
+    assert (seen.verdict, seen.reason, seen.disturbed) == ("invalid", reason, False)
+
+
 def test_a_client_that_stalls_for_half_a_window_does_not_make_the_server_fail():
     part = requests()
     half = len(part) // 2
