@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from perseus.study.checks.files import trace_problems
 from perseus.study.recorded import read_named, read_trace
 from perseus.study.trace_files import TraceError
 from perseus.study.traces import TraceSource
@@ -435,3 +436,25 @@ def test_a_file_that_cannot_be_opened_is_named(tmp_path):
     }.items():
         with pytest.raises(TraceError, match=message):
             read_named(tmp_path, TraceSource(file=file), needs_unit=False)
+
+
+@pytest.mark.parametrize(
+    ("source", "interval_s", "problems"),
+    [
+        (
+            {},
+            None,
+            "trace.csv has 10,000,001 requests, more than 10,000,000 (select rows with `where:`, or"
+            " use a shorter file)",
+        ),
+        ({"where": {"HashApp": "a1"}}, None, ""),
+        ({}, 60.0, ""),
+    ],
+)
+def test_a_trace_whose_gaps_do_not_fit_into_memory_is_a_problem(
+    source, interval_s, problems, tmp_path
+):
+    written(tmp_path, azure("o1,a1,f1,http,9000000,0,900000", "o1,a2,f1,http,0,100001,0"))
+    of = TraceSource(file="trace.csv", **source)
+    found = trace_problems(("trace",), of, tmp_path, interval_s=interval_s)
+    assert "; ".join(message for _, message in found) == problems

@@ -14,6 +14,10 @@ from perseus.study.traces import TraceSource
 MAX_INTERVALS: Final = 10_000_000
 """Largest number of intervals (of `interval_s` seconds) in a trace: 19 years of minutes."""
 
+MAX_REQUESTS: Final = 10_000_000
+"""Largest number of requests in a trace whose gaps Perseus scales. Perseus keeps all gaps in
+memory."""
+
 
 def brace_problems(at: Place, path: str) -> Problems:
     """Yield a problem if the path contains a brace, which Snakemake would misread."""
@@ -48,6 +52,12 @@ def trace_problems(
     if not recorded.counts.any() or (interval_s is None and recorded.is_of_one_time):
         wanted = "arrivals" if interval_s else "at least two arrivals at different times"
         yield at, f"{source} must have {wanted}"
+    if interval_s is None and (count := int(recorded.counts.sum())) > MAX_REQUESTS:
+        yield (
+            at,
+            f"{source} has {count:,} requests, more than {MAX_REQUESTS:,} (select rows with"
+            " `where:`, or use a shorter file)",
+        )
     if interval_s and recorded.length_s > MAX_INTERVALS * interval_s:
         yield (
             at,
