@@ -8,6 +8,7 @@ arrivals hide queueing, so the default process is Poisson (docs/explanation/load
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Literal
 
 import numpy as np
@@ -29,6 +30,13 @@ class Arrivals:
     cv: float = 1.0
     gaps_s: tuple[float, ...] = ()
 
+    @cached_property
+    def _circle(self) -> NDArray[np.float64]:
+        """The times of all arrivals of the trace but the first, in units of the mean gap. The last
+        time is the first arrival of the next repetition of the trace, one mean gap later."""
+        gaps = np.array(self.gaps_s)
+        return np.cumsum(np.append(gaps / gaps.mean(), 1.0))
+
     def times_s(
         self, rate_rps: float, duration_s: float, rng: np.random.Generator
     ) -> NDArray[np.float64]:
@@ -47,7 +55,7 @@ class Arrivals:
             # With a random start, tenants at equal rates do not send at the same times.
             return np.arange(rng.uniform(0, mean_gap_s), duration_s, mean_gap_s)
         if self.process == "trace":
-            times = _replayed(np.array(self.gaps_s), duration_s / mean_gap_s, rng) * mean_gap_s
+            times = _replayed(self._circle, duration_s / mean_gap_s, rng) * mean_gap_s
             return times[times < duration_s]
         if self.process == "gamma" and self.cv != 1:
             return GammaGaps(self.cv).times_s(rate_rps, duration_s, rng)
@@ -61,19 +69,19 @@ class Arrivals:
 
 
 def _replayed(
-    gaps: NDArray[np.float64], duration: float, rng: np.random.Generator
+    circle: NDArray[np.float64], duration: float, rng: np.random.Generator
 ) -> NDArray[np.float64]:
     """Repeat a trace endlessly, and return the arrival times in an interval of length `duration`
     that begins at a random position in the trace.
 
-    `duration` and the arrival times are in units of the mean gap of the trace. A gap of the mean
-    length separates the end of the trace from the next repetition of the trace.
+    `circle` contains the times of one repetition, and its last time is the length of a repetition.
+    All times are in units of the mean gap of the trace.
     """
-    times = np.cumsum(np.append(gaps / gaps.mean(), 1.0))
-    circle, start = times[-1], rng.uniform(0, times[-1])
-    laps = np.arange(int(duration / circle) + 2)
-    laid_out = np.add.outer(laps * circle, times).ravel() - start
-    return laid_out[(laid_out >= 0) & (laid_out < duration)]
+    start = rng.uniform(0, circle[-1])
+    laps, rest = divmod(start + duration, circle[-1])
+    last = int(laps) * len(circle) + np.searchsorted(circle, rest)
+    lap, place = np.divmod(np.arange(np.searchsorted(circle, start), last), len(circle))
+    return np.asarray(lap * circle[-1] + circle[place] - start)
 
 
 def stream(seed: int, repeat: int, tenant: int) -> np.random.Generator:
