@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 from perseus.host.gpu import other_gpu_work
@@ -11,6 +12,7 @@ from perseus.measurement.cell import CellUnderTest
 from perseus.measurement.live_system import LiveSystem
 from perseus.measurement.server_life import naming_death
 from perseus.measurement.tenant_under_test import TenantUnderTest
+from perseus.peak.durations import loop_s
 from perseus.serving.running_server import RunningServer
 from perseus.study.recorded import read_trace
 from perseus.study.sla import Sla
@@ -40,6 +42,14 @@ def under_load(
     """
     task = cell.task
     processes = processes_each(task.client.processes, cell.client_cores, len(routes))
+    if not task.run.takes_arrivals:
+        # A closed loop replaces a request that timed out. The server would work on both requests,
+        # and the throughput would be too low.
+        least_s = loop_s(task.search, task.slas)
+        routes = {
+            name: replace(route, timeout_s=max(route.timeout_s, least_s))
+            for name, route in routes.items()
+        }
     with ExitStack() as stack:
         with naming_death(server):
             clients = [

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
+from contextlib import nullcontext
 from dataclasses import replace
+from types import SimpleNamespace
+from unittest.mock import Mock
 
 import numpy as np
 import pyarrow.parquet as pq
@@ -11,12 +15,16 @@ import pytest
 from measure_tasks import measure_task, tenant
 
 from perseus.host.procfs import CpuReading, other_cpu_share
+from perseus.measurement import clients
 from perseus.measurement.cell import RawResults
-from perseus.measurement.clients import arrivals
+from perseus.measurement.clients import arrivals, under_load
 from perseus.measurement.decomposition import decompose
 from perseus.measurement.monitor import MonitorFile
 from perseus.measurement.raw_results import RequestsWriter
+from perseus.peak.durations import loop_s
+from perseus.serving.running_server import RunningServer
 from perseus.serving.statistics import ServerTimes
+from perseus.study.experiments.aa import Run as Restarts
 from perseus.study.experiments.concurrency import Run as Sweep
 from perseus.study.experiments.peak import DEDICATED, Run
 from perseus.study.presets import PRESETS
@@ -24,6 +32,7 @@ from perseus.study.tasks.measure import MeasuredArrivals, MeasureTask
 from perseus.study.traces import TraceSource
 from perseus.traffic.arrivals import Arrivals
 from perseus.traffic.requests import Requests, Status
+from perseus.traffic.route import Route
 
 
 def test_a_task_survives_the_way_through_the_workflow():
@@ -45,6 +54,31 @@ def test_a_cell_has_the_arrivals_of_its_task(tmp_path):
     assert arrivals(gamma.arrivals, None, None) == Arrivals("gamma", 2.0)
     source = TraceSource(file="trace.csv")
     assert arrivals(replayed.arrivals, source, trace) == Arrivals("trace", 2.0, (1.0, 2.0))
+
+
+@pytest.mark.parametrize("timeout_s", [5.0, 60.0])
+@pytest.mark.parametrize(
+    ("run", "is_longer"),
+    [
+        (DEDICATED, False),
+        (Sweep(concurrencies=(1, 1024)), True),
+        (Restarts(restarts=2, windows=2, concurrency=1024), True),
+    ],
+)
+def test_no_request_times_out_during_a_closed_loop(monkeypatch, run, is_longer, timeout_s):
+    opened = Mock(return_value=nullcontext(SimpleNamespace(name="a", prompt=True)))
+    monkeypatch.setattr(clients, "Client", opened)
+    task = measure_task(tenant("a"), run=run, search=PRESETS["standard"].settings)
+    cell = Mock(task=task, server_cores=[], client_cores=[0])
+    cell.inputs.trace = None
+    route = Route("grpc", "nowhere:1", "a", (), timeout_s)
+    with under_load(cell, RunningServer("", "", "", os.getpid()), {"a": route}):
+        pass
+    least_s = loop_s(task.search, task.slas)
+    assert 5 < least_s < 60
+    assert opened.call_args.args[1].timeout_s == (
+        max(timeout_s, least_s) if is_longer else timeout_s
+    )
 
 
 def test_the_first_message_of_each_kind_of_error_is_kept_over_several_servers(tmp_path):
