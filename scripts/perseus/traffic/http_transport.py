@@ -3,8 +3,8 @@ and the bytes of the tensors follow.
 
 If the server lacks the binary extension, the tensors of requests and responses are JSON. An asyncio
 loop in its own thread sends the requests and reads the responses. The send time of a request is the
-time at which the sender passes the request to the asyncio loop. If the asyncio loop is late, the
-delay is part of the latency, not of the send lag. The protocol is described in
+time at which the asyncio loop begins to send the request. If the request needs a new connection,
+the time to connect is part of the latency, not of the send lag. The protocol is described in
 https://github.com/triton-inference-server/server/blob/main/docs/protocol/extension_binary_data.md.
 """
 
@@ -63,7 +63,7 @@ class HttpTransport:
         self._requests = [write(each, route.outputs) for each in route.inputs]
         self._has_binary = route.has_binary
         self._timeout_s = route.timeout_s
-        self._tasks: dict[int, asyncio.Task[Reply] | None] = {}
+        self._tasks: dict[int, asyncio.Task[tuple[int, Reply]] | None] = {}
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
 
@@ -111,16 +111,20 @@ class HttpTransport:
         self._loop.call_soon_threadsafe(self._start, number, answered)
 
     def _start(self, number: int, answered: Answered) -> None:
-        task = self._loop.create_task(self._exchange(number, self._timeout_s))
+        task = self._loop.create_task(self._timed_exchange(number))
         self._tasks[number] = task
         task.add_done_callback(partial(self._done, number, answered))
 
-    def _done(self, number: int, answered: Answered, task: asyncio.Task[Reply]) -> None:
+    async def _timed_exchange(self, number: int) -> tuple[int, Reply]:
+        """Post a request, and return its send time and its response."""
+        return time.monotonic_ns(), await self._exchange(number, self._timeout_s)
+
+    def _done(self, number: int, answered: Answered, task: asyncio.Task[tuple[int, Reply]]) -> None:
         if task.cancelled():
             answered(time.monotonic_ns(), Status.PENDING, "")
         else:
-            reply = task.result()
-            answered(reply.done_ns, reply.status, self._access.hide(reply.message))
+            sent_ns, reply = task.result()
+            answered(reply.done_ns, reply.status, self._access.hide(reply.message), sent_ns)
         # Delete the task last: when `in_flight` is 0, readers must see all results.
         del self._tasks[number]
 

@@ -85,7 +85,11 @@ class LoadLoop:
             time.sleep(min(wait_ns, DOZE_NS) / 1e9)
         return not self._stopped.is_set()
 
-    def _answered(self, i: int, done_ns: int, status: Status, message: str) -> None:
+    def _answered(
+        self, i: int, done_ns: int, status: Status, message: str, sent_ns: int = 0
+    ) -> None:
+        if sent_ns:
+            self._sent_ns[i] = sent_ns
         if status is not Status.PENDING:
             self._done_ns[i] = done_ns
             self._status[i] = status
@@ -202,6 +206,7 @@ class ClosedLoop(LoadLoop):
         done_ns: int,
         status: Status,
         message: str,
+        sent_ns: int = 0,
     ) -> None:
         self._answered(i, done_ns, status, message)
         if status is Status.REFUSED:

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Protocol, Self
 
 from perseus.models.tensors import Tensor
 from perseus.traffic.requests import Status
 
-Answered = Callable[[int, Status, str], None]
-"""Function that a transport calls when a request ends. Its arguments are the time in ns of the
-monotonic clock, the outcome of the request, and the error message or an empty text. The outcome of
-a cancelled request is PENDING."""
+
+class Answered(Protocol):
+    """Function that a transport calls when a request ends."""
+
+    def __call__(self, done_ns: int, status: Status, message: str, sent_ns: int = 0, /) -> None:
+        """Record the time of the end in ns of the monotonic clock, the outcome of the request, and
+        the error message or an empty text.
+
+        The outcome of a cancelled request is PENDING. `sent_ns` is the send time of a request that
+        did not leave during the call of `Transport.send`, and otherwise 0.
+        """
 
 
 class RequestFailedError(RuntimeError):

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import json
+import time
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 from fake_server import FakeHttpServer
 from unit.traffic.test_client import route
 
 from perseus.traffic.connect import connect
 from perseus.traffic.http_transport import HEADER_LENGTH, Reply, _reply, decode
+from perseus.traffic.loops import OpenLoop
 from perseus.traffic.requests import Status
 from perseus.traffic.transport import RequestFailedError
 
@@ -72,3 +75,20 @@ def test_no_server_is_asked_to_compress_its_answers():
     (headers,) = server.headers
     assert HEADER_LENGTH in headers
     assert {name for name in headers if name.lower().startswith("accept")} == set()
+
+
+def test_a_request_that_waits_for_the_asyncio_loop_is_sent_late():
+    server = FakeHttpServer()
+    try:
+        with connect(route(server.address, "http")) as transport:
+            transport._loop.call_soon_threadsafe(time.sleep, 0.05)
+            loop = OpenLoop(100, np.full(20, time.monotonic_ns()))
+            loop.offer(transport)
+            while transport.in_flight:
+                time.sleep(0.01)
+    finally:
+        server.stop()
+    now_ns = time.monotonic_ns()
+    requests = loop.requests(now_ns)
+    assert np.all(requests.answered)
+    assert np.percentile(requests.send_lag_ms(now_ns), 99) >= 40
