@@ -121,7 +121,11 @@ def warnings(record: Mapping[str, Any], windows: Sequence[Mapping[str, Any]]) ->
 
 def _fastest_rps(tenant: str, windows: Sequence[Mapping[str, Any]]) -> float:
     """Return the highest throughput of all phases, in requests/s. The throughput of a phase is the
-    median over its windows."""
+    median over its windows.
+
+    The server answers a part of the counted requests in the grace time at the end of a window.
+    Therefore the grace time counts, and the throughput is a lower bound.
+    """
     rates_rps = defaultdict[str, list[float]](list)
     for each in windows:
         if each["tenant"] == tenant and each["requests"] >= MIN_REQUESTS:
