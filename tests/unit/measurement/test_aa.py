@@ -12,6 +12,7 @@ from perseus.measurement.experiments import aa
 from perseus.peak.verdict import ON_BUSY_HOST, ON_IDLE_HOST, Verdict
 from perseus.serving.failures import ServerError
 from perseus.study.experiments.aa import Run
+from perseus.traffic.client import ClientError
 
 RUN = Run(restarts=3, windows=2, concurrency=4)
 
@@ -23,6 +24,8 @@ class Servers:
     `invalid` has the windows that the host (if `by_host`) or the client makes invalid. The server
     with number `dies` ends under load, and the server with number `refuses` does not start.
     """
+
+    death: Exception = ServerError("the server ended during the measurement")
 
     def __init__(self, monkeypatch, invalid=(), by_host=True, dies=None, refuses=None):
         self.invalid, self.by_host, self.dies, self.refuses = invalid, by_host, dies, refuses
@@ -47,7 +50,7 @@ class Servers:
     def closed_loop(self, task, system, phase, concurrency, tolerance):
         self.tolerances.append(tolerance)
         if system.number == self.dies:
-            raise ServerError("the server ended during the measurement")
+            raise self.death
         rate = 10.0 + len(self.loops)
         is_invalid = len(self.loops) in self.invalid
         self.loops.append((system.number, phase, concurrency))
@@ -97,6 +100,13 @@ def test_a_server_that_fails_ends_the_cell_and_keeps_those_before_it(monkeypatch
     record = measured()
     assert record["outcome"] == "failed" and record["reason"].startswith("server 2: ")
     assert len(record["capacities_rps"]) == 1 and "startup_s" in record
+
+
+def test_a_client_that_dies_keeps_the_servers_before_it(monkeypatch):
+    Servers(monkeypatch, dies=2).death = ClientError("the client of a died")
+    record = measured()
+    assert (record["outcome"], record["reason"]) == ("failed", "server 2: the client of a died")
+    assert len(record["capacities_rps"]) == 1
 
 
 def test_a_first_server_that_does_not_start_is_no_record(monkeypatch):

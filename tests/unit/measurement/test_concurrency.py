@@ -4,15 +4,18 @@ from contextlib import contextmanager, nullcontext
 from types import SimpleNamespace
 
 import numpy as np
+import pytest
 from measure_tasks import measure_task, tenant
 
 from perseus.measurement.closed_loop import Throughput
 from perseus.measurement.experiments import concurrency
 from perseus.serving.failures import ServerError
 from perseus.study.experiments.concurrency import Run
+from perseus.traffic.client import ClientError
 
 
-def test_a_server_that_ends_keeps_the_loops_before(monkeypatch):
+@pytest.mark.parametrize("error", [ServerError("it has ended"), ClientError("it has ended")])
+def test_a_server_or_client_that_ends_keeps_the_loops_before(monkeypatch, error):
     seen = []
 
     @contextmanager
@@ -21,7 +24,7 @@ def test_a_server_that_ends_keeps_the_loops_before(monkeypatch):
 
     def closed_loop(task, system, phase, level):
         if len(seen) == 2:
-            raise ServerError("it has ended")
+            raise error
         seen.append(level)
         return SimpleNamespace(elapsed_s=1.0), [Throughput(level, "a", 9.0, 8.0, 10.0)]
 

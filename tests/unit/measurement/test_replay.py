@@ -21,6 +21,7 @@ from perseus.study.experiments.replay import Bursts, Run, Trace
 from perseus.study.sla import Sla
 from perseus.study.traces import TraceSource
 from perseus.traffic.arrivals import stream
+from perseus.traffic.client import ClientError
 from perseus.traffic.mmpp import Mmpp
 
 BURSTS = Bursts(burst_factor=8, burst_s=2, burst_share=0.1)
@@ -40,6 +41,8 @@ class OneWorker:
     search waits for them.
     """
 
+    death: Exception = ServerError("the server ended during the measurement")
+
     def __init__(self, lags_s=(), other_load=(), dies=None, others_leave=False):
         self.lags_s, self.other_load, self.dies = lags_s, other_load, dies
         self.others_leave, self.waited_for = others_leave, []
@@ -54,7 +57,7 @@ class OneWorker:
         number = len(self.offered)
         self.offered.append([each.tolist() for each in times_s])
         if number == self.dies:
-            raise ServerError("the server ended during the measurement")
+            raise self.death
         lag_s = ([*self.lags_s] + [0.0] * (number + 1))[number]
         owner = np.concatenate([np.full(len(each), i) for i, each in enumerate(times_s)])
         arrival_s = np.concatenate(times_s)
@@ -246,12 +249,12 @@ def test_a_client_that_is_late_is_not_the_servers_fault(measured):
     assert all(each["punctual"] == 0 for each in lags)
 
 
-def test_a_server_that_dies_keeps_the_phases_before_it(measured):
-    record = measured(OneWorker(dies=1))
-    assert (record["outcome"], record["reason"]) == (
-        "failed",
-        "the server ended during the measurement",
-    )
+@pytest.mark.parametrize("death", [OneWorker.death, ClientError("the client of a died")])
+def test_a_server_or_client_that_dies_keeps_the_phases_before_it(measured, death):
+    system = OneWorker(dies=1)
+    system.death = death
+    record = measured(system)
+    assert (record["outcome"], record["reason"]) == ("failed", str(death))
     assert len({each["window"] for each in record["offered"]}) == 1
 
 

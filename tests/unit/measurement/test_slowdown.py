@@ -17,6 +17,7 @@ from perseus.measurement.experiments import slowdown
 from perseus.peak.durations import PATIENCE_S, loop_s
 from perseus.serving.failures import ServerError
 from perseus.study.experiments.slowdown import Run
+from perseus.traffic.client import ClientError
 
 RATE = Run(name="slowdown-20rps", percent_of_peak=None, rate_rps=20.0, rounds=2)
 SHARE = Run(name="slowdown-30", percent_of_peak=30, rate_rps=None, rounds=2)
@@ -30,6 +31,8 @@ class System(SimulatedServer):
     The server dies in the window `dies`. Other processes always use the share `other_cpu_share` of
     the server's core.
     """
+
+    death: Exception = ServerError("the server ended during the measurement")
 
     def __init__(self, invalid=(), dies=None, other_cpu_share=0.0):
         super().__init__([deterministic(0.004), deterministic(0.008)], np.random.default_rng(0))
@@ -51,7 +54,7 @@ class System(SimulatedServer):
         number = len(self.offers)
         self.offers.append(tuple(rates_rps))
         if number == self.dies:
-            raise ServerError("the server ended during the measurement")
+            raise self.death
         with super().offer(rates_rps, duration_s) as load:
             busy = (0.95,) * len(rates_rps) if number in self.invalid else (0.1,) * len(rates_rps)
             others = {"client_cpu": busy, "other_cpu_share": self.other_cpu_share}
@@ -167,12 +170,12 @@ def test_where_no_pair_could_be_measured_the_cell_says_why(monkeypatch):
     assert len(found["steps"]) == STEPS
 
 
-def test_a_server_that_dies_leaves_the_steps_before(monkeypatch):
-    found, _ = measured(monkeypatch, System(dies=4))
-    assert (found["outcome"], found["reason"]) == (
-        "failed",
-        "the server ended during the measurement",
-    )
+@pytest.mark.parametrize("death", [System.death, ClientError("the client of a died")])
+def test_a_server_or_client_that_dies_leaves_the_steps_before(monkeypatch, death):
+    system = System(dies=4)
+    system.death = death
+    found, _ = measured(monkeypatch, system)
+    assert (found["outcome"], found["reason"]) == ("failed", str(death))
     assert len(found["steps"]) == 4
 
 

@@ -14,6 +14,7 @@ from perseus.measurement.experiments import soak
 from perseus.peak.verdict import ON_BUSY_HOST, Verdict
 from perseus.serving.failures import ServerError
 from perseus.study.experiments.soak import Run
+from perseus.traffic.client import ClientError
 
 WINDOW_S = 10.0
 GIVEN = Run(name="soak", duration_s=50, window_s=WINDOW_S, rates_rps=(5.0, 8.0))
@@ -28,6 +29,8 @@ class Server:
 
     The host disturbs the windows in `invalid`.
     """
+
+    death: Exception = ServerError("the server ended during the measurement")
 
     def __init__(self, monkeypatch, pid=None, dies=None, invalid=(), dedicated=None, blocked=""):
         self.pid, self.dies, self.invalid = pid, dies, invalid
@@ -53,7 +56,7 @@ class Server:
         assert (system, phase, tolerance) == (self, "soak", ON_BUSY_HOST)
         assert elapsed_s == pytest.approx(ELAPSED_S)
         if len(self.offered) == self.dies:
-            raise ServerError("the server ended during the measurement")
+            raise self.death
         is_invalid = len(self.offered) in self.invalid
         self.offered.append(tuple(rates_rps))
         good = SimpleNamespace(verdict=Verdict.FAIL, reason="a soak does not test the SLA")
@@ -115,6 +118,15 @@ def test_a_server_that_dies_under_the_load_is_an_answer(monkeypatch):
     record = measured()
     assert record["outcome"] == "infeasible" and not soak.Outcome("infeasible").is_temporary
     assert record["reason"] == "the server ended during the measurement, after 0.0092 h of load"
+    assert len(record["readings"]) == len(server.kept) == 3
+
+
+def test_a_client_that_dies_is_trouble_that_keeps_the_readings_before(monkeypatch):
+    server = Server(monkeypatch, pid=os.getpid(), dies=3)
+    server.death = ClientError("the client of a died")
+    record = measured()
+    assert record["outcome"] == "failed"
+    assert record["reason"] == "the client of a died, after 0.0092 h of load"
     assert len(record["readings"]) == len(server.kept) == 3
 
 

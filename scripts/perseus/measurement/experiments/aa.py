@@ -23,6 +23,7 @@ from perseus.peak.window import Window
 from perseus.serving.failures import ServerError
 from perseus.study.experiments.aa import Run
 from perseus.study.tasks.measure import MeasureTask
+from perseus.traffic.client import ClientError
 
 PHASE: Final = "aa"
 
@@ -47,7 +48,7 @@ def measure(cell: CellUnderTest) -> Findings:
             )
     except InvalidWindowError as error:
         outcome, reason = error.outcome, str(error)
-    except ServerError as error:
+    except (ServerError, ClientError) as error:
         if not record:  # without a started server, the cell has no results
             raise
         outcome, reason = Outcome.FAILED, f"server {len(capacities_rps) + 1}: {error}"

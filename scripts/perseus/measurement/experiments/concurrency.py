@@ -26,6 +26,7 @@ from perseus.peak.window import Window
 from perseus.serving.failures import ServerError
 from perseus.study.experiments.concurrency import Run
 from perseus.study.tasks.measure import MeasureTask
+from perseus.traffic.client import ClientError
 
 
 def measure(cell: CellUnderTest) -> Findings:
@@ -37,7 +38,7 @@ def measure(cell: CellUnderTest) -> Findings:
                 rng = cell.own_stream
                 for each in sweep(cell.task, system, rng, partial(keep, cell, system)):
                     throughputs += each
-        except ServerError as error:
+        except (ServerError, ClientError) as error:
             outcome, reason = Outcome.FAILED, str(error)
     levels = [asdict(each) for each in sorted(throughputs, key=lambda each: each.concurrency)]
     return Findings({**server.record, "outcome": outcome, "reason": reason, "levels": levels})

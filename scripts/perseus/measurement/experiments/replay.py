@@ -39,6 +39,7 @@ from perseus.peak.window import Window
 from perseus.serving.failures import ServerError
 from perseus.study.experiments.replay import ReplayPhase, Run
 from perseus.study.tasks.measure import MeasureTask
+from perseus.traffic.client import ClientError
 from perseus.traffic.requests import Status
 
 DRAIN_S: Final = 20.0
@@ -96,7 +97,7 @@ def measure(cell: CellUnderTest) -> Findings:
             with server.under_load() as system:
                 for of_phase in each_phase(cell, system, run, drawn):
                     offered += of_phase
-        except ServerError as error:
+        except (ServerError, ClientError) as error:
             outcome, reason = Outcome.FAILED, str(error)
     if outcome is Outcome.OK:
         outcome, reason = offered_outcome(offered)

@@ -32,6 +32,7 @@ from perseus.peak.window import Phase, Window
 from perseus.serving.failures import ServerError
 from perseus.study.experiments.slowdown import Run
 from perseus.study.tasks.measure import MeasureTask
+from perseus.traffic.client import ClientError
 
 PHASE: Final = "slowdown"
 SLOW_RPS: Final = 50.0
@@ -94,7 +95,7 @@ def measure(cell: CellUnderTest) -> Findings:
                             f"{' beside '.join(step.tenants)}: {step.outcome};"
                             " the experiment continues"
                         )
-        except ServerError as error:
+        except (ServerError, ClientError) as error:
             outcome, reason = Outcome.FAILED, str(error)
     if outcome is Outcome.OK:
         outcome, reason = of_pairs(steps)

@@ -28,6 +28,7 @@ from perseus.serving.failures import ServerError
 from perseus.serving.running_server import RunningServer
 from perseus.study.experiments.soak import Run
 from perseus.study.tasks.measure import MeasureTask
+from perseus.traffic.client import ClientError
 
 PHASE: Final = "soak"
 
@@ -88,7 +89,7 @@ def rates(run: Run, tenants: Sequence[str], dedicated_rps: Mapping[str, float]) 
 
 
 def soak(cell: CellUnderTest, server: ServerUnderTest, rates_rps: Sequence[float]) -> Soaked:
-    """Offer load in consecutive windows. Stop early if the server ends.
+    """Offer load in consecutive windows. Stop early if the server or a client ends.
 
     No host stays idle for hours, so a soak test accepts more load of other processes than a search.
     Late sends add noise to the readings of a soak test, but no trend.
@@ -103,7 +104,7 @@ def soak(cell: CellUnderTest, server: ServerUnderTest, rates_rps: Sequence[float
                 keep(cell, system, window, left * window.elapsed_s)
                 readings.append(reading(server.server))
                 invalid += invalid_causes(window)
-    except ServerError as error:
+    except (ServerError, ClientError) as error:
         return Soaked(*outcome_of_death(error, len(readings) * elapsed_s), readings)
     return Soaked(*outcome_of_windows(invalid, count), readings)
 
@@ -128,13 +129,16 @@ def invalid_causes(window: Window) -> list[Invalid]:
     ]
 
 
-def outcome_of_death(error: ServerError, lived_s: float) -> tuple[Outcome, str]:
-    """Return the outcome of a soak test in which the server ended, and the reason. If the server
-    ended during the first window, the outcome is `failed`. If the server ended after the first
-    window, the outcome is `infeasible`, which is a result of the test."""
+def outcome_of_death(error: ServerError | ClientError, lived_s: float) -> tuple[Outcome, str]:
+    """Return the outcome of a soak test in which the server or a client ended, and the reason. If a
+    client ended, or if the server ended during the first window, the outcome is `failed`. If the
+    server ended after the first window, the outcome is `infeasible`, which is a result of the
+    test."""
     if lived_s == 0:
         return Outcome.FAILED, str(error)
-    return Outcome.INFEASIBLE, f"{error}, after {lived_s / 3600:.2g} h of load"
+    is_result = isinstance(error, ServerError)
+    reason = f"{error}, after {lived_s / 3600:.2g} h of load"
+    return Outcome.INFEASIBLE if is_result else Outcome.FAILED, reason
 
 
 def outcome_of_windows(invalid: Sequence[Invalid], count: int) -> tuple[Outcome, str]:
