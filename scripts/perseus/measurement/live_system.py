@@ -149,16 +149,16 @@ class LiveSystem:
         before = self._server_times()
         start_ns = time.monotonic_ns() + round(LEAD_S * 1e9)
         start(start_ns)
-        load = LiveLoad(
-            self.server,
-            self._clients,
-            start_ns,
-            server_cores=self._server_cores,
-            client_core_count=len(self._client_cores),
-            longest_sla_s=self._longest_sla_s,
-            on_gpus=self._on_gpus,
-        )
         try:
+            load = LiveLoad(
+                self.server,
+                self._clients,
+                start_ns,
+                server_cores=self._server_cores,
+                client_core_count=len(self._client_cores),
+                longest_sla_s=self._longest_sla_s,
+                on_gpus=self._on_gpus,
+            )
             yield load
         except Exception:  # after an interruption by the user, store nothing
             self._keep(0.0, 0.0)

@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Iterator
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
 from fake_server import FakeGrpcServer
 from live_systems import of_one_client
 
-from perseus.measurement import live_system
+from perseus.measurement import live_load, live_system
 from perseus.measurement.live_system import LiveSystem
 from perseus.measurement.raw_results import RequestsWriter
 from perseus.serving.failures import ServerError
@@ -64,3 +65,17 @@ def test_a_server_that_answers_no_more_ends_the_window(server, system):
         load.until(1.0)
         server.service_s = 3.0
         load.until(1.5)
+
+
+def test_a_server_that_fails_at_the_start_of_a_window_keeps_its_requests(system, monkeypatch):
+    def fail(*arguments):
+        time.sleep(0.3)
+        raise ServerError("no statistics")
+
+    monkeypatch.setattr(live_load, "tenant_times", fail)
+    stored = Mock(wraps=system._writer.add)
+    monkeypatch.setattr(system._writer, "add", stored)
+    with pytest.raises(ServerError, match="no statistics"), system.offer([20.0], 1.0):
+        pass
+    _, (requests,) = stored.call_args.args
+    assert len(requests) > 0
