@@ -22,11 +22,13 @@ MAX_PEAKS = 20
 VERDICTS = "docs/reference/verdicts.md"
 ADVICE = {
     Outcome.UNCERTIFIED: (
-        "no rate passed the certification, but the estimate is valid. For a certified rate, use a"
-        " preset with longer windows: `measurement: {preset: standard}`."
+        "no tested rate was certified, or no rate failed. Use the preset that the reason in the"
+        f" report names. If the reason names no preset, see {VERDICTS}."
     ),
     Outcome.INFEASIBLE: (
-        "the server misses the SLA even at low rates. Relax the SLA or choose a larger server."
+        "the server misses the SLA even at low rates, or Perseus could not export the model. Relax"
+        " the SLA or choose a larger server. If the export failed, choose another runtime or"
+        " precision."
     ),
     Outcome.PREDICTED: "Perseus did not measure this mix. To measure it, remove `predict: true`.",
 }
