@@ -292,6 +292,7 @@ def print_cells_to_measure(jobs):
         RunPlan(
             started_s=time.time(),
             load_s={cell: about for cell, (about, _) in load_s.items()},
+            slots={cell: slots.slot(STUDY.cells[cell]) for cell in cells},
             raw=f"{RESULTS}/raw",
             alone=tuple(alone_cells()),
         ),

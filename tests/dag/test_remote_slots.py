@@ -7,6 +7,8 @@ from itertools import combinations
 import pytest
 from dag.test_exclusive_slots import SLEEP
 
+from perseus.measurement.progress.overview import NAME, RunPlan
+
 STUDY = """
 study: remote
 models:
@@ -31,16 +33,22 @@ HOSTS = {"local": "here", "near": "127.0.0.1", "far": "example", "same": "exampl
 
 
 @pytest.fixture(scope="module")
-def spans(empty, tmp_path_factory):
-    """Return (host of the server, start, end) of each measurement."""
+def measured(empty, tmp_path_factory):
+    """Return the workflow after the measurements of STUDY."""
     workflow = empty.copy(tmp_path_factory.mktemp("slots") / "workflow")
     (workflow.root / "config" / "config.yaml").write_text(STUDY)
     for step in ("export", "repository", "measure"):
         workflow.fake(step, SLEEP.replace("0.15", "0.5"))
     workflow.run("measurements", "--cores", "4")
+    return workflow
+
+
+@pytest.fixture(scope="module")
+def spans(measured):
+    """Return (host of the server, start, end) of each measurement."""
     return [
         (HOSTS[file.name.split("-")[1].split(".")[0]], *map(int, file.read_text().split()))
-        for file in (workflow.root / "spans").iterdir()
+        for file in (measured.root / "spans").iterdir()
         if file.name.startswith("measure-")
     ]
 
@@ -66,3 +74,12 @@ def test_a_host_is_measured_by_one_cell_at_a_time(spans):
 
 def test_nothing_is_measured_beside_a_server_of_this_host(spans):
     assert not any("here" in pair for pair in together(spans))
+
+
+def test_the_plan_of_the_run_has_the_slot_of_each_cell(measured):
+    plan = RunPlan.model_validate_json((measured.root / "logs/remote" / NAME).read_text())
+    assert Counter(plan.slots.values()) == {
+        "local_server": 3,
+        "remote_localhost": 3,
+        "remote_triton_example_org": 6,
+    }

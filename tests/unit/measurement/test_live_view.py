@@ -77,6 +77,13 @@ def test_it_says_how_much_of_the_run_is_left_and_which_peaks_are_known():
     assert b == "b                         –             –"  # noqa: RUF001
 
 
+def test_with_several_hosts_it_counts_the_cells_of_one_host():
+    several = Overview(2, 3, 20.0, (), hosts=2, others_end_s=1300.0)
+    cell = shown(MEASURED, 140, overview=several)[0]
+    assert cell.startswith("cell 2 of 3 on its host  ")
+    assert cell.endswith("about 1:30 left, 5:00 for all cells")
+
+
 def test_of_many_peaks_it_shows_the_first():
     peaks = tuple(KnownPeaks(f"m{n}", "cpu1", (100.0,), (90.0,)) for n in range(12))
     lines = shown(MEASURED, 140, overview=Overview(1, 12, 0.0, peaks))

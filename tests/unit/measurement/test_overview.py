@@ -2,6 +2,7 @@
 
 import json
 import os
+import time
 
 import pytest
 
@@ -13,6 +14,7 @@ from perseus.measurement.progress.overview import (
     overview,
     write_plan,
 )
+from perseus.study.slots import LOCAL
 
 STARTED_S = 1000.0
 
@@ -23,6 +25,7 @@ def run(tmp_path):
     plan = RunPlan(
         started_s=STARTED_S,
         load_s={"a.r1": 60.0, "a.r2": 60.0, "shared.r1": 90.0},
+        slots=dict.fromkeys(("a.r1", "a.r2", "shared.r1"), LOCAL),
         raw=str(tmp_path / "raw"),
         alone=(
             AloneCell(cell="a.r1", tenant="a", server="cpu1"),
@@ -62,6 +65,44 @@ def test_at_the_start_nothing_is_known(run):
     assert overview(logs, "a.r1") == Overview(
         1, 3, 150.0, (KnownPeaks("a", "cpu1"), KnownPeaks("b", "cpu1"))
     )
+
+
+@pytest.mark.parametrize(
+    ("cell", "position", "left_s", "later_left_s"),
+    [
+        ("here.r1", (1, 1), 10 + 300, 5 + 300),  # no other cell runs beside a cell of this machine
+        ("far.r1", (1, 2), 300 + 40, 299 + 40),  # the other host needs more time
+        ("near.r1", (1, 2), 10 + 150 + 40, 5 + 150 + 40),
+    ],
+)
+def test_cells_of_several_remote_hosts_are_measured_at_the_same_time(
+    tmp_path, monkeypatch, cell, position, left_s, later_left_s
+):
+    plan = RunPlan(
+        started_s=STARTED_S,
+        load_s={
+            "here.r1": 40.0,
+            "far.r1": 60.0,
+            "far.r2": 60.0,
+            "near.r1": 150.0,
+            "near.r2": 150.0,
+        },
+        slots={
+            "here.r1": LOCAL,
+            "far.r1": "remote_far",
+            "far.r2": "remote_far",
+            "near.r1": "remote_near",
+            "near.r2": "remote_near",
+        },
+        raw=str(tmp_path / "raw"),
+        alone=(),
+    )
+    write_plan(tmp_path, plan)
+    monkeypatch.setattr(time, "time", lambda: 2000.0)
+    found = overview(tmp_path, cell)
+    assert (found.number, found.total) == position and found.hosts == 3
+    assert found.left_s(10.0, 2000.0) == left_s
+    assert found.left_s(5.0, 2001.0) == later_left_s
 
 
 def test_without_a_plan_that_names_the_cell_there_is_no_overview(run, tmp_path):

@@ -124,7 +124,8 @@ def rendered(progress: Progress, now_s: float, overview: Overview | None = None)
 
 def _of_cell(progress: Progress, now_s: float, overview: Overview | None) -> Iterator[Text]:
     if overview is not None:
-        yield Text(f"cell {overview.number} of {overview.total}")
+        where = " on its host" if overview.hosts > 1 else ""
+        yield Text(f"cell {overview.number} of {overview.total}{where}")
     yield Text(progress.cell, style="bold")
     if progress.attempt > 1:
         yield Text(f"attempt {progress.attempt}")
@@ -139,7 +140,7 @@ def _of_cell(progress: Progress, now_s: float, overview: Overview | None) -> Ite
         yield Text(f"{count} windows: ").append_text(Text(", ").join(verdicts))
     if progress.end_s is not None:
         left_s = max(progress.end_s - now_s, 0)
-        in_all = f", {_minutes(left_s + overview.later_s)} for all cells" if overview else ""
+        in_all = f", {_minutes(overview.left_s(left_s, now_s))} for all cells" if overview else ""
         yield Text(f"about {_minutes(left_s)} left{in_all}")
 
 

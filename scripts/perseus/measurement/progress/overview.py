@@ -7,6 +7,8 @@ The workflow writes the plan (the estimated load of each cell) before the first 
 from __future__ import annotations
 
 import json
+import time
+from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -16,6 +18,7 @@ from typing import Any, Final
 from perseus.host.files import whole
 from perseus.study.base import Part
 from perseus.study.raw_files import RECORD
+from perseus.study.slots import LOCAL
 
 NAME: Final = "run.json"
 
@@ -32,12 +35,14 @@ class RunPlan(Part):
     """The cells of a run.
 
     `started_s` is the start time of the run on the Unix clock, in seconds. `load_s` contains the
-    estimated seconds of load of each cell. `raw` is the folder with the raw results. `alone`
+    estimated seconds of load of each cell, and `slots` its slot (`study.slots`): Perseus measures
+    the cells of one slot one after another. `raw` is the folder with the raw results. `alone`
     contains the dedicated cells.
     """
 
     started_s: float
     load_s: dict[str, float]
+    slots: dict[str, str]
     raw: str
     alone: tuple[AloneCell, ...]
 
@@ -56,14 +61,23 @@ class KnownPeaks:
 class Overview:
     """The position of a cell in its run, and the known dedicated peaks.
 
-    The cell is number `number` of `total` cells. `later_s` is the sum of the estimated seconds of
-    load of all other cells that have not ended.
+    The cell is number `number` of `total` cells on its host. `hosts` is the number of hosts of the
+    run. `later_s` is the estimated load in seconds that follows after the cell. `others_end_s` is
+    the estimated time, on the Unix clock, at which the cells of the other hosts end, or 0 if no
+    cell of another host is left.
     """
 
     number: int
     total: int
     later_s: float
     peaks: tuple[KnownPeaks, ...]
+    hosts: int = 1
+    others_end_s: float = 0.0
+
+    def left_s(self, cell_s: float, now_s: float) -> float:
+        """Return the estimated remaining seconds of the run, if `cell_s` seconds of the cell
+        remain."""
+        return max(cell_s + self.later_s, self.others_end_s - now_s)
 
 
 def write_plan(logs: Path, plan: RunPlan) -> None:
@@ -80,13 +94,21 @@ def overview(logs: Path, cell: str) -> Overview | None:
         return None
     if cell not in plan.load_s:
         return None
-    later = {name: s for name, s in plan.load_s.items() if not _has_ended(plan, name)}
-    later.pop(cell, None)
+    later = [name for name in plan.load_s if name != cell and not _has_ended(plan, name)]
+    own, later_s = plan.slots[cell], defaultdict[str, float](float)
+    for name in later:
+        later_s[plan.slots[name]] += plan.load_s[name]
+    # No cell runs beside a cell of this machine. Cells of several remote hosts run side by side.
+    alone_s, own_s = later_s.pop(LOCAL, 0.0), later_s.pop(own, 0.0)
+    others_s = max(later_s.values(), default=0.0)
+    on_host = [name for name, slot in plan.slots.items() if slot == own]
     return Overview(
-        number=len(plan.load_s) - len(later),
-        total=len(plan.load_s),
-        later_s=sum(later.values()),
+        number=len(on_host) - len(set(on_host).intersection(later)),
+        total=len(on_host),
+        later_s=alone_s + (others_s if own == LOCAL else own_s),
         peaks=tuple(_peaks(plan)),
+        hosts=len(set(plan.slots.values())),
+        others_end_s=time.time() + alone_s + others_s if later_s else 0.0,
     )
 
 
