@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import fcntl
 import io
+import shlex
 import signal
 import subprocess
 import sys
@@ -21,7 +23,7 @@ LINE = "[cell    0 s] bracket  a 40.0/s p95 62 ms: fail, about 90 s left"
 
 # A job that reports one window and then runs the code `then`.
 JOB = """
-import sys, time
+import os, sys, time
 from pathlib import Path
 sys.path[:0] = ["{root}/scripts", "{root}/tests"]
 from exported import MEASURED
@@ -168,6 +170,34 @@ def test_a_terminal_that_cannot_move_its_cursor_has_plain_lines(tmp_path, enviro
         left = on.end()
     assert left == ["[cell    0 s] starting the server", LINE, "the next job"]
     assert "\x1b" not in on.output
+
+
+def test_only_one_job_of_a_run_has_a_view(tmp_path):
+    plan = tmp_path / "logs/s/run.json"
+    plan.parent.mkdir(parents=True)
+    with plan.open("w") as of_another_job:
+        fcntl.flock(of_another_job, fcntl.LOCK_EX)
+        with terminal.Terminal(job(tmp_path)) as on:
+            left = on.end()
+    assert left == ["[cell    0 s] starting the server", LINE, "the next job"]
+    assert "p99.9 61.5" not in on.output
+    with terminal.Terminal(job(tmp_path)) as on:
+        on.end()
+    assert "p99.9 61.5" in on.output
+
+
+def test_lines_of_a_job_stand_above_the_view_of_another_job(tmp_path):
+    plan = tmp_path / "logs/s/run.json"
+    plan.parent.mkdir(parents=True)
+    plan.touch()
+    beside = shlex.join(job(tmp_path, "pass"))
+    with terminal.Terminal(job(tmp_path, f"os.system({beside!r}); time.sleep(2.3)")) as on:
+        on.until("1:27 left")
+        during = terminal.screen(on.output)
+        left = on.end()
+    lines = ["[cell    0 s] starting the server", LINE]
+    assert during[:6] == [*lines, *lines, "the next job", ""] and len(during) == 6 + 4
+    assert left == [*lines, *lines, "the next job", "the next job"]
 
 
 @pytest.mark.parametrize("environment", [{}, {"FORCE_COLOR": "1", "TTY_COMPATIBLE": "1"}])

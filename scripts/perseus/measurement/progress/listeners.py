@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import fcntl
+import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -9,7 +11,7 @@ from pathlib import Path
 
 from perseus.measurement.progress.file import progress_file
 from perseus.measurement.progress.live_view import live_view
-from perseus.measurement.progress.overview import overview
+from perseus.measurement.progress.overview import NAME, overview
 from perseus.measurement.progress.state import OnProgress, Progress
 
 
@@ -18,12 +20,17 @@ def listeners(log: str, say: Callable[[str], None]) -> Iterator[OnProgress]:
     """Yield a function that writes the progress to the file beside the job's log and to the
     terminal.
 
-    If the terminal can move its cursor, Perseus shows a live view. Without a live view, `say` gets
-    one line per window.
+    If the terminal can move its cursor, and no other job of the run shows a live view, Perseus
+    shows a live view. Without a live view, `say` gets one line per window.
     """
     path = Path(log)
-    known = overview(path.parents[1], path.stem)
-    with progress_file(path) as write, live_view(sys.stderr, known) as show:
+    logs = path.parents[1]
+    known = overview(logs, path.stem)
+    with (
+        progress_file(path) as write,
+        _is_first(logs) as is_first,
+        live_view(sys.stderr, known, is_first=is_first) as show,
+    ):
 
         def tell(progress: Progress) -> None:
             write(progress)
@@ -35,3 +42,31 @@ def listeners(log: str, say: Callable[[str], None]) -> Iterator[OnProgress]:
                 show(progress)
 
         yield tell
+
+
+@contextmanager
+def _is_first(logs: Path) -> Iterator[bool]:
+    """Yield whether no other job of the run shows a live view: two live views on one terminal would
+    erase each other.
+
+    The function locks the plan of the run (flock) until the context ends. Each run has a plan of
+    its own, so two runs do not exclude each other. Without a plan, or on a file system without
+    flock, the function yields True.
+    """
+    try:
+        descriptor = os.open(logs / NAME, os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        yield True
+        return
+    try:
+        yield _is_free(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _is_free(descriptor: int) -> bool:
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        return not isinstance(error, BlockingIOError)
+    return True

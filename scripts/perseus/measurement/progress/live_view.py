@@ -43,22 +43,37 @@ because this text may be an unfinished line of another program."""
 
 
 @contextmanager
-def live_view(stream: TextIO, overview: Overview | None = None) -> Iterator[OnProgress | None]:
+def live_view(
+    stream: TextIO, overview: Overview | None = None, *, is_first: bool = True
+) -> Iterator[OnProgress | None]:
     """Show the progress below all printed lines while the context is open.
 
-    Yields None if `stream` is not a terminal that can move its cursor.
+    Yields None if `stream` is not a terminal that can move its cursor, or if another job has its
+    view there (`is_first` is false).
     """
     console = Console(file=stream)
     if not (stream.isatty() and console.is_interactive):
         yield None
         return
     with redirect_stderr(cast(TextIO, FileProxy(console, sys.stderr))):
+        if not is_first:
+            console.push_render_hook(_AboveAnother())
+            yield None
+            return
         view = _View(console, overview)
         try:
             yield view.show
         finally:
             with signals_deferred():  # after an interruption, a partly erased view would remain
                 view.end()
+
+
+class _AboveAnother(RenderHook):
+    """Erases the view of another job before each printed line. Otherwise the line would overwrite
+    only a part of the view. The other job shows its view again within REFRESH_S seconds."""
+
+    def process_renderables(self, renderables: list[ConsoleRenderable]) -> list[ConsoleRenderable]:
+        return [_Sequence(ERASE_BELOW), *renderables]
 
 
 class _View(RenderHook):
