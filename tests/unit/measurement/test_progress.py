@@ -33,6 +33,7 @@ def row(window, name, verdict, attempt=1, **changes):
         "offered_rps": 40.0,
         "completed_ratio": 0.75,
         "sla_percentile_ms": 61.5,
+        "sla_ms": 50.0,
         "send_lag_p99_ms": 0.4,
         "verdict": verdict,
         **changes,
@@ -77,6 +78,12 @@ def test_a_window_tells_of_each_tenant_and_counts_once():
     assert (a.offered_rps, a.answered_rps, a.latency_ms) == (40.0, 30.0, 61.5)
     assert (a.send_lag_ms, a.verdict) == (0.4, "fail")
     assert (b.offered_rps, b.answered_rps, b.latency_ms, b.verdict) == (0.0, None, None, "pass")
+
+
+def test_the_sla_is_the_one_that_the_last_window_judges():
+    """A catalogue measures a network with several SLAs."""
+    a, b = told([row(0, "a", "pass"), row(1, "a", "pass", sla_ms=12.5)]).tenants
+    assert (a.sla_ms, b.sla_ms) == (12.5, 80.0)
 
 
 def test_another_attempt_begins_anew():

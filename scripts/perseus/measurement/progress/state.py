@@ -17,10 +17,11 @@ from perseus.study.tasks.measure import MeasuredTenant, MeasureTask
 class TenantProgress(Part):
     """The state of a tenant in the last window. Unknown values are None.
 
-    `answered_rps` is the rate of responses in the window. `latency_ms` is the latency at the
-    percentile of the SLA, from the intended send time. `send_lag_ms` is the 99th percentile of the
-    send lag. `passed_rps` is the highest offered rate in a window that passed, and `failed_rps` is
-    the lowest offered rate in a window that failed.
+    `sla_ms` is the latency limit of the SLA in the last window. Before the first window, `sla_ms`
+    is the configured limit. `answered_rps` is the rate of responses in the window. `latency_ms` is
+    the latency at the percentile of the SLA, from the intended send time. `send_lag_ms` is the 99th
+    percentile of the send lag. `passed_rps` is the highest offered rate in a window that passed,
+    and `failed_rps` is the lowest offered rate in a window that failed.
     """
 
     name: str
@@ -104,11 +105,10 @@ def _of_tenant(
 ) -> TenantProgress:
     """Return the state of a tenant. `row` is the tenant's row for the last window. `rows` contains
     the rows of all tenants for all windows of the attempt."""
-    seen = {} if row is None else _seen(row)
+    seen = _seen(row) if row else {"sla_ms": tenant.sla.latency_ms}
     return TenantProgress(
         name=tenant.name,
         percentile=tenant.sla.percentile,
-        sla_ms=tenant.sla.latency_ms,
         passed_rps=max(_offered_rps(tenant, rows, Verdict.PASS), default=None),
         failed_rps=min(_offered_rps(tenant, rows, Verdict.FAIL), default=None),
         **seen,
@@ -129,6 +129,7 @@ def _offered_rps(
 
 def _seen(row: Mapping[str, Any]) -> dict[str, Any]:
     return {
+        "sla_ms": float(row["sla_ms"]),  # a catalogue measures several SLAs
         "offered_rps": _finite(row["offered_rps"]),
         "answered_rps": _finite(row["offered_rps"] * row["completed_ratio"]),
         "latency_ms": _finite(row["sla_percentile_ms"]),
