@@ -78,6 +78,8 @@ def test_a_window_tells_of_each_tenant_and_counts_once():
     assert (a.offered_rps, a.answered_rps, a.latency_ms) == (40.0, 30.0, 61.5)
     assert (a.send_lag_ms, a.verdict) == (0.4, "fail")
     assert (b.offered_rps, b.answered_rps, b.latency_ms, b.verdict) == (0.0, None, None, "pass")
+    assert (a.passed_rps, a.failed_rps) == (1.0, 40.0)
+    assert (b.passed_rps, b.failed_rps) == (1.0, None)  # without load, the window says nothing
 
 
 def test_the_sla_is_the_one_that_the_last_window_judges():

@@ -123,7 +123,7 @@ def _offered_rps(
         for row in rows
         if row["tenant"] == tenant.name
         and row["window_verdict"] == verdict
-        and math.isfinite(row["offered_rps"])
+        and 0 < row["offered_rps"] < math.inf
     ]
 
 
