@@ -1,5 +1,7 @@
 """The output of a run: one line per job, and the errors."""
 
+import pytest
+
 STARTED = """\
 Study 'default': 5 of 5 cells to measure, about 5 min of load, at most 93 min. Perseus \
 measures a cell with a temporary failure again.
@@ -12,9 +14,10 @@ def errors_of(workflow, *arguments):
     return code, output, errors.partition("filesystem usage.\n")[2]
 
 
-def test_a_run_prints_one_line_for_each_job(empty, tmp_path):
+@pytest.mark.parametrize("quiet", [(), ("--quiet", "progress")])
+def test_a_run_prints_one_line_for_each_job(empty, tmp_path, quiet):
     workflow = empty.copy(tmp_path / "workflow")
-    code, output, errors = errors_of(workflow, "measurements")
+    code, output, errors = errors_of(workflow, "measurements", *quiet)
     assert (code, output) == (0, f"{STARTED}\n")
     lines = errors.split("\n")
     assert lines[0] == "" and lines[-3].startswith("Complete log(s): ")

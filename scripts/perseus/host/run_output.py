@@ -33,7 +33,8 @@ def shorten(logger: logging.Logger) -> None:
     for handler in logger.handlers:
         if handler.name == STREAM_HANDLER:
             lines = _JobLines(handler.formatter or logging.Formatter())
-            handler.addFilter(lines.is_shown)
+            # The filter of `--quiet progress` drops the message with the number of jobs.
+            handler.filters.insert(0, lines.is_shown)
             handler.setFormatter(lines)
 
 
