@@ -69,6 +69,10 @@ onstart:
     require_own_files(workflow.dag.needrun_jobs())
     require_figures(workflow.dag.needrun_jobs())
     require_track(workflow.dag.needrun_jobs())
+    if IS_ALONE and IS_ON_THIS_MACHINE:  # on a cluster, jobs of a killed run may still measure
+        from perseus.measurement.progress.file import delete_progress_files
+
+        delete_progress_files(Path(LOGS).parent)
     # Delete the messages of an earlier run, since `onerror` prints all messages.
     for path in errors_of_jobs():
         path.unlink(missing_ok=True)

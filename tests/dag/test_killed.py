@@ -204,6 +204,21 @@ def test_two_runs_live_until_the_last_one_ends(tmp_path):
         assert remove_dead(tmp_path) == removed
 
 
+def test_a_cell_from_before_a_power_failure_does_not_count_as_running(workflow):
+    root = workflow.root
+    left = root / "logs/other/measure/cell.progress.json"
+    left.parent.mkdir(parents=True)
+    left.touch()
+    first = Run(root)
+    assert not left.exists()
+    left.touch()  # now a cell of the run `first`
+    check = "results/other/models/squeezenet1_1/check.json"
+    other = finished(root, [*COMMAND[:-1], check, "--config", "study=other"])
+    assert other.returncode == 0 and left.exists(), other.stderr
+    (root / "go-on").touch()
+    assert first.process.wait(60) == 0, first.output()
+
+
 def test_what_a_job_of_an_earlier_run_said_is_not_said_again(workflow):
     """An error file of an earlier run may report a full disk, although the disk now has space."""
     stale = workflow.root / "logs/default/figures/peaks.error"

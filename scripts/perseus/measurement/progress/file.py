@@ -43,7 +43,22 @@ def under_way(logs: Path) -> list[Progress]:
     of another version of Perseus.
     """
     found = []
-    for path in sorted(logs.glob(f"*/measure/*{SUFFIX}")):
+    for path in _files(logs):
         with suppress(OSError, ValueError):
             found.append(Progress.model_validate_json(path.read_text()))
     return [progress for progress in found if not is_gone(progress.process)]
+
+
+def delete_progress_files(logs: Path) -> None:
+    """Delete the progress files of all studies. Call this function while no cell is measured.
+
+    A progress file survives a power failure. After a reboot, `under_way` does not know that the
+    process of the file has ended.
+    """
+    for path in _files(logs):
+        with suppress(OSError):
+            path.unlink(missing_ok=True)
+
+
+def _files(logs: Path) -> list[Path]:
+    return sorted(logs.glob(f"*/measure/*{SUFFIX}"))
