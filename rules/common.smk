@@ -20,8 +20,9 @@ sys.path.insert(0, str(HERE / "scripts"))
 # Jobs and their child processes read and write text as UTF-8, independent of the locale.
 os.environ.update(PYTHONUTF8="1")
 
-# With line buffering, a log has the lines of the workflow and of its jobs in the order of time.
-sys.stdout.reconfigure(line_buffering=True)
+# With line buffering, a log has the lines of the workflow and of its jobs in the order of time. A
+# reason of a failed cell may contain characters that the encoding of the terminal lacks.
+sys.stdout.reconfigure(line_buffering=True, errors="replace")
 
 # Snakemake and torch need the name of the user. In a container, a user id may have no name.
 os.environ.setdefault("USER", str(os.getuid()))

@@ -83,6 +83,16 @@ def test_a_ceiling_that_others_disturbed_and_a_record_that_is_cut_are_measured_a
     assert "no cell has a temporary failure" in edited.script("scripts/again.py")
 
 
+def test_a_reason_with_characters_that_the_terminal_lacks_does_not_stop_the_run(
+    edited, monkeypatch
+):
+    ends(edited, RESNET, "unsteady", "it became 2 \N{MULTIPLICATION SIGN} slower")
+    edited.accept()
+    monkeypatch.setenv("PYTHONIOENCODING", "ascii")
+    output = edited.python("-m", "snakemake", "--cores", "2", "all")
+    assert "  cpu1.resnet18.peak.r1: unsteady: it became 2 ? slower\n" in output
+
+
 def test_what_to_do_names_the_file_that_configures_the_study(edited):
     ends(edited, RESNET, "unsteady", "it changed its speed")
     edited.accept()
