@@ -33,6 +33,7 @@ MEASURED = Progress(
             answered_rps=30.0,
             latency_ms=61.5,
             send_lag_ms=2.4,
+            send_lag_limit_ms=1.0,
             verdict="fail",
             passed_rps=36.0,
             failed_rps=40.0,

@@ -123,6 +123,9 @@ WINDOWS_SCHEMA = pa.schema(
             + _METHOD),
         column("send_lag_p99_ms", REAL, "ms",
             "99th percentile of the send lag (actual minus intended send time)"),
+        column("send_lag_limit_ms", REAL, "ms",
+            "largest allowed 99th percentile of the send lag in this window"
+            " (docs/explanation/load.md)"),
         column("client_cpu", REAL, "cores",
             "CPU load of the client, as the larger of two values: CPU time per second of the"
             " tenant's busiest client process, and CPU time per second of all clients divided by"

@@ -117,6 +117,7 @@ class TenantWindow:
     completed_ratio: float
     backlog_growth_rps: float
     send_lag_p99_ms: float
+    send_lag_limit_ms: float
     client_cpu: float
     other_cpu_share: float | None
     other_process: str
@@ -258,6 +259,7 @@ def judge(
         completed_ratio=found.completed_ratio,
         backlog_growth_rps=growth_rps,
         send_lag_p99_ms=lags_ms[tenant],
+        send_lag_limit_ms=tolerance.lag_ms(sla.latency_ms),
         client_cpu=seen.client_cpu[tenant],
         other_cpu_share=seen.other_cpu_share,
         other_process=seen.other_process,

@@ -55,9 +55,10 @@ def test_all_of_a_cell_is_exported_in_seconds(tmp_path):
         ("tenant_sla_seconds", A | {"percentile": "99.9"}, 0.05),
         ("tenant_sla_seconds", A | {"tenant": "b", "percentile": "95"}, 0.08),
         ("tenant_send_lag_seconds", A, 0.0024),
+        ("tenant_send_lag_limit_seconds", A, 0.001),
     ):
         assert (f"perseus_{name}", labels, value) in found
-    assert len(found) == 1 + 15
+    assert len(found) == 1 + 16
 
 
 def test_what_is_not_known_yet_has_no_sample(tmp_path):

@@ -35,6 +35,7 @@ def row(window, name, verdict, attempt=1, **changes):
         "sla_percentile_ms": 61.5,
         "sla_ms": 50.0,
         "send_lag_p99_ms": 0.4,
+        "send_lag_limit_ms": 1.0,
         "verdict": verdict,
         **changes,
     }
@@ -76,7 +77,7 @@ def test_a_window_tells_of_each_tenant_and_counts_once():
     assert before_s <= progress.told_s == progress.end_s - 90.0 <= time.time()
     a, b = progress.tenants
     assert (a.offered_rps, a.answered_rps, a.latency_ms) == (40.0, 30.0, 61.5)
-    assert (a.send_lag_ms, a.verdict) == (0.4, "fail")
+    assert (a.send_lag_ms, a.send_lag_limit_ms, a.verdict) == (0.4, 1.0, "fail")
     assert (b.offered_rps, b.answered_rps, b.latency_ms, b.verdict) == (0.0, None, None, "pass")
     assert (a.passed_rps, a.failed_rps) == (1.0, 40.0)
     assert (b.passed_rps, b.failed_rps) == (1.0, None)  # without load, the window says nothing

@@ -99,6 +99,11 @@ def test_a_client_that_sends_late_makes_the_window_invalid():
     assert seen.verdict == "invalid" and "send lag" in seen.reason
 
 
+def test_a_window_states_the_send_lag_that_it_allows():
+    on_idle, on_busy = verdict(requests()), verdict(requests(), tolerance=ON_BUSY_HOST)
+    assert (on_idle.send_lag_limit_ms, on_busy.send_lag_limit_ms) == (2.0, 20.0)
+
+
 def test_a_client_without_cpu_to_spare_makes_the_window_invalid():
     assert verdict(requests(), cpu=0.9).verdict == "invalid"
 

@@ -112,6 +112,11 @@ def _of_tenants(cells: Sequence[Progress]) -> Iterator[Metric]:
         "99th percentile of actual minus intended send time in the last window",
         labels=TENANT,
     )
+    lag_limit = GaugeMetricFamily(
+        "perseus_tenant_send_lag_limit_seconds",
+        "Largest allowed 99th percentile of the send lag in the last window",
+        labels=TENANT,
+    )
     latency = GaugeMetricFamily(
         "perseus_tenant_latency_seconds",
         "Latency at the percentile of the SLA in the last window",
@@ -131,6 +136,8 @@ def _of_tenants(cells: Sequence[Progress]) -> Iterator[Metric]:
                 answered.add_metric(place, tenant.answered_rps)
             if tenant.send_lag_ms is not None:
                 lag.add_metric(place, tenant.send_lag_ms / 1000)
+            if tenant.send_lag_limit_ms is not None:
+                lag_limit.add_metric(place, tenant.send_lag_limit_ms / 1000)
             if tenant.latency_ms is not None:
                 latency.add_metric(of_sla, tenant.latency_ms / 1000)
-    yield from (offered, answered, lag, latency, sla)
+    yield from (offered, answered, lag, lag_limit, latency, sla)

@@ -20,8 +20,9 @@ class TenantProgress(Part):
     `sla_ms` is the latency limit of the SLA in the last window. Before the first window, `sla_ms`
     is the configured limit. `answered_rps` is the rate of responses in the window. `latency_ms` is
     the latency at the percentile of the SLA, from the intended send time. `send_lag_ms` is the 99th
-    percentile of the send lag. `passed_rps` is the highest offered rate in a window that passed,
-    and `failed_rps` is the lowest offered rate in a window that failed.
+    percentile of the send lag, and `send_lag_limit_ms` the largest allowed value. `passed_rps` is
+    the highest offered rate in a window that passed, and `failed_rps` is the lowest offered rate in
+    a window that failed.
     """
 
     name: str
@@ -31,6 +32,7 @@ class TenantProgress(Part):
     answered_rps: float | None = None
     latency_ms: float | None = None
     send_lag_ms: float | None = None
+    send_lag_limit_ms: float | None = None
     verdict: str | None = None
     passed_rps: float | None = None
     failed_rps: float | None = None
@@ -134,6 +136,7 @@ def _seen(row: Mapping[str, Any]) -> dict[str, Any]:
         "answered_rps": _finite(row["offered_rps"] * row["completed_ratio"]),
         "latency_ms": _finite(row["sla_percentile_ms"]),
         "send_lag_ms": _finite(row["send_lag_p99_ms"]),
+        "send_lag_limit_ms": float(row["send_lag_limit_ms"]),
         "verdict": str(row["verdict"]),
     }
 
