@@ -125,10 +125,17 @@ class CellUnderTest:
     ) -> None:
         """Report the progress after a window; `text` describes the window. `server` is the running
         server, or None if no server runs."""
-        # Readers of the progress have no access tokens, so they get only a URL without tokens.
-        url = server.metrics_url if server and not server.access.headers else None
+        url = self._open_metrics_url(server) if server else None
         rows = self.raw.windows
         self.on_progress(Progress.of(self.task, self.attempt, rows, url, seconds_left, text))
+
+    def _open_metrics_url(self, server: RunningServer) -> str | None:
+        """Return the URL of the metrics of a server, or None if other programs cannot read the
+        metrics because the metrics need a token or a certificate of the study."""
+        remote = self.task.server.remote
+        has_pem_file = remote is not None and remote.tls not in ("none", "system")
+        needs_pem_file = has_pem_file and server.metrics_url.startswith("https:")
+        return None if server.access.headers or needs_pem_file else server.metrics_url
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ import sys
 import time
 
 import pytest
-from measure_tasks import measure_task, tenant
+from measure_tasks import measure_task, server, tenant
 
 from perseus.host.identity import identity
 from perseus.measurement.cell import CellUnderTest, RawResults
@@ -15,6 +15,7 @@ from perseus.measurement.progress.file import SUFFIX, progress_file, under_way
 from perseus.measurement.progress.state import Progress, TenantProgress
 from perseus.serving.access import Access, Header
 from perseus.serving.running_server import RunningServer
+from perseus.study.remote import Remote
 from perseus.study.sla import Sla
 
 NAN, INFINITE = float("nan"), float("inf")
@@ -41,11 +42,11 @@ def row(window, name, verdict, attempt=1, **changes):
     }
 
 
-def told(rows=(), attempt=1, server=SERVER, seconds_left=None):
+def told(rows=(), attempt=1, server=SERVER, seconds_left=None, task=TASK):
     """Return the progress that a cell with these windows reports."""
     heard = []
     raw = RawResults(None, None, {}, windows=list(rows))
-    cell = CellUnderTest(TASK, None, None, [0], [1], raw, print, attempt, heard.append)
+    cell = CellUnderTest(task, None, None, [0], [1], raw, print, attempt, heard.append)
     cell.progressed(server, seconds_left)
     (progress,) = heard
     return progress
@@ -102,6 +103,22 @@ def test_a_server_that_wants_a_token_is_not_named():
     secret = Access(headers=(Header("authorization", "Bearer ", "s3cret"),))
     progress = told(server=RunningServer("g:1", "h:2", "http://far/metrics", None, secret))
     assert progress.metrics_url is None and "s3cret" not in progress.model_dump_json()
+
+
+@pytest.mark.parametrize(
+    ("tls", "metrics", "is_named"),
+    [
+        ("none", "http://far:8002/metrics", True),
+        ("system", "https://far/metrics", True),
+        ("ca.pem", "http://far:8002/metrics", True),
+        ("ca.pem", "https://far/metrics", False),
+    ],
+)
+def test_a_server_whose_metrics_need_a_pem_file_is_not_named(tls, metrics, is_named):
+    remote = Remote(host="far", tls=tls, metrics=metrics)
+    task = TASK.model_copy(update={"server": server(launcher="remote", remote=remote)})
+    progress = told(server=RunningServer("g:1", "h:2", metrics, None), task=task)
+    assert progress.metrics_url == (metrics if is_named else None)
 
 
 @pytest.fixture

@@ -43,9 +43,9 @@ class Progress(Part):
 
     `process` identifies the measuring process. `told_s` is the time of this report, and `end_s` is
     the estimated end of the cell. `metrics_url` is the address of the metrics of the running
-    server, or None if no metrics are readable without a token. `phase` is the phase of the last
-    ended window. `windows` contains the number of ended windows by verdict. `text` describes the
-    last window.
+    server, or None if the metrics need a token or a certificate of the study. `phase` is the phase
+    of the last ended window. `windows` contains the number of ended windows by verdict. `text`
+    describes the last window.
     """
 
     process: str
