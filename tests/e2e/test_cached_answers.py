@@ -1,5 +1,6 @@
 """Tests that Perseus measures no responses from a cache: it refuses response caches, and sends
-unseen requests to models that remember their responses."""
+unseen requests to models that remember their responses. Also tests the times of a server's own
+ensemble."""
 
 from __future__ import annotations
 
@@ -7,11 +8,15 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+import numpy as np
 import pytest
 from e2e.test_server import backends
+from live_systems import of_one_client
 from measure_tasks import measure_task, tenant
 from triton_elsewhere import triton_elsewhere
 
+from perseus.measurement.clients import routes_to
+from perseus.measurement.raw_results import RequestsWriter
 from perseus.measurement.tenant_under_test import TenantUnderTest, tenants_on
 from perseus.measurement.unbatched_limit import unseen_requests
 from perseus.measurement.verify import VerificationError, refuse_cached, verify
@@ -20,7 +25,7 @@ from perseus.serving.launchers.remote import remote_server
 from perseus.serving.running_server import RunningServer
 from perseus.serving.triton_wheel import find_installation
 from perseus.study.tasks.measure import ServedModel
-from perseus.traffic.client import sequential_ms
+from perseus.traffic.client import Client, sequential_ms
 
 __all__ = ["backends"]
 
@@ -69,6 +74,7 @@ def written(repository: Path) -> list[str]:
         "plain": CONFIG.format(name="plain", cached="false"),
         "remembers": CONFIG.format(name="remembers", cached="false"),
         "outer": ENSEMBLE.format(name="outer", step="cached"),
+        "chain": ENSEMBLE.format(name="chain", step="plain"),
     }
     for name, config in configs.items():
         (repository / name / "1").mkdir(parents=True)
@@ -139,3 +145,20 @@ def test_the_limit_is_of_the_model_even_if_it_remembers_its_answers(server):
         assert limit_rps is not None and 51 < limit_rps <= 100
     with remembers.load_route(5.0) as route:
         assert sequential_ms(route, 8, 5.0).min() < 10, "it would pass for a fast model"
+
+
+def test_an_ensemble_of_the_server_has_unknown_times(server, tmp_path):
+    """Triton reports that no request of an ensemble waits in a queue, although 6 of 8 do."""
+    asked = on(server, "chain", "plain")
+    with RequestsWriter(tmp_path / "requests.parquet") as writer, routes_to(asked) as routes:
+        for each in asked:
+            with Client(each.name, routes[each.name], [0], steps=each.steps) as client:
+                system = of_one_client(server, client, writer, longest_sla_s=1.0)
+                with system.offer_closed([8], 1.5) as load:
+                    seen = load.until(1.5)
+            (queue_ms,), (parts,) = seen.queue_ms, system.ended[0].decompositions
+            if each.model == "chain":
+                assert len(queue_ms) == 0
+                assert np.isnan([parts.queue_ms, parts.compute_output_ms, parts.client_ms]).all()
+            else:
+                assert len(queue_ms) > 0 and parts.queue_ms > 2 * parts.compute_ms

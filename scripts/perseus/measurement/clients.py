@@ -33,7 +33,10 @@ def routes_to(tenants: Sequence[TenantUnderTest]) -> Iterator[dict[str, Route]]:
 
 @contextmanager
 def under_load(
-    cell: CellUnderTest, server: RunningServer, routes: Mapping[str, Route]
+    cell: CellUnderTest,
+    server: RunningServer,
+    tenants: Sequence[TenantUnderTest],
+    routes: Mapping[str, Route],
 ) -> Iterator[LiveSystem]:
     """Start the clients of all tenants, in the order of the tenants, and yield the system that
     offers their load.
@@ -41,7 +44,7 @@ def under_load(
     Raises ServerError if the server has died, and ClientError if a client does not start.
     """
     task = cell.task
-    processes = processes_each(task.client.processes, cell.client_cores, len(routes))
+    processes = processes_each(task.client.processes, cell.client_cores, len(tenants))
     if not task.run.takes_arrivals:
         # A closed loop replaces a request that timed out. The server would work on both requests,
         # and the throughput would be too low.
@@ -62,7 +65,7 @@ def under_load(
                         steps=each.steps,
                     )
                 )
-                for each in task.tenants
+                for each in tenants
             ]
         gpus = task.server.gpus
         on_gpus = stack.enter_context(other_gpu_work(gpus, cell.server_cores, server.pid))

@@ -31,13 +31,14 @@ def decompose(
     """Return the parts of the mean latency of a window. Unknown parts are NaN.
 
     `before` and `after` are the readings of Triton's counters at the start and at the end of the
-    window.
+    window. A reading is None if the server offers no statistics, or if the model is an ensemble
+    that the server already had.
 
-    The parts of the latency are unknown if the server offers no statistics, or if the server
-    answered no request. The parts are also unknown if the server executed a request that timed out,
-    or that the client cancelled at the end of the window. The parts are also unknown if the server
-    loaded the model again between the readings, or if the sum of the times from the counters
-    exceeds the mean latency.
+    The parts of the latency are unknown if a reading is None, or if the server answered no request.
+    The parts are also unknown if the server executed a request that timed out, or that the client
+    cancelled at the end of the window. The parts are also unknown if the server loaded the model
+    again between the readings, or if the sum of the times from the counters exceeds the mean
+    latency.
     """
     unknown = Decomposition(*[float("nan")] * 5)
     if before is None or after is None:

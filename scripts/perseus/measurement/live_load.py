@@ -41,7 +41,7 @@ class LiveLoad:
         self._on_gpus = on_gpus
         self._server_cores, self._client_core_count = server_cores, client_core_count
         self._cpu = read_cpu(server_cores, server.pid)
-        self._times = [tenant_times(server, client.model, client.steps) for client in clients]
+        self._times = [tenant_times(server, client.model, client.steps or ()) for client in clients]
         self._queue_ms: list[list[tuple[float, float]]] = [[] for _ in clients]
         self._life = ServerLife(server, clients, longest_sla_s)
         self._seen: list[Snapshot] = []
@@ -96,11 +96,12 @@ class LiveLoad:
         """Read the mean queue time of the requests that the server has answered since the previous
         reading.
 
-        If the server offers no statistics, the function only checks that the server is alive.
+        If the server offers no statistics, or no queue times of the model, the function only checks
+        that the server is alive.
         """
         for i, client in enumerate(self._clients):
             try:
-                new = tenant_times(self._server, client.model, client.steps, timeout_s=1.0)
+                new = tenant_times(self._server, client.model, client.steps or (), timeout_s=1.0)
             except ServerError:  # the server is too busy or dead; `require` detects a dead server
                 return
             old = self._times[i]
@@ -115,5 +116,6 @@ class LiveLoad:
             elif served.requests > 0:
                 self._times[i] = new
                 self._life.served(i)
-                seconds = (time.monotonic_ns() - self._start_ns) / 1e9
-                self._queue_ms[i].append((seconds, served.queue_ns / served.requests / MS))
+                if client.steps is not None:
+                    seconds = (time.monotonic_ns() - self._start_ns) / 1e9
+                    self._queue_ms[i].append((seconds, served.queue_ns / served.requests / MS))

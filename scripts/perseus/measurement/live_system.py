@@ -186,7 +186,12 @@ class LiveSystem:
         return self._writer.add(names, [result.requests for result in results]), results
 
     def _server_times(self) -> list[ServerTimes | None]:
-        return [tenant_times(self.server, each.model, each.steps) for each in self._clients]
+        """Return the counters of each tenant's model; None if the counters do not contain all
+        times."""
+        return [
+            None if each.steps is None else tenant_times(self.server, each.model, each.steps)
+            for each in self._clients
+        ]
 
     def _require_answers(self, results: Sequence[Result], idle_s: float) -> None:
         for client, result in zip(self._clients, results, strict=True):

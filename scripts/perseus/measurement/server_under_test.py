@@ -97,7 +97,7 @@ class ServerUnderTest:
 
     def under_load(self) -> AbstractContextManager[LiveSystem]:
         """Start the clients of all tenants, and yield the system that offers their load."""
-        return under_load(self.cell, self.server, self.routes)
+        return under_load(self.cell, self.server, self.tenants, self.routes)
 
 
 def without_server(cell: CellUnderTest) -> dict[str, Any]:

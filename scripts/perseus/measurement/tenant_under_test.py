@@ -68,6 +68,14 @@ class TenantUnderTest:
         return self.settings.name
 
     @property
+    def steps(self) -> tuple[str, ...] | None:
+        """Return the names of the Triton models through which a request passes, in order; empty if
+        a request passes through one model only. The result is None for an ensemble that the server
+        already had, because Perseus does not read the models of such an ensemble."""
+        is_served_ensemble = self.served is not None and self.served.backend == "ensemble"
+        return None if is_served_ensemble else self.settings.steps
+
+    @property
     def count(self) -> int:
         """Return the number of examples."""
         return len(next(iter(self.examples.values())))

@@ -70,9 +70,9 @@ class Client:
     """The client processes of a tenant; a context manager.
 
     The client assigns the requests to the processes in turn. If several Triton models process each
-    request one after another, `steps` contains their names. Raises ClientError if a process cannot
-    connect, ends, or does not respond within 30 s. After a ClientError, all later calls also raise
-    ClientError.
+    request one after another, `steps` contains their names, or is None if their names are unknown.
+    Raises ClientError if a process cannot connect, ends, or does not respond within 30 s. After a
+    ClientError, all later calls also raise ClientError.
     """
 
     def __init__(
@@ -81,7 +81,7 @@ class Client:
         route: Route,
         cores: Sequence[int],
         processes: int = 1,
-        steps: Sequence[str] = (),
+        steps: Sequence[str] | None = (),
     ) -> None:
         self.name, self.model, self.steps = name, route.model, steps
         setup = Setup(route, tuple(cores))

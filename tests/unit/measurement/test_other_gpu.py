@@ -80,7 +80,8 @@ def row(tmp_path, tolerance: Tolerance = ON_IDLE_HOST, **of_server: Any) -> dict
             stream=np.random.default_rng,
             say=print,
         )
-        with under_load(cell, RunningServer("", "", "", os.getpid()), {"a": None}) as system:
+        this_process = RunningServer("", "", "", os.getpid())
+        with under_load(cell, this_process, task.tenants, {"a": None}) as system:
             window = open_loop(task, system, "soak", (200.0,), 1.5, tolerance)
             rows = as_rows(window, system.ended[-1], ["a"], 1)
     write_windows(tmp_path / "windows.parquet", rows)
