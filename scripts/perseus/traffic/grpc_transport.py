@@ -13,7 +13,7 @@ import threading
 import time
 from collections.abc import Sequence
 from functools import partial
-from typing import Final, Self
+from typing import Any, Final, Self
 from urllib.parse import unquote
 
 import numpy as np
@@ -44,6 +44,18 @@ _ENDS: Final = {
     End.LATE: StatusCode.DEADLINE_EXCEEDED,
     End.LOST: StatusCode.UNAVAILABLE,
 }
+_CONTENTS: Final = {
+    "BOOL": "bool_contents",
+    **dict.fromkeys(("INT8", "INT16", "INT32"), "int_contents"),
+    "INT64": "int64_contents",
+    **dict.fromkeys(("UINT8", "UINT16", "UINT32"), "uint_contents"),
+    "UINT64": "uint64_contents",
+    "FP32": "fp32_contents",
+    "FP64": "fp64_contents",
+}
+"""The field of `InferTensorContents` with the values of each data type. The protocol has no field
+for FP16. A server sends the values in these fields, or the bytes of all outputs in
+`raw_output_contents`."""
 
 
 class GrpcTransport:
@@ -203,12 +215,22 @@ def decode(answer: bytes) -> dict[str, Tensor]:
     outputs."""
     try:
         response = service_pb2.ModelInferResponse.FromString(answer)
-        pairs = list(zip(response.outputs, response.raw_output_contents, strict=True))
-        if not pairs:
+        if not response.outputs:
             raise ValueError("the response has no outputs")
+        raw = response.raw_output_contents or [None] * len(response.outputs)
         return {
-            each.name: np.frombuffer(data, DTYPES[each.datatype]).reshape(each.shape)
-            for each, data in pairs
+            each.name: _values(each, data).reshape(each.shape)
+            for each, data in zip(response.outputs, raw, strict=True)
         }
-    except (DecodeError, LookupError, ValueError) as error:
+    except (DecodeError, LookupError, ValueError, OverflowError) as error:
         raise RequestFailedError(f"the response does not come from a model: {error}") from error
+
+
+def _values(output: Any, data: bytes | None) -> Tensor:
+    """Return the values of an output tensor, shape (n,). `data` has the bytes of the values; if
+    `data` is None, the output itself has the values. Raises LookupError for an unknown data type,
+    and ValueError or OverflowError if the values do not have the data type."""
+    dtype = DTYPES[output.datatype]
+    if data is None:
+        return np.fromiter(getattr(output.contents, _CONTENTS[output.datatype]), dtype)
+    return np.frombuffer(data, dtype)

@@ -17,9 +17,10 @@ import pytest
 from certificate_files import make_certificate
 from tritonclient.grpc import service_pb2
 
+from perseus.models.tensors import DTYPES
 from perseus.serving.access import PLAIN, Access, Header
 from perseus.traffic import http2_client
-from perseus.traffic.grpc_transport import METHOD, GrpcTransport, outcome
+from perseus.traffic.grpc_transport import METHOD, GrpcTransport, decode, outcome
 from perseus.traffic.http2_client import Call, End
 from perseus.traffic.requests import Status
 from perseus.traffic.route import Route, inline
@@ -461,3 +462,48 @@ def test_an_answer_is_what_its_trailers_and_its_message_say(fields, parts, code,
     call.fields, call.parts = fields, parts
     found, output = outcome(call, End.ANSWERED, "")
     assert found is code and message in output
+
+
+def response_with(datatype: str, field: str, values: list) -> bytes:
+    response = service_pb2.ModelInferResponse(model_name="tenant")
+    output = response.outputs.add(name="output", datatype=datatype, shape=[2, 1])
+    getattr(output.contents, field).extend(values)
+    return response.SerializeToString()
+
+
+@pytest.mark.parametrize(
+    ("datatype", "field", "values"),
+    [
+        ("BOOL", "bool_contents", [True, False]),
+        ("INT8", "int_contents", [-128, 127]),
+        ("INT16", "int_contents", [-7, 300]),
+        ("INT32", "int_contents", [-7, 2**31 - 1]),
+        ("INT64", "int64_contents", [-7, 2**63 - 1]),
+        ("UINT8", "uint_contents", [0, 255]),
+        ("UINT16", "uint_contents", [0, 300]),
+        ("UINT32", "uint_contents", [0, 2**32 - 1]),
+        ("UINT64", "uint64_contents", [0, 2**64 - 1]),
+        ("FP32", "fp32_contents", [0.5, -2.0]),
+        ("FP64", "fp64_contents", [0.1, -2.0]),
+    ],
+)
+def test_values_of_a_response_may_have_their_own_field_for_each_type(datatype, field, values):
+    output = decode(response_with(datatype, field, values))["output"]
+    assert output.dtype == DTYPES[datatype] and output.tolist() == [[each] for each in values]
+
+
+@pytest.mark.parametrize(
+    ("datatype", "field", "values"),
+    [
+        ("FP32", "fp32_contents", [0.5]),
+        ("FP32", "fp64_contents", [0.5, -2.0]),
+        ("FP16", "fp32_contents", [0.5, -2.0]),
+        ("INT8", "int_contents", [0, 300]),
+        ("BYTES", "bytes_contents", [b"a", b"b"]),
+        ("FP32", "fp32_contents", []),
+    ],
+    ids=["too few", "other field", "no field", "too large", "no number", "none"],
+)
+def test_values_that_do_not_fit_their_tensor_are_refused(datatype, field, values):
+    with pytest.raises(RequestFailedError, match="the response does not come from a model"):
+        decode(response_with(datatype, field, values))
