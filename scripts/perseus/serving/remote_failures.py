@@ -11,7 +11,8 @@ from perseus.serving.failures import ServerError
 
 _HINTS = (
     (
-        r"CERTIFICATE_VERIFY_FAILED|certificate verify failed|Hostname mismatch|not valid for",
+        r"CERTIFICATE_VERIFY_FAILED|certificate verify failed|Hostname mismatch|not valid for"
+        r"|not in peer certificate|Hostname Verification Check failed",
         "No authority in the key `tls` has signed the certificate of the server, or the certificate"
         " belongs to another host: set `tls` to the PEM file of the right authority.",
     ),

@@ -5,6 +5,7 @@ import pickle
 import ssl
 import threading
 from concurrent import futures
+from contextlib import contextmanager
 
 import grpc
 import pytest
@@ -187,9 +188,9 @@ class Triton(service_pb2_grpc.GRPCInferenceServiceServicer):
         return service_pb2.ServerMetadataResponse(name="triton", version=f"9 {SECRET}")
 
 
-@pytest.fixture
-def triton(certificate):
-    """Return the address of a gRPC server that requires TLS and the token."""
+@contextmanager
+def serving(certificate):
+    """Yield the address of a gRPC server that requires TLS and the token."""
     server = grpc.server(futures.ThreadPoolExecutor(2))
     service_pb2_grpc.add_GRPCInferenceServiceServicer_to_server(Triton(), server)
     key, pem = (path.read_bytes() for path in certificate)
@@ -200,6 +201,12 @@ def triton(certificate):
     server.stop(0)
 
 
+@pytest.fixture
+def triton(certificate):
+    with serving(certificate) as address:
+        yield address
+
+
 def described(address, access):
     about = server_metadata(RunningServer(address, address, "", None, access))
     return access.hide(f"{about.name} {about.version} at {address}")
@@ -208,6 +215,17 @@ def described(address, access):
 def test_grpc_over_tls_with_a_token(triton, certificate):
     access = Access(certificate[1].read_text(), WITH_TOKEN.headers)
     assert described(triton, access) == f"triton 9 {HIDDEN} at {triton}"
+
+
+@pytest.mark.parametrize("host", ["IP:127.0.0.2", "DNS:triton.example.org"])
+def test_a_certificate_of_another_host_is_explained(host, tmp_path):
+    certificate = make_certificate(tmp_path, host)
+    with (
+        serving(certificate) as address,
+        pytest.raises(ServerError, match="or the certificate belongs to another host") as caught,
+    ):
+        described(address, Access(certificate[1].read_text(), WITH_TOKEN.headers))
+    assert SECRET not in str(caught.value)
 
 
 def test_a_missing_token_missing_tls_and_a_foreign_certificate_are_explained(
