@@ -25,6 +25,8 @@ from perseus.measurement.tenant_under_test import tenants_on
 from perseus.measurement.verify import VerificationError, verify
 from perseus.serving.failures import ServerError
 from perseus.serving.launchers.remote import remote_server
+from perseus.serving.model_control import Control, PushedModel, read_models
+from perseus.serving.running_server import RunningServer
 from perseus.serving.server_facts import server_facts
 from perseus.study.tasks.measure import MeasureTask, ServedModel
 from perseus.traffic.arrivals import Arrivals
@@ -174,12 +176,52 @@ def test_what_an_earlier_attempt_left_is_removed_by_the_next(elsewhere, reposito
     """After an interruption of the network, the first attempt cannot unload its models."""
     messages: list[str] = []
     with (
+        pytest.raises(ServerError, match="'tiny' was replaced or unloaded"),
         served(elsewhere, repository, tmp_path),
         served(elsewhere, repository, tmp_path, messages),
     ):
         assert loaded(elsewhere) == ["tiny"]
     assert any("an ended measurement left: tiny" in line for line in messages)
     assert loaded(elsewhere) == []
+
+
+@pytest.mark.parametrize("name", ["tiny", "other"])
+@pytest.mark.parametrize("is_during_the_pushes", [True, False])
+def test_models_that_another_machine_pushes_at_the_same_time_are_noticed(
+    elsewhere, repository, tmp_path, monkeypatch, is_during_the_pushes, name
+):
+    push = Control.push
+
+    def push_from_another_machine() -> None:
+        (model,) = read_models(repository, "perseus-triton-00000000-1-2-00000000 far/shared")
+        model.config.name = name
+        address = f"{elsewhere.host}:{elsewhere.grpc_port}"
+        with Control(RunningServer(address, "", "", None)) as control:
+            push(control, model)
+
+    def push_both(control: Control, model: PushedModel) -> None:
+        push(control, model)
+        push_from_another_machine()
+
+    if is_during_the_pushes:
+        monkeypatch.setattr(Control, "push", push_both)
+    began = []
+    with (
+        pytest.raises(ServerError, match=f"'{name}' is of the measurement .* far/shared"),
+        served(elsewhere, repository, tmp_path),
+    ):
+        began.append(True)
+        push_from_another_machine()
+    assert bool(began) is not is_during_the_pushes
+
+
+def test_a_pushed_model_that_somebody_unloads_is_noticed(elsewhere, repository, tmp_path):
+    with (
+        pytest.raises(ServerError, match="'tiny' was replaced or unloaded"),
+        served(elsewhere, repository, tmp_path) as server,
+        triton_grpc.InferenceServerClient(server.grpc_address) as other,
+    ):
+        other.unload_model("tiny")
 
 
 def test_a_server_that_dies_in_mid_run_ends_the_window(elsewhere, repository, tmp_path):

@@ -129,6 +129,31 @@ class Control:
                 " allow."
             )
 
+    def require_own(self, models: Sequence[PushedModel]) -> None:
+        """Raise ServerError if another measurement has pushed models to the server, or if the
+        server no longer has the pushed `models`.
+
+        Two measurements from different machines may both find a server without models, and then
+        push their models. If the server does not respond, the method raises no error, because the
+        measurement itself detects such a server.
+        """
+        ours = {model.config.name for model in models}
+        try:
+            owners = {name: self._owner(name) for name in ours.union(self.loaded())}
+        except ServerError:
+            return
+        problems = [
+            f"{name!r} {f'is of the measurement {owner}' if owner else 'was replaced or unloaded'}"
+            for name, owner in sorted(owners.items())
+            if identity() not in owner and (owner or name in ours)
+        ]
+        if problems:
+            raise ServerError(
+                f"another measurement uses the server at {self._server.grpc_address}:"
+                f" {'; '.join(problems)}. Two measurements at the same time disturb each other:"
+                " measure again when the other measurement has ended."
+            )
+
     def loaded(self) -> list[str]:
         """Return the names of the models that are ready, or that the server is loading or
         unloading."""

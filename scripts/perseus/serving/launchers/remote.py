@@ -58,8 +58,9 @@ def remote_server(
     machine may use the server, and no measurement from another machine may push models. The
     function writes a description of the server to `log_path`; the server's own log is on its host.
     Raises ServerError if the server is unreachable or refuses a call, or if another measurement has
-    pushed models. For pushed models, also raises ServerError if the server has no explicit model
-    control, has loaded other models, or does not serve the pushed models.
+    pushed models before or while the context is open. For pushed models, also raises ServerError if
+    the server has no explicit model control, has loaded other models, or does not serve the pushed
+    models.
     """
     models = _read(repository) if repository else []
     server, about = _found(remote, needs_grpc=bool(models))
@@ -79,7 +80,9 @@ def remote_server(
                 pushed.append(model.config.name)
                 control.push(model)
                 server_times(server, model.config.name)  # fails if HTTP reaches another server
+            control.require_own(models)
             yield server
+            control.require_own(models)
         finally:
             with signals_deferred():
                 control.unload(pushed, say)
