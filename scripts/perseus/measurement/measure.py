@@ -40,6 +40,7 @@ from perseus.measurement.unbatched_limit import warnings
 from perseus.measurement.verify import VerificationError, unchecked
 from perseus.models.export_errors import export_error
 from perseus.peak.outcome import Outcome
+from perseus.serving.container_engine import PULL_S
 from perseus.serving.failures import ServerError, in_a_line
 from perseus.serving.launch import cores_of
 from perseus.study.recorded import read_trace
@@ -65,8 +66,8 @@ ATTEMPTS: Final = 2
 """Perseus measures a cell at most this many times. Each attempt uses a fresh server."""
 
 STARTS_MINUTES: Final = 30
-"""Longest time in minutes for all work except load: to pull an image, start servers, and check
-responses."""
+"""Longest time in minutes for all work except load and the pull of an image: to start servers, and
+check responses."""
 
 MIN_MINUTES: Final = 240
 """Least time in minutes that a job requests from a batch scheduler. The estimated time may be too
@@ -77,7 +78,8 @@ def most_minutes(task: MeasureTask) -> int:
     """Return the number of minutes that a batch scheduler must allow for the job of a cell,
     including all attempts."""
     _, most_s = procedure(task.run.kind).load_s(task)
-    return max(MIN_MINUTES, STARTS_MINUTES + math.ceil(ATTEMPTS * most_s / 60))
+    pull_s = PULL_S if task.server.image else 0.0
+    return max(MIN_MINUTES, STARTS_MINUTES + math.ceil((pull_s + ATTEMPTS * most_s) / 60))
 
 
 def measure(

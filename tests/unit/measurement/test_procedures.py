@@ -243,10 +243,16 @@ def test_what_measuring_takes_is_known_beforehand():
     assert hour == pytest.approx((3600, 3600))
 
 
-@pytest.mark.parametrize(("hours", "minutes"), [(1, 240), (10, 1230), (24, 2910)])
-def test_a_scheduler_is_asked_for_all_attempts_at_a_cell_and_four_hours_at_least(hours, minutes):
+@pytest.mark.parametrize(
+    ("hours", "image", "minutes"),
+    [(1, None, 240), (10, None, 1230), (24, None, 2910), (10, "triton", 1290)],
+)
+def test_a_scheduler_is_asked_for_all_attempts_at_a_cell_and_four_hours_at_least(
+    hours, image, minutes
+):
     soak = Soak(name="soak", duration_s=3600 * hours, window_s=58.9, rates_rps=(5.0,))
-    assert most_minutes(measure_task(tenant("a"), run=soak)) == pytest.approx(minutes, abs=2)
+    task = measure_task(tenant("a"), run=soak, server=server(image=image))
+    assert most_minutes(task) == pytest.approx(minutes, abs=2)
 
 
 def test_the_rate_of_answers_has_an_interval():
