@@ -352,14 +352,26 @@ def test_apptainer_pulls_an_image_and_that_is_said(engine_of, tmp_path, reposito
         assert str(tmp_path / "server.log") in heard[0]
 
 
+def slow_pulls(engine: Engine, tmp_path: Path, seconds: float) -> None:
+    """Let each pull of an image take some seconds more."""
+    program = tmp_path / "bin" / engine.program
+    pulls = "sys.argv[1] == 'pull' or sys.argv[-1] == 'true'"
+    wait = f"import time\nif {pulls}: time.sleep({seconds})\n"
+    program.write_text(program.read_text().replace("sys.exit(", f"{wait}sys.exit("))
+
+
+@pytest.mark.parametrize("engine", ["docker", "apptainer"], indirect=True)
+def test_the_startup_time_contains_no_pull(engine, tmp_path, repository):
+    slow_pulls(engine, tmp_path, 2)
+    image = {"docker": "far/away:1", "apptainer": "docker://far/away:1"}[engine.program]
+    start_s = time.monotonic()
+    with engine.serve(tmp_path, repository, image=image) as server:
+        assert 0 < server.startup_s < time.monotonic() - start_s - 2
+
+
 def test_a_pull_that_takes_too_long_is_ended(engine_of, tmp_path, repository, monkeypatch):
     engine = engine_of("docker")
-    slow = tmp_path / "bin" / "docker"
-    slow.write_text(
-        slow.read_text().replace(
-            "sys.exit(", "import time\nif sys.argv[1] == 'pull': time.sleep(60)\nsys.exit("
-        )
-    )
+    slow_pulls(engine, tmp_path, 60)
     monkeypatch.setattr(container_engine, "PULL_S", 1.0)
     start_s = time.monotonic()
     with (

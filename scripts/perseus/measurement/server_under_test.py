@@ -6,7 +6,6 @@ servers uses `started` for each server.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import asdict, dataclass
@@ -55,8 +54,8 @@ NO_SERVER: Final[Mapping[str, Any]] = {
 
 
 @contextmanager
-def started(cell: CellUnderTest) -> Iterator[tuple[RunningServer, float]]:
-    """Start a fresh server; yield the server and the seconds until its models were ready.
+def started(cell: CellUnderTest) -> Iterator[RunningServer]:
+    """Start a fresh server; yield the server when its models are ready.
 
     Raises ServerError if the server does not start.
     """
@@ -64,7 +63,6 @@ def started(cell: CellUnderTest) -> Iterator[tuple[RunningServer, float]]:
     has_priorities = any(tenant.priority is not None for tenant in task.tenants)
     cell.say("starting the server")
     cell.progressed()
-    start_ns = time.monotonic_ns()
     with launch(
         task.server,
         cell.inputs.repository,
@@ -73,9 +71,8 @@ def started(cell: CellUnderTest) -> Iterator[tuple[RunningServer, float]]:
         say=cell.say,
         rate_limited_cores=len(cell.server_cores) if has_priorities else 0,
     ) as server:
-        startup_s = (time.monotonic_ns() - start_ns) / 1e9
         cell.progressed(server)
-        yield server, startup_s
+        yield server
 
 
 @dataclass(frozen=True)
@@ -115,7 +112,7 @@ def server_under_test(cell: CellUnderTest) -> Iterator[ServerUnderTest]:
     Raises ServerError if the server does not start. Raises VerificationError if the server sends
     wrong responses, or responses from a cache.
     """
-    with started(cell) as (server, startup_s):
+    with started(cell) as server:
         tenants = tenants_on(server, cell.task, cell.inputs.references)
         first_ms, errors = first_inferences(tenants), verify(tenants)
         served = {tenant.name: asdict(tenant.served) for tenant in tenants if tenant.served}
@@ -139,7 +136,7 @@ def server_under_test(cell: CellUnderTest) -> Iterator[ServerUnderTest]:
             }
             p50_ms = {name: stats.percentile(ms, 50) for name, ms in unloaded_ms.items()}
             record = {
-                "startup_s": startup_s,
+                "startup_s": server.startup_s,
                 **facts,
                 "first_inference_ms": first_ms,
                 "relative_errors": errors,

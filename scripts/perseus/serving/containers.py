@@ -111,9 +111,9 @@ def engine_triton(
         ready=partial(serves, name),
         ready_timeout_s=READY_S,
         end=partial(_end, program, name),
-    ) as (_, ports):
+    ) as (_, ports, startup_s):
         pid = pinned(container_pid(program, name), name, cores)
-        yield ports.running(pid, image_id)
+        yield ports.running(pid, startup_s, image_id)
 
 
 def serves(name: str, _pid: int, ports: Ports) -> bool:

@@ -36,6 +36,10 @@ class RunningServer:
     """TLS and headers of all calls."""
     image_id: str | None = None
     """Id of the container's image; None if the engine reports no id."""
+    startup_s: float = 0.0
+    """Seconds from the start of the server's process until its models were ready, without the pull
+    of an image. For a remote server, the seconds to load the pushed models; 0 without pushed
+    models."""
     protocol: str = "grpc"
     """Protocol for calls about the server and its models: grpc, or http if the server has no
     gRPC."""

@@ -31,13 +31,16 @@ class Ports(NamedTuple):
     grpc: int
     metrics: int
 
-    def running(self, pid: int | None, image_id: str | None = None) -> RunningServer:
+    def running(
+        self, pid: int | None, startup_s: float, image_id: str | None = None
+    ) -> RunningServer:
         return RunningServer(
             grpc_address=f"127.0.0.1:{self.grpc}",
             http_address=f"127.0.0.1:{self.http}",
             metrics_url=f"http://127.0.0.1:{self.metrics}/metrics",
             pid=pid,
             image_id=image_id,
+            startup_s=startup_s,
         )
 
 

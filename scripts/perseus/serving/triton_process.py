@@ -37,9 +37,9 @@ def serving(
     ready: Callable[[int, Ports], bool],
     ready_timeout_s: float,
     end: Callable[[subprocess.Popen[bytes]], None],
-) -> Iterator[tuple[subprocess.Popen[bytes], Ports]]:
-    """Run a server process while the context is open. When the server is ready, yield the process
-    and its ports.
+) -> Iterator[tuple[subprocess.Popen[bytes], Ports, float]]:
+    """Run a server process while the context is open. When the server is ready, yield the process,
+    its ports, and the seconds from the start of the process until now.
 
     `command` returns the command line for given ports, and `child_process.start` starts the
     process. `ready(pid, ports)` says whether the process responds on its ports. If another program
@@ -51,6 +51,7 @@ def serving(
     try:
         for attempt in range(1, _START_ATTEMPTS + 1):
             ports = free_ports()
+            start_s = time.monotonic()
             with signals_deferred():
                 process = start(command(ports), cores, log_path, environment)
             try:
@@ -63,7 +64,7 @@ def serving(
                     raise
                 end(process)
         assert process is not None
-        yield process, ports
+        yield process, ports, time.monotonic() - start_s
     finally:
         with signals_deferred():
             if process is not None:

@@ -57,10 +57,10 @@ def launched(monkeypatch):
 def starting_twice(cell):
     for _ in range(2):
         with (
-            server_under_test.started(cell) as (server, startup_s),
+            server_under_test.started(cell) as server,
             Monitor(cell.raw.monitor, server, [], []),
         ):
-            assert startup_s >= 0
+            pass
     return Findings(OK)
 
 

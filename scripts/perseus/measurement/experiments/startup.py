@@ -104,7 +104,7 @@ def one_start(cell: CellUnderTest, page_cache: str) -> Start:
     if page_cache == "cold":
         evict(files)
     share = resident_share(files)
-    with started(cell) as (server, ready_s):
+    with started(cell) as server:
         tenants = tenants_on(server, task, cell.inputs.references)
         first_ms = first_inferences(tenants)
         with routes_to(tenants) as routes:
@@ -112,7 +112,8 @@ def one_start(cell: CellUnderTest, page_cache: str) -> Start:
                 name: stats.percentile(sequential_ms(route, STEADY_REQUESTS, STEADY_LIMIT_S), 50)
                 for name, route in routes.items()
             }
-    return Start(page_cache, share, ready_s, loads_s(cell.server_log), first_ms, steady_ms)
+    loaded_s = loads_s(cell.server_log)
+    return Start(page_cache, share, server.startup_s, loaded_s, first_ms, steady_ms)
 
 
 def loads_s(server_log: Path) -> dict[str, float]:

@@ -86,9 +86,9 @@ def apptainer_triton(
             ready=partial(serves, name),
             ready_timeout_s=READY_S,
             end=partial(_stop_child, name),
-        ) as (process, ports):
+        ) as (process, ports, startup_s):
             unlink_memory(name)
-            yield ports.running(pinned(process.pid, name, cores))
+            yield ports.running(pinned(process.pid, name, cores), startup_s)
     finally:
         with signals_deferred():
             remove(folder)

@@ -112,9 +112,9 @@ def embedded_triton(
             ready=_serves,
             ready_timeout_s=ready_timeout_s,
             end=stop,
-        ) as (process, ports):
+        ) as (process, ports, startup_s):
             unlink_memory(folder.name)
-            yield ports.running(process.pid)
+            yield ports.running(process.pid, startup_s)
     finally:
         with signals_deferred():
             remove(folder)

@@ -10,6 +10,7 @@ the server's own models, any server of the Open Inference Protocol is suitable.
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
@@ -74,14 +75,16 @@ def remote_server(
         allowed = remote.other_models == "allow" or not models
         control.unload_leftovers(models, allow_other_models=allowed, say=say)
         pushed: list[str] = []
+        start_s = time.monotonic()
         try:
             for model in models:
                 say(f"pushing {model.config.name} ({model.megabytes:.0f} MB)")
                 pushed.append(model.config.name)
                 control.push(model)
                 server_times(server, model.config.name)  # fails if HTTP reaches another server
+            startup_s = time.monotonic() - start_s if models else 0.0
             control.require_own(models)
-            yield server
+            yield replace(server, startup_s=startup_s)
             control.require_own(models)
         finally:
             with signals_deferred():
