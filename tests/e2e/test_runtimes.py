@@ -58,7 +58,7 @@ def serve_and_verify(
         references = dict.fromkeys(names, reference or true_reference)
         under_test = tenants_on(server, task, references)
         if computed is not None:
-            computed |= computed_precisions(server, under_test)
+            computed |= computed_precisions(server, "openvino", under_test)
         return verify(under_test)
 
 

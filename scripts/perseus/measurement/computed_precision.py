@@ -3,12 +3,13 @@
 A runtime may compute in a precision that differs from the configured precision. If the CPU has
 instructions for bf16, OpenVINO by default computes an fp32 model in bf16. If the CPU has no
 instructions for bf16, OpenVINO computes a bf16 model in fp32. Perseus's backend for OpenVINO reads
-the precision from the compiled model. ONNX Runtime and PyTorch compute in the types of the model
-file.
+the precision from the compiled model; NVIDIA's backend for OpenVINO reports no precision. ONNX
+Runtime and PyTorch compute in the types of the model file.
 """
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 
@@ -21,23 +22,35 @@ WEIGHTS = ("int8",)
 """Precisions that the model file fixes. If a precision in this list is configured, Perseus does not
 use the precision that the runtime reports."""
 
+CHOOSING = ("openvino",)
+"""Runtimes that may compute in another precision than the configured precision."""
+
+RETRY_S = 1.0  # time for further readings after a failed reading
+
 
 def computed_precisions(
-    server: RunningServer, tenants: Sequence[TenantUnderTest]
+    server: RunningServer, runtime: str, tenants: Sequence[TenantUnderTest]
 ) -> dict[str, str | None]:
-    """Return, by tenant, the precision that the backend reports, or the configured precision if the
-    backend reports no precision.
+    """Return, by tenant, the precision that the backend reports. If the backend reports no
+    precision, the result is the configured precision, but None for a runtime in CHOOSING.
 
-    The precision is None if neither the backend nor the configuration states a precision.
+    `runtime` is the configured runtime of the server. The precision is also None if neither the
+    backend nor the configuration states a precision.
     """
+    end_s = time.monotonic() + (RETRY_S if runtime in CHOOSING else 0.0)
     with closing(Scraper(server.metrics_url, server.access)) as scraper:
-        told = scraper.read(told_precisions) or {}
-    return {tenant.name: _of(tenant.settings, tenant.model, told) for tenant in tenants}
+        while (told := scraper.read(told_precisions)) is None and time.monotonic() < end_s:
+            time.sleep(0.1)
+    return {
+        tenant.name: _of(tenant.settings, tenant.model, runtime, told or {}) for tenant in tenants
+    }
 
 
-def _of(tenant: MeasuredTenant, model: str, told: Mapping[str, str]) -> str | None:
+def _of(tenant: MeasuredTenant, model: str, runtime: str, told: Mapping[str, str]) -> str | None:
+    if tenant.precision in WEIGHTS:
+        return tenant.precision
     network = tenant.steps[-1] if tenant.steps else model
-    return tenant.precision if tenant.precision in WEIGHTS else told.get(network, tenant.precision)
+    return told.get(network, None if runtime in CHOOSING else tenant.precision)
 
 
 def warnings(

@@ -135,12 +135,13 @@ def server_under_test(cell: CellUnderTest) -> Iterator[ServerUnderTest]:
                 for tenant in tenants
             }
             p50_ms = {name: stats.percentile(ms, 50) for name, ms in unloaded_ms.items()}
+            runtime = cell.task.server.runtime
             record = {
                 "startup_s": server.startup_s,
                 **facts,
                 "first_inference_ms": first_ms,
                 "relative_errors": errors,
-                "computed_precisions": computed_precisions(server, tenants),
+                "computed_precisions": computed_precisions(server, runtime, tenants),
                 "max_batch_sizes": {tenant.name: tenant.max_batch_size for tenant in tenants},
                 "served_models": served,
                 "unloaded_p50_ms": p50_ms,

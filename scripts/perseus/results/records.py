@@ -188,8 +188,8 @@ class Record(BaseModel):
         description=(
             "per tenant, numeric precision of the computation. If the runtime can choose the"
             " precision itself (OpenVINO), this is the precision that the runtime reports;"
-            " otherwise, this is the configured precision. Null if only the server knows the"
-            " precision."
+            " otherwise, this is the configured precision. Null if the precision is unknown, for"
+            " example because NVIDIA's backend for OpenVINO reports none."
         ),
     )
     max_batch_sizes: dict[str, int] = Field(

@@ -22,10 +22,12 @@ nv_inference_count{model="a",version="1"} 7
 
 @pytest.fixture
 def server(monkeypatch):
-    """Return a function that returns a server with these metrics, or with none."""
+    """Return a function that returns a server with the given metrics, one text per reading. A
+    reading of None fails, and so does each further reading."""
 
-    def serving(text):
-        answer = lambda _self, parse: None if text is None else parse(text)  # noqa: E731
+    def serving(*texts):
+        turn = iter(texts)
+        answer = lambda _self, parse: (text := next(turn, None)) and parse(text)  # noqa: E731
         monkeypatch.setattr(computed_precision.Scraper, "read", answer)
         return SimpleNamespace(metrics_url="http://127.0.0.1:9/metrics", access=None)
 
@@ -47,20 +49,32 @@ def test_what_the_runtime_says_goes_before_the_configuration(server):
         tenant("a", precision="bf16"),
         tenant("b", precision="bf16", preprocessing="server"),
         tenant("q", precision="int8"),
-        tenant("other", precision="fp32"),
         tenant("of_server", precision=None),
     )
-    assert computed_precisions(server(TOLD), tenants) == {
+    assert computed_precisions(server(TOLD), "openvino", tenants) == {
         "a": "fp32",
         "b": "bf16",
         "q": "int8",
-        "other": "fp32",
         "of_server": None,
     }
 
 
-def test_without_metrics_it_is_as_configured(server):
-    assert computed_precisions(server(None), under_test(tenant("a"))) == {"a": "fp32"}
+@pytest.mark.parametrize("metrics", [None, "nv_inference_count 7\n"])
+@pytest.mark.parametrize(
+    ("runtime", "precision", "expected"),
+    [("onnxruntime", "fp32", "fp32"), ("openvino", "fp32", None), ("openvino", "int8", "int8")],
+)
+def test_what_no_runtime_says_is_as_configured_or_unknown(
+    server, monkeypatch, metrics, runtime, precision, expected
+):
+    monkeypatch.setattr(computed_precision, "RETRY_S", 0.0)
+    tenants = under_test(tenant("a", precision=precision))
+    assert computed_precisions(server(metrics), runtime, tenants) == {"a": expected}
+
+
+def test_metrics_that_come_late_are_read_again(server):
+    tenants = under_test(tenant("a", precision="bf16"))
+    assert computed_precisions(server(None, None, TOLD), "openvino", tenants) == {"a": "fp32"}
 
 
 def test_another_precision_than_was_asked_for_is_a_doubt():
