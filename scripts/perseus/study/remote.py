@@ -94,7 +94,8 @@ class Remote(Part):
     other_models: Literal["refuse", "allow"] = Field(
         default="refuse",
         description="What Perseus does if the server has loaded models that are not in the study:"
-        " `refuse` stops the run, `allow` measures nevertheless.",
+        " `refuse` stops the run, `allow` measures nevertheless. If all models of a scenario are a"
+        " `served_model`, Perseus measures nevertheless in both cases.",
     )
     client_cores: Annotated[Whole, Field(ge=1)] = Field(
         default=1,
