@@ -59,7 +59,9 @@ class WindowRunner:
         """Run a window until its verdict is PASS or FAIL, or until its planned time is over.
 
         If a certification window has too few independent requests after its planned time, it goes
-        on, for at most CLUSTERED times the longest time of the preset.
+        on until it has enough, for at most CLUSTERED times the longest time of the preset. Only
+        the last verdict of the additional time counts. If each verdict of the additional time
+        counted, more windows at the limit would pass than the confidence of the preset allows.
         """
         much = effort(phase, self.settings)
         settle = settle_s(self.settings, self.model.slas)
@@ -71,9 +73,9 @@ class WindowRunner:
         plan = WindowPlan(phase, scale, rates_rps, settle, looks_s, tolerance)
 
         def done(window: Window) -> bool:
-            is_clear = window.verdict in (Verdict.PASS, Verdict.FAIL)
-            is_over = window.elapsed_s >= looks_s[much.looks - 1]
-            return is_clear or (is_over and not self._needs_more_requests(window))
+            if window.elapsed_s >= looks_s[much.looks - 1]:
+                return not self._needs_more_requests(window)
+            return window.verdict in (Verdict.PASS, Verdict.FAIL)
 
         return self.run(plan, done)
 
@@ -115,8 +117,8 @@ class WindowRunner:
         return slowed(seen, self.usual) if looks_for_it and self.usual is not None else 1.0
 
     def _needs_more_requests(self, window: Window) -> bool:
-        """Return whether an undecided window may still pass: the observed percentile of each tenant
-        is within its SLA, but a tenant has too few independent requests."""
+        """Return whether the observed percentile of each tenant is within its SLA, but a tenant has
+        too few independent requests for a verdict."""
         confidence = self._confidence(window.phase)
         return window.passes_roughly and any(
             tenant.effective_requests < ENOUGH * stats.fewest_independent(sla.allowed, confidence)
