@@ -63,11 +63,7 @@ SPEEDS = 3
 def effort(phase: Phase, settings: SearchSettings) -> Effort:
     """Return the settings of the counted part of a window in the phase `phase`: its number of
     requests, and its largest length in seconds."""
-    efforts = {
-        Phase.NEAR_LIMIT: settings.near_limit,
-        Phase.ALONE: settings.near_limit,
-        Phase.CERTIFY: settings.certify,
-    }
+    efforts = {Phase.NEAR_LIMIT: settings.near_limit, Phase.CERTIFY: settings.certify}
     return efforts.get(phase, settings.coarse)
 
 

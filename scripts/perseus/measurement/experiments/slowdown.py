@@ -121,7 +121,7 @@ def load_s(task: MeasureTask) -> tuple[float, float]:
     run = cast(Run, task.run)
     rates_rps = [SLOW_RPS if run.rate_rps is None else run.rate_rps] * len(task.tenants)
     steps = run.rounds * len(all_pairs(len(task.tenants), np.random.default_rng(0)))
-    steps_s = steps * window_s(Phase.ALONE, task.search, task.slas, rates_rps)
+    steps_s = steps * window_s(Phase.NEAR_LIMIT, task.search, task.slas, rates_rps)
     warm_up_s = loop_s(task.search, task.slas)
     return warm_up_s + steps_s, warm_up_s + (ATTEMPTS + 1) * steps_s + PATIENCE_S
 
@@ -152,7 +152,7 @@ def offered(
         for number in range(1, cast(Run, task.run).rounds + 1)
         for step in all_pairs(len(rates_rps), rng)
     ]
-    lengths_s = [window_s(Phase.ALONE, task.search, task.slas, rates) for _, rates in to_come]
+    lengths_s = [window_s(Phase.NEAR_LIMIT, task.search, task.slas, rates) for _, rates in to_come]
     for i, (number, rates) in enumerate(to_come):
         yield one_step(task, system, number, rates, on_window, sum(lengths_s[i + 1 :]))
 
@@ -167,11 +167,11 @@ def one_step(
 ) -> Step:
     """Run one window of a round. The function repeats an invalid window.
 
-    The length and the verdict of the window follow the rules for windows of the phase `alone` in a
-    search.
+    The length and the verdict of the window follow the rules for windows of the phase `near_limit`
+    in a search.
     """
     loaded = {name: i for i, name in enumerate(task.tenant_names) if rates_rps[i] > 0}
-    elapsed_s = window_s(Phase.ALONE, task.search, task.slas, rates_rps)
+    elapsed_s = window_s(Phase.NEAR_LIMIT, task.search, task.slas, rates_rps)
 
     def offer(tolerance: Tolerance) -> Window:
         window = open_loop(task, system, PHASE, rates_rps, elapsed_s, tolerance)
