@@ -24,7 +24,7 @@ MAX_SLIDERS: Final = 4
 sliders."""
 MAX_DRAWN: Final = 400
 """If the table operating_points has more rows than this number, the page contains no draws (random
-samples of the rates), and the form states no probabilities."""
+samples of the rates). The form then states no probabilities, and the reason."""
 SLIDER_SERVERS: Final = 4
 """Number of dedicated servers that the largest demand on a slider fills."""
 
@@ -121,13 +121,27 @@ class DemandForm:
             "hours_per_month": HOURS_PER_MONTH,
             "revocations_per_hour": rate,
             "cores": self._cores,
+            "why_no_draws": self._why_no_draws,
             "points": list(self._points()),
         }
         return json.dumps(data, separators=(",", ":")).replace("<", "\\u003c")
 
+    @property
+    def _is_drawn(self) -> bool:
+        return len(self.points) <= MAX_DRAWN
+
+    @property
+    def _why_no_draws(self) -> str:
+        """Reason why the page has no draws for some of the points."""
+        if self._is_drawn:
+            return "the study has no random samples of a capacity"
+        return (
+            f"the study has {len(self.points)} capacities, and the page has random samples of at"
+            f" most {MAX_DRAWN}"
+        )
+
     def _points(self) -> Iterator[dict[str, Any]]:
         draws = dict(list(self.draws.groupby([*POINT, "model"], sort=False)))
-        is_drawn = len(self.points) <= MAX_DRAWN
         for key, rows in self.points.groupby(POINT, sort=False):
             yield {
                 "server": rows["server"].iloc[0],
@@ -140,7 +154,7 @@ class DemandForm:
                 "draws": {
                     model: [float(f"{rps:.5g}") for rps in draws[*key, model]["rps"]]
                     for model in rows["model"]
-                    if is_drawn and (*key, model) in draws
+                    if self._is_drawn and (*key, model) in draws
                 },
             }
 

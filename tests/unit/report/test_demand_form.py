@@ -10,6 +10,7 @@ import synthetic
 import synthetic_files
 import yaml
 
+from perseus.report import demand_form as form_data
 from perseus.report import page as report_page
 from perseus.report.demand_form import MAX_SLIDERS, demand_form
 from perseus.report.headline import sure, usd
@@ -153,7 +154,7 @@ def test_how_sure_a_saving_is_equals_the_plan(tmp_path):
 
 @browser.needs_chromium
 @pytest.mark.parametrize("line", ["peak", "mix-1-1"])
-def test_how_sure_a_saving_is_is_not_told_if_a_capacity_has_no_upper_limit(line, tmp_path):
+def test_a_capacity_without_upper_limit_is_the_reason_for_no_certainty(line, tmp_path):
     """The client was too slow for one repeat, so the capacity may be higher in this repeat."""
     truth = synthetic.Truth({"a": 30.0, "b": 90.0}, gain=1.6, between=0, within=0.1)
     made = synthetic.records(truth, mixes=[(1, 1)], holds=())
@@ -161,7 +162,48 @@ def test_how_sure_a_saving_is_is_not_told_if_a_capacity_has_no_upper_limit(line,
     results = StudyResults.read(synthetic.TASK, synthetic_files.write(tmp_path, made), [])
     found = browser.look(page_of(results, made), (1100,), CERTAIN)["asked"]
     assert "sure to suffice" in found[0].replace("\N{NO-BREAK SPACE}", " ")
-    assert re.fullmatch(r"Saving of sharing[\d.]+\s%", found[2])
+    why = "certainty not computed: the capacity of a server has no known upper limit"
+    assert re.fullmatch(rf"Saving of sharing[\d.]+\s%{why}", found[2])
+
+
+WITHOUT_CERTAINTY = {
+    "3 kinds of servers for 2 models are too many": (
+        "const MAX_RESAMPLED = 400",
+        "const MAX_RESAMPLED = 5",
+    ),
+    "the computation takes longer than -1 s": (
+        "const CERTAINTY_MS = 10000",
+        "const CERTAINTY_MS = -1000",
+    ),
+    "in some samples of the capacities, the solver found no fleet": (
+        "savings.push(savingOfDraw(solver, shared, dedicated, settings, draw))",
+        "savings.push(NaN)",
+    ),
+}
+"""Reasons for which the page cannot compute how sure a saving is, each with a change of the page
+that causes the reason."""
+
+
+@browser.needs_chromium
+def test_a_saving_without_certainty_has_a_reason(monkeypatch):
+    truth = synthetic.Truth({"a": 30.0, "b": 90.0}, gain=1.6)
+    made = synthetic.records(truth, mixes=[(1, 1)], holds=())
+    frames = {name: t.to_pandas() for name, t in synthetic_files.tables_of(made).items()}
+    page = report_page.render(frames, {}, synthetic.loaded(made))
+    pages = {why: page.replace(*change) for why, change in WITHOUT_CERTAINTY.items()}
+    assert page not in pages.values()
+    frames["operating_point_draws"] = frames["operating_point_draws"].iloc[:0]
+    pages["the study has no random samples of a capacity"] = report_page.render(
+        frames, {}, synthetic.loaded(made)
+    )
+    monkeypatch.setattr(form_data, "MAX_DRAWN", 3)
+    pages["the study has 4 capacities, and the page has random samples of at most 3"] = (
+        report_page.render(frames, {}, synthetic.loaded(made))
+    )
+    for why, each in pages.items():
+        saving = browser.look(each, (1100,), CERTAIN)["asked"][2]
+        assert re.fullmatch(rf"Saving of sharing[\d.]+\s%certainty not computed: {why}", saving)
+    assert "not computed" not in browser.look(page, (1100,), CERTAIN)["asked"][2]
 
 
 @browser.needs_chromium

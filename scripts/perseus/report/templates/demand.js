@@ -57,13 +57,26 @@ function cost(fleet) {
 function savingCard(shared, dedicated, known) {
   if (!dedicated.counts || !dedicated.usd || !shared.offers.some((offer) => offer.shared)) return [];
   const saving = 1 - shared.usd / dedicated.usd;
-  const ends = known && [...new Set([percent(known.low), percent(known.high)])].join(" to ");
-  if (saving > TOLERANCE) {
-    const note = known ? `95\u00a0% interval ${ends}; ${sure(known.chance)} to save` : "";
-    return [card("Saving of sharing", percent(saving), note)];
-  }
-  const note = known && known.chance > 0 ? `at the true capacities, ${sure(known.chance)} to save` : "";
-  return [card("Saving of sharing", "none", note)];
+  return [card("Saving of sharing", saving > TOLERANCE ? percent(saving) : "none", certaintyText(saving, known))];
+}
+
+// How sure a saving is, as text. `known` is null while the page computes the certainty, { why } if the page cannot
+// compute the certainty, and else the share of draws with a saving and the ends of the interval.
+function certaintyText(saving, known) {
+  if (!known) return "computing the certainty";
+  if (known.why) return `certainty not computed: ${known.why}`;
+  if (saving <= TOLERANCE) return known.chance > 0 ? `at the true capacities, ${sure(known.chance)} to save` : "";
+  const ends = [...new Set([percent(known.low), percent(known.high)])].join(" to ");
+  return `95\u00a0% interval ${ends}; ${sure(known.chance)} to save`;
+}
+
+// Why the page cannot compute how sure the saving is; "" if the page can.
+function whyUncertain(offers, settings) {
+  const models = asked(settings).length;
+  if (!draws) return data.why_no_draws;
+  if (offers.some(({ open }) => open)) return "the capacity of a server has no known upper limit";
+  if (offers.length * models <= MAX_RESAMPLED) return "";
+  return `${offers.length} kinds of servers for ${models} models are too many`;
 }
 
 // The load of the planned servers, one row for each offer: in requests/s, and as shares of the lower limits.
@@ -354,8 +367,7 @@ const draws = form && Math.min(...data.points.flatMap((point) => Object.keys(poi
 const ready = form && unpack();
 let latest = 0;
 
-// Shows the fleets for the settings. Then computes the interval of the saving, a few draws at a time. If a capacity has
-// no upper limit, the interval is unknown, as in the plan.
+// Shows the fleets for the settings. Then computes the interval of the saving, a few draws at a time.
 async function update() {
   const mine = ++latest;
   const settings = readSettings();
@@ -366,18 +378,20 @@ async function update() {
   const { dedicated, shared } = plans(solver, data.points, settings);
   const configured = atConfiguredPrices(settings);
   const before = configured && plans(solver, data.points, configured).shared;
-  show(settings, shared, dedicated, null, before);
-  const size = asked(settings).length * (shared.offers || []).length;
-  if (shared.why || dedicated.why || !size || size > MAX_RESAMPLED) return;
-  if (shared.offers.some(({ open }) => open)) return; // also has all offers of the dedicated plan
+  const offers = shared.offers || []; // also has all offers of the dedicated plan
+  const why = whyUncertain(offers, settings);
+  const tell = (known) => show(settings, shared, dedicated, known, before);
+  tell(why ? { why } : null);
+  if (why || shared.why || dedicated.why || !offers.length) return;
   const savings = [];
   const until = performance.now() + CERTAINTY_MS;
   for (let draw = 0; draw < draws; draw++) {
     if (draw % 5 === 0) await new Promise((resume) => setTimeout(resume));
-    if (mine !== latest || performance.now() > until) return;
+    if (mine !== latest) return;
+    if (performance.now() > until) return tell({ why: `the computation takes longer than ${CERTAINTY_MS / 1000} s` });
     savings.push(savingOfDraw(solver, shared, dedicated, settings, draw));
   }
-  show(settings, shared, dedicated, certainty(savings), before);
+  tell(certainty(savings) || { why: "in some samples of the capacities, the solver found no fleet" });
 }
 
 function keep() {
