@@ -88,6 +88,17 @@ def form_of(rps, **more):
     return {f"rps.{model}": value for model, value in rps.items()} | more
 
 
+def utilisation(points, rows, rps):
+    """Return the load of the busiest model as a share of the lower limits of all its servers;
+    `rows` has the rows of the table of servers, none of them with spot servers."""
+    lower_rps = {(point.server, point.peak.mix): point.lower_rps for point in points}
+    carried_rps = dict.fromkeys(rps, 0.0)
+    for count, server, mix, *_ in rows:
+        for model, lower in lower_rps[server, mix].items():
+            carried_rps[model] += int(count) * lower
+    return max(rate / carried_rps[model] for model, rate in rps.items() if rate)
+
+
 @browser.needs_chromium
 def test_fleets_for_random_demands_are_those_of_the_plan(study, page, monkeypatch):
     monkeypatch.setattr(of_plans, "MAX_RESAMPLED", 0)  # another test checks the probabilities
@@ -110,7 +121,7 @@ def test_fleets_for_random_demands_are_those_of_the_plan(study, page, monkeypatc
         demand = synthetic.demand(rps, **settings, servers=("cpu1", "cpu2"))
         planned.append({p.strategy: p for p in plans(results.operating_points, demand)})
     differing = with_spot = 0
-    for shown, plan in zip(asked(page, demands), planned, strict=True):
+    for form, shown, plan in zip(demands, asked(page, demands), planned, strict=True):
         for card, strategy in zip(shown["cards"], (SHARING, DEDICATED), strict=False):
             one = plan[strategy]
             count = f"{one.servers} server{'' if one.servers == 1 else 's'}"
@@ -119,7 +130,13 @@ def test_fleets_for_random_demands_are_those_of_the_plan(study, page, monkeypatc
         assert sum(int(row[0]) for row in shown["rows"]) == plan[SHARING].servers
         if plan[SHARING].usd_per_hour == plan[DEDICATED].usd_per_hour:
             assert {row[2] for row in shown["rows"]} <= {*THREE.capacities}
-        with_spot += any("spot" in row[1] for row in shown["rows"])
+        if any("spot" in row[1] for row in shown["rows"]):
+            with_spot += 1
+            continue
+        rps = {model: form[f"rps.{model}"] for model in THREE.capacities}
+        used = percent(utilisation(results.operating_points, shown["rows"], rps))
+        text = f"Utilisation{used}of the planned limit, of the busiest model"
+        assert shown["cards"][-1].replace("\N{NO-BREAK SPACE}", " ") == text
     assert differing > 10  # for many demands, sharing saves money
     assert 10 < with_spot < 40
 
