@@ -12,11 +12,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+import numpy as np
 import pandas as pd
 
 from perseus.report.figure_data import COLOURS, FigureData
 from perseus.report.frontier_points import PREDICTED, Marker, dedicated_markers, shared_markers
+from perseus.report.numbers import bounds, significant
 from perseus.report.shown_tables import plain_words
+from perseus.report.style import MAX_WEIGHTS, short
 from perseus.results.fleets.plans import HOURS_PER_MONTH
 
 CLOSED_LOOP: Final = "closed loop"
@@ -36,6 +39,8 @@ SCALES: Final = {
 }
 """Marks in the chart of a frontier. A key is the prefix of a column, and its value is the name and
 the colour of the mark."""
+MARKS: Final = {**SCALES, PREDICTED: ("predicted", "#56B4E9")}
+"""SCALES, and the mark of a mix that was predicted, not measured."""
 UTILISATION: Final = {"CPU (cores)": "cpu", "GPU (share)": "gpu"}
 """Quantities of the monitor that have a chart. The value of a key is the prefix in the name of the
 chart's CSV file."""
@@ -46,6 +51,9 @@ INTERVAL: Final = "#56A0D3"
 """Colour of the intervals in a chart."""
 OPEN_END: Final = 1.5
 """In a chart, an interval without an upper bound ends at the estimate times this factor."""
+
+Point = tuple[float, float, str]
+"""A point of a series: x, y and a label."""
 
 
 @dataclass(frozen=True)
@@ -66,7 +74,11 @@ class Series:
 
 @dataclass(frozen=True)
 class Chart:
-    """A chart. `x` and `y` are the labels of the axes, and `id` is the name of the CSV file."""
+    """A chart. `x` and `y` are the titles of the axes, and `id` is the name of the CSV file.
+
+    If `labels` has pairs of a place on the x axis and a text, the axis shows the texts in place of
+    numbers.
+    """
 
     id: str
     title: str
@@ -75,6 +87,7 @@ class Chart:
     series: Sequence[Series]
     has_logarithm: bool = False
     from_zero: bool = False
+    labels: Sequence[tuple[float, str]] = ()
 
     @property
     def json(self) -> str:
@@ -85,6 +98,7 @@ class Chart:
             "y": self.y,
             "log": self.has_logarithm,
             "zero": self.from_zero,
+            "labels": [(_number(x), text) for x, text in self.labels],
             "series": [
                 {
                     "name": each.name,
@@ -174,13 +188,17 @@ def of_samples(samples: pd.DataFrame, line: str) -> Iterator[Chart]:
 
 
 def of_frontiers(tables: Mapping[str, pd.DataFrame]) -> Iterator[Chart]:
-    """Yield a chart of the frontier for each scenario with two tenants."""
+    """Yield a chart for each scenario: the frontier of two tenants, or the sharing ratios of the
+    mixes of three or more tenants."""
     results = FigureData(tables)
     shared = results.peaks[results.peaks["kind"] != "dedicated"]
     tenants_of = dict(list(results.tenants.groupby("scenario")))
     for scenario, lines in shared.groupby("scenario", sort=False):
         tenants = tenants_of[scenario]
         names = list(dict.fromkeys(tenants["tenant"]))
+        if len(names) > 2:
+            yield from _ratios(str(scenario), lines, names)
+            continue
         alone_rps = [tenants[tenants["tenant"] == n]["dedicated_rps"].iloc[0] for n in names]
         if len(names) != 2 or not all(map(math.isfinite, alone_rps)):
             continue
@@ -204,6 +222,59 @@ def of_frontiers(tables: Mapping[str, pd.DataFrame]) -> Iterator[Chart]:
             [dedicated, *_intervals(markers), *_of_scales(markers)],
             from_zero=True,
         )
+
+
+def _ratios(scenario: str, lines: pd.DataFrame, names: Sequence[str]) -> Iterator[Chart]:
+    """Yield a chart with the sharing ratio of each mix of a scenario, with its interval; the mix
+    with the highest ratio comes first. Yield nothing if no mix has a known ratio."""
+    known = lines[np.isfinite(lines["sharing_ratio"])]
+    known = known.sort_values("sharing_ratio", ascending=False, kind="stable")
+    if known.empty:
+        return
+    ends: list[Point] = []
+    of: dict[str, list[Point]] = {scale: [] for scale in MARKS}
+    for place, (_, line) in enumerate(known.iterrows(), start=1):
+        mix, ratio = str(line["mix"]), line["sharing_ratio"]
+        of[PREDICTED if line["verdict"] == PREDICTED else "estimate"] += [(place, ratio, mix)]
+        if math.isfinite(line["certified_sharing_ratio"]):
+            of["certified"] += [(place, line["certified_sharing_ratio"], mix)]
+        low, high = line["sharing_ratio_low"], line["sharing_ratio_high"]
+        if math.isfinite(low) and not math.isnan(high):
+            name = f"{mix}: {bounds(low, high, significant)}"
+            last = OPEN_END * ratio if math.isinf(high) else high
+            ends += [(place, low, name), (place, last, name)]
+    beside = 0.5, len(known) + 0.5
+    are_few = len(names) <= MAX_WEIGHTS
+    yield Chart(
+        f"frontier-{scenario}",
+        f"Sharing ratio of each mix: dedicated servers that one server replaces ({scenario})",
+        f"mix ({' : '.join(names)})" if are_few else "mix",
+        "sharing ratio",
+        [
+            Series("dedicated, same cost", beside, (1, 1), GREY, "dashed"),
+            _of_points("95 % interval", ends, INTERVAL, "intervals"),
+            *(
+                _of_points(name, of[scale], colour)
+                for scale, (name, colour) in MARKS.items()
+                if of[scale]
+            ),
+        ],
+        labels=[
+            (place, _label(line, are_few))
+            for place, (_, line) in enumerate(known.iterrows(), start=1)
+        ],
+    )
+
+
+def _label(line: pd.Series, are_few: bool) -> str:
+    """Return the label of a mix: its weights, if `are_few` is true, or else a short description."""
+    label = short(line).removeprefix("mix ")
+    return str(line["weights"]) if are_few and label == line["mix"] else label
+
+
+def _of_points(name: str, points: Sequence[Point], colour: str, look: str = "points") -> Series:
+    x, y, names = zip(*points, strict=True) if points else ((), (), ())
+    return Series(name, x, y, colour, look, names)
 
 
 def _with_open_end(line: pd.Series, unit: str) -> pd.Series:
@@ -233,7 +304,7 @@ def _intervals(markers: Sequence[Marker]) -> Iterator[Series]:
 
 def _of_scales(markers: Sequence[Marker]) -> Iterator[Series]:
     """Yield one series for each kind of mark in a frontier chart, for example all estimates."""
-    for scale, (name, colour) in {**SCALES, PREDICTED: ("predicted", "#56B4E9")}.items():
+    for scale, (name, colour) in MARKS.items():
         mine = [m for m in markers if m.scale == scale and all(map(math.isfinite, m.rates_rps))]
         if mine:
             x, y = ([marker.rates_rps[i] for marker in mine] for i in range(2))

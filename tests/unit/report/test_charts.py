@@ -1,5 +1,7 @@
 """Tests of the charts that the browser draws: points of windows and costs."""
 
+import csv
+import io
 import json
 from itertools import pairwise
 
@@ -21,6 +23,7 @@ from perseus.report.charts import (
     of_windows,
 )
 from perseus.report.evidence import read_records, read_samples, read_windows
+from perseus.report.numbers import significant
 from perseus.study.tasks.report import ReportTask
 
 WINDOWS = pd.DataFrame(
@@ -100,12 +103,58 @@ def test_an_interval_without_an_upper_bound_says_so_and_ends_in_the_frontier():
     assert interval.y[1] == pytest.approx(OPEN_END * estimate)
 
 
-def test_there_is_no_frontier_of_one_or_three_tenants():
-    for capacities in ({"a": 30.0}, {"a": 30.0, "b": 90.0, "c": 50.0}):
-        mixes = [(1, 1, 1)] if len(capacities) > 1 else []
-        made = synthetic.records(synthetic.Truth(capacities), mixes=mixes, holds=())
-        tables = {name: t.to_pandas() for name, t in synthetic_files.tables_of(made).items()}
-        assert list(of_frontiers(tables)) == []
+def test_there_is_no_frontier_of_one_tenant():
+    made = synthetic.records(synthetic.Truth({"a": 30.0}), mixes=[], holds=())
+    tables = {name: t.to_pandas() for name, t in synthetic_files.tables_of(made).items()}
+    assert list(of_frontiers(tables)) == []
+
+
+def three_tenants():
+    """Return the tables of two mixes of three tenants; the second mix has the higher ratio."""
+    truth = synthetic.Truth({"a": 30.0, "b": 90.0, "c": 50.0}, between=0, within=0.02)
+    made = synthetic.records(truth, mixes=[(1, 1, 1), (0, 1, 1)], holds=())
+    tables = {name: t.to_pandas() for name, t in synthetic_files.tables_of(made).items()}
+    peaks = tables["peaks"].set_index("load_line")
+    peaks.loc["mix-1-1-1", "sharing_ratio":"sharing_ratio_high"] *= 0.8
+    return {**tables, "peaks": peaks.reset_index()}
+
+
+def test_of_three_tenants_the_chart_has_the_sharing_ratio_of_each_mix():
+    tables = three_tenants()
+    peaks = tables["peaks"].set_index("load_line")
+    (chart,) = of_frontiers(tables)
+    assert chart.labels == [(1, "0 : 1 : 1"), (2, "1 : 1 : 1")]
+    assert chart.x == "mix (a : b : c)"
+    series = {each.name: each for each in chart.series}
+    assert series["dedicated, same cost"].y == (1, 1)
+    ordered = peaks.loc[["mix-0-1-1", "mix-1-1-1"]]
+    assert series["estimate"].y == tuple(ordered["sharing_ratio"])
+    assert series["certified"].y == tuple(ordered["certified_sharing_ratio"])
+    assert series["estimate"].names == tuple(ordered["mix"]) and series["estimate"].x == (1, 2)
+    interval, ends = series["95 % interval"], ["sharing_ratio_low", "sharing_ratio_high"]
+    assert interval.look == "intervals" and interval.x == (1, 1, 2, 2)
+    assert interval.y == tuple(ordered[ends].to_numpy().ravel())
+    first = ordered.iloc[0]
+    low, high = (significant(first[end]) for end in ends)
+    assert interval.names[0] == interval.names[1] == f"{first['mix']}: {low} to {high}"
+
+
+def test_a_ratio_without_an_upper_bound_or_without_an_estimate_is_told_as_such():
+    tables = three_tenants()
+    peaks = tables["peaks"].set_index("load_line")
+    peaks.loc["mix-0-1-1", "sharing_ratio_high"] = float("inf")
+    peaks.loc["mix-1-1-1", "verdict"] = "predicted"
+    peaks.loc["mix-1-1-1", ["certified_sharing_ratio", "sharing_ratio_low"]] = float("nan")
+    tables["peaks"] = peaks.reset_index()
+    (chart,) = of_frontiers(tables)
+    series = {each.name: each for each in chart.series}
+    ratio, mix, low = peaks.loc["mix-0-1-1", ["sharing_ratio", "mix", "sharing_ratio_low"]]
+    assert series["estimate"].y == (ratio,) and series["certified"].names == (mix,)
+    assert series["95 % interval"].names == (f"{mix}: at least {significant(low)}",) * 2
+    assert series["95 % interval"].y == (low, OPEN_END * ratio)
+    assert series["predicted"].y == (peaks.loc["mix-1-1-1", "sharing_ratio"],)
+    tables["peaks"] = tables["peaks"].assign(sharing_ratio=float("nan"))
+    assert list(of_frontiers(tables)) == []
 
 
 def test_utilisation_is_that_of_server_and_client_in_each_repeat(tmp_path, monkeypatch):
@@ -223,3 +272,23 @@ def test_each_picture_is_drawn_when_it_is_seen_and_offers_its_points_as_csv(tmp_
     assert all(float(value) > 0 for value in costs["texts"])  # for both strategies
     frontier = by_id["chart-frontier-cpu1.shared"]
     assert '"estimate","resnet18 1 : 1 mobilenet_v3_large",' in frontier["csv"]
+
+
+@browser.needs_chromium
+def test_ratios_of_three_tenants_are_drawn_and_the_file_names_the_mixes():
+    truth = synthetic.Truth({"a": 30.0, "b": 90.0, "c": 50.0}, repeats=2)
+    made = synthetic.records(truth, mixes=[(1, 1, 1), (2, 1, 1), (0, 1, 1)], holds=())
+    frames = {name: t.to_pandas() for name, t in synthetic_files.tables_of(made).items()}
+    page = report_page.render(frames, {}, synthetic.loaded(made))
+    found = browser.look(page, (1100,), DRAWN)
+    assert found["console"] == []
+    (chart,) = (each for each in found["asked"] if each["id"] == "chart-frontier-cpu1.shared")
+    rows = list(csv.reader(io.StringIO(chart["csv"])))
+    assert rows[0] == ["series", "point", "mix (a : b : c)", "sharing ratio"]
+    peaks = frames["peaks"].set_index("mix")
+    estimates = {point: (label, y) for name, point, label, y in rows if name == "estimate"}
+    assert len(estimates) == 3
+    for mix, (label, ratio) in estimates.items():
+        assert float(ratio) == pytest.approx(peaks.loc[mix, "sharing_ratio"], rel=1e-3)
+        assert label == peaks.loc[mix, "weights"]
+    assert chart["texts"][0] in {label for label, _ in estimates.values()}

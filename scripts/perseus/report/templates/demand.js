@@ -222,7 +222,7 @@ function frontierChart(fleet, settings) {
   const gets = rows.map((row) => models.map((model) => row.gets[row.models.indexOf(model)] || 0));
   const marks = [series("lower limit of a planned server", limits, "#009E73", "large", names), series("load of a planned server", gets, "#D55E00", "points", names)];
   const [x, y] = models.map((model) => `${model} (requests/s)`);
-  return { x, y, zero: true, series: [...lines, ...marks] };
+  return { x, y, zero: true, labels: [], series: [...lines, ...marks] };
 }
 
 function frontierFigure() {

@@ -20,10 +20,38 @@ function aligned(series) {
 
 function csv(chart) {
   const quoted = (text) => `"${String(text).replace(/"/g, '""')}"`;
+  const place = (x) => (chart.labels.length ? quoted(labelOf(chart, x)) : x);
   const rows = chart.series.flatMap(({ name, x, y, names }) =>
-    x.map((value, i) => [quoted(name), quoted(names[i] || ""), value, y[i]].join(",")),
+    x.map((value, i) => [quoted(name), quoted(names[i] || ""), place(value), y[i]].join(",")),
   );
   return [["series", "point", quoted(chart.x), quoted(chart.y)].join(","), ...rows].join("\n");
+}
+
+// The text of the label nearest to x. A chart may have labels, pairs of a place on the x axis and a text, in place of
+// numbers.
+function labelOf({ labels }, x) {
+  const distance = ([place]) => Math.abs(place - x);
+  return labels.reduce((best, label) => (distance(label) < distance(best) ? label : best))[1];
+}
+
+const LETTER_PX = 7; // width of a letter of a label
+const LEFT_PX = 80; // left of the x axis
+const RIGHT_PX = 25; // right of the x axis
+
+// The x axis with the labels of a chart that fit beside each other.
+function labelled({ labels }) {
+  const splits = (plot, _, low, high) => {
+    let end = 0; // of the label before
+    const fits = ([x, text]) => {
+      const middle = LEFT_PX + ((x - low) / (high - low)) * (plot.width - LEFT_PX - RIGHT_PX);
+      const half = (LETTER_PX * text.length) / 2;
+      const isFree = low <= x && x <= high && end <= middle - half && middle + half <= plot.width;
+      if (isFree) end = middle + half + 2 * LETTER_PX;
+      return isFree;
+    };
+    return labels.filter(fits).map(([x]) => x);
+  };
+  return { splits, values: (_, places) => places.map((x) => labels.find(([place]) => place === x)[1]) };
 }
 
 const LOOKS = {
@@ -67,7 +95,7 @@ function options(chart, width, names) {
   const style = getComputedStyle(document.documentElement);
   const [text, line] = ["--text", "--line"].map((name) => style.getPropertyValue(name).trim());
   const labelFont = `bold ${width < 500 ? 10 : 12}px system-ui, sans-serif`; // fits the height on a phone
-  const axis = (label) => ({ label, labelFont, stroke: text, grid: { stroke: line, width: 1 }, ticks: { stroke: line } });
+  const axis = (label, more) => ({ ...more, label, labelFont, stroke: text, grid: { stroke: line, width: 1 }, ticks: { stroke: line } });
   const formatted = (value) => (value === null || value === undefined ? "\u2013" : String(Number(value.toPrecision(4))));
   const value = (_, y, s, i) => formatted(y) + (names[s - 1]?.[i] ? ` (${names[s - 1][i]})` : "");
   const fromZero = (_, low, high) => [0, 1.08 * (high || 1)];
@@ -78,9 +106,9 @@ function options(chart, width, names) {
       x: { time: false, range: chart.zero ? orZoomed : undefined },
       y: { distr: chart.log ? 3 : 1, range: chart.zero ? fromZero : undefined },
     },
-    axes: [axis(chart.x), axis(chart.y)],
+    axes: [axis(chart.x, chart.labels.length ? labelled(chart) : {}), axis(chart.y)],
     series: [
-      { label: chart.x, value: (_, x) => formatted(x) },
+      { label: chart.x, value: (_, x) => (chart.labels.length && Number.isFinite(x) ? labelOf(chart, x) : formatted(x)) },
       ...chart.series.map((each, s) => ({ label: each.name, value, ...look(each, names[s]) })),
     ],
   };
