@@ -1,5 +1,7 @@
 """Tests that the demand form of the page plans the same servers as `snakemake plan`."""
 
+import csv
+import io
 import json
 import re
 
@@ -355,10 +357,26 @@ def test_a_plan_of_two_models_is_drawn_on_their_frontier(study, page):
 
 
 @browser.needs_chromium
-def test_a_plan_of_three_models_has_bars_and_no_frontier(page):
-    three = form_of({"a": 40, "b": 90, "c": 10})
-    seen = browser.look(page, (1100,), SEEN % json.dumps(three))["asked"]
-    assert seen["drawn"] == 0 and seen["csv"] is None and len(seen["bars"]) >= 3
+def test_of_three_models_the_load_of_each_planned_server_is_drawn(study, page):
+    demand = {"a": 40.0, "b": 90.0, "c": 10.0}
+    found = browser.look(page, (1100,), SEEN % json.dumps(form_of(demand)))
+    assert found["console"] == []
+    seen = found["asked"]
+    assert seen["drawn"] == 1 and len(seen["bars"]) >= 3
+    head, *rows = csv.reader(io.StringIO(seen["csv"]))
+    assert head == ["series", "point", "servers, as in the table", "% of the lower limit"]
+    points = study[0].operating_points
+    lower_rps = {(point.server, point.peak.mix): point.lower_rps for point in points}
+    carried_rps = dict.fromkeys(demand, 0.0)
+    assert [row[3] for row in rows if row[0] == "lower limit"] == ["100", "100"]
+    for model, point, label, used in rows[2:]:
+        text = r"(\d+) \N{MULTIPLICATION SIGN} (\S+), (.+): ([\d.]+) of ([\d.]+) requests/s"
+        count, server, mix, gets, most = re.fullmatch(text, point).groups()
+        assert label == f"{count} \N{MULTIPLICATION SIGN} {server}"
+        assert float(gets) / float(most) == pytest.approx(float(used) / 100, rel=0.01)
+        assert most == significant(lower_rps[server, mix][model])
+        carried_rps[model] += int(count) * lower_rps[server, mix][model] * float(used) / 100
+    assert carried_rps == pytest.approx(demand)
 
 
 @browser.needs_chromium

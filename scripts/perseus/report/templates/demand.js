@@ -10,6 +10,7 @@ function significant(value) {
 }
 
 const COLOURS = ["#0072B2", "#E69F00", "#CC79A7", "#56B4E9"]; // colours of servers
+const MODEL_COLOURS = [...COLOURS, "#009E73", "#D55E00"];
 const MAX_MIXES = 6; // largest number of rows of the table "If all servers had the same mix"
 const MAX_REASONS = 3; // largest number of mixes that the sentence above this table compares with the best mix
 const percent = (share) => `${(100 * share).toFixed(Math.abs(share) >= 0.0995 ? 0 : 1)}\u00a0%`;
@@ -198,10 +199,9 @@ function edge(points, models) {
   return best.flatMap(([x, y], i) => [[x, y], [x, best[i + 1]?.[1] ?? 0]]);
 }
 
-// The chart with the frontier of two models and the planned servers; null if the demand does not have two models.
+// The chart with the frontier of two models and the planned servers.
 function frontierChart(fleet, settings) {
   const models = asked(settings);
-  if (models.length !== 2 || !fleet.counts) return null;
   const series = (name, points, colour, look, names = []) => ({
     ...{ name, colour, look, names },
     ...{ x: points.map(([x]) => x), y: points.map(([, y]) => y) },
@@ -222,11 +222,33 @@ function frontierChart(fleet, settings) {
   const gets = rows.map((row) => models.map((model) => row.gets[row.models.indexOf(model)] || 0));
   const marks = [series("lower limit of a planned server", limits, "#009E73", "large", names), series("load of a planned server", gets, "#D55E00", "points", names)];
   const [x, y] = models.map((model) => `${model} (requests/s)`);
-  return { x, y, zero: true, labels: [], series: [...lines, ...marks] };
+  const title = "What one server carries, and where the cheapest servers lie";
+  return { title, x, y, zero: true, labels: [], series: [...lines, ...marks] };
 }
 
-function frontierFigure() {
-  const title = "What one server carries, and where the cheapest servers lie";
+// The chart of the planned servers for a number of models other than two: the load of each model as a share of what the
+// server carries.
+function loadChart(rows) {
+  const models = [...new Set(rows.flatMap((row) => row.models))];
+  const bars = models.map((name, m) => ({ name, colour: MODEL_COLOURS[m % MODEL_COLOURS.length], look: "bars", x: [], y: [], names: [] }));
+  const labels = [];
+  let place = 0;
+  for (const { offer, count, models: served, gets, used } of rows) {
+    const type = `${count} \u00d7 ${offer.server}${offer.isSpot ? ", spot" : ""}`;
+    labels.push([place + (served.length + 1) / 2, type]);
+    served.forEach((model, m) => {
+      const bar = bars[models.indexOf(model)];
+      bar.x.push(++place);
+      bar.y.push(100 * used[m]);
+      bar.names.push(`${type}, ${offer.mix}: ${significant(gets[m])} of ${significant(offer.lower[model])} requests/s`);
+    });
+    place++; // a gap after each type
+  }
+  const limit = { name: "lower limit", colour: "#888888", look: "dashed", x: [0, place], y: [100, 100], names: [] };
+  return { title: "Load of each server, as a share of its lower limits", x: "servers, as in the table", y: "% of the lower limit", zero: true, labels, series: [limit, ...bars] };
+}
+
+function planFigure({ title }) {
   const plot = element("div");
   plot.className = "plot";
   plot.setAttribute("role", "img");
@@ -269,12 +291,12 @@ function show(settings, shared, dedicated, known, configured) {
   if (shares && dedicated.counts) tables.append(fleetTable("Dedicated servers", dedicated, settings));
   const mixes = sameMixes(data.points, settings);
   tables.append(...sameMixTable(mixes));
-  const chart = frontierChart(shared, settings);
   const beside = element("div", "", tables);
   beside.className = "charts";
   result.replaceChildren(cards, ...whyThisMix(shares, mixes, settings), ...(rows.length ? [beside] : []));
-  if (!rows.length || !chart) return;
-  const figure = frontierFigure();
+  if (!rows.length) return;
+  const chart = asked(settings).length === 2 ? frontierChart(shared, settings) : loadChart(rows);
+  const figure = planFigure(chart);
   beside.prepend(figure);
   picture(figure, chart);
 }

@@ -54,6 +54,12 @@ function labelled({ labels }) {
   return { splits, values: (_, places) => places.map((x) => labels.find(([place]) => place === x)[1]) };
 }
 
+// A bar around each point, as wide as the distance of the points or less.
+const BAR = {
+  x0: { unit: 1, values: ({ data }) => data[0].map((x) => x - 0.4) },
+  size: { unit: 1, values: () => [0.8] },
+};
+
 const LOOKS = {
   points: { paths: () => null, points: { show: true, size: 8 } },
   large: { paths: () => null, points: { show: true, size: 16 } },
@@ -62,6 +68,7 @@ const LOOKS = {
   dashed: { width: 2, dash: [7, 5], spanGaps: true, points: { show: false } },
   steps: { width: 2, spanGaps: true, points: { show: false } },
   intervals: { width: 5, points: { show: false } },
+  bars: { points: { show: false } },
 };
 
 // Joins the two ends of each interval, which have the same name.
@@ -85,6 +92,7 @@ function look({ look, colour }, names) {
   const found = { ...LOOKS[look], stroke: colour };
   if (look === "steps") found.paths = uPlot.paths.stepped({ align: 1 });
   if (look === "intervals") found.paths = joinedByName(names);
+  if (look === "bars") Object.assign(found, { fill: colour, paths: uPlot.paths.bars({ disp: BAR }) });
   if (found.points.show) found.points = { ...found.points, fill: colour };
   return found;
 }
@@ -103,7 +111,7 @@ function options(chart, width, names) {
   return {
     ...size(width),
     scales: {
-      x: { time: false, range: chart.zero ? orZoomed : undefined },
+      x: { time: false, range: chart.zero && !chart.labels.length ? orZoomed : undefined },
       y: { distr: chart.log ? 3 : 1, range: chart.zero ? fromZero : undefined },
     },
     axes: [axis(chart.x, chart.labels.length ? labelled(chart) : {}), axis(chart.y)],
