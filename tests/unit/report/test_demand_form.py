@@ -434,6 +434,34 @@ def test_settings_stay_in_the_link_and_become_lines_of_the_configuration(page):
     assert float(found["slider"]) == 7
 
 
+COPIED = """
+  const view = page.defaultView;
+  const copied = [];
+  const writeText = async (text) => {
+    if (%s) throw new Error("not allowed");
+    copied.push(text);
+  };
+  Object.defineProperty(view.navigator, "clipboard", { value: { writeText } });
+  const button = page.getElementById("demand-copy");
+  const lines = page.getElementById("demand-lines");
+  button.closest("details").open = true;
+  await view.update();
+  button.click();
+  await new Promise((resume) => setTimeout(resume, 50));
+  const selected = view.getSelection().toString();
+  return { copied, text: button.textContent, selected, lines: lines.textContent };
+"""
+
+
+@browser.needs_chromium
+@pytest.mark.parametrize("is_refused", [False, True])
+def test_the_button_copies_the_lines_or_selects_them_if_the_browser_refuses(is_refused, page):
+    found = browser.look(page, (1100,), COPIED % json.dumps(is_refused))["asked"]
+    assert found["lines"].startswith("demand:\n  models:") and found["selected"] == found["lines"]
+    assert found["copied"] == ([] if is_refused else [found["lines"]])
+    assert found["text"] == ("Selected: press Ctrl+C" if is_refused else "Copied")
+
+
 PRICED = """
   const changed = {};
   for (const [name, value] of %s) {
