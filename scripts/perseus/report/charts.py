@@ -116,7 +116,7 @@ class Chart:
 
 def of_windows(windows: pd.DataFrame, line: str) -> Iterator[Chart]:
     """Yield two charts of a search: the offered rate of each window over time, and the latency of
-    each tenant over the offered rate.
+    each tenant over the offered rate. If too many requests failed, the latency is infinite.
 
     `windows` has the rows of windows.parquet for all repeats of the load line.
     """
@@ -142,7 +142,7 @@ def of_windows(windows: pd.DataFrame, line: str) -> Iterator[Chart]:
         searched,
     )
     total = timed.groupby(["cell", "window"])["offered_rps"].transform("sum")
-    known = timed.assign(total=total)[timed["sla_percentile_ms"].map(math.isfinite)]
+    known = timed.assign(total=total).dropna(subset="sla_percentile_ms")
     latencies = [
         Series(
             f"{tenant} (SLA {rows['sla_ms'].iloc[0]:g} ms)",
@@ -153,8 +153,8 @@ def of_windows(windows: pd.DataFrame, line: str) -> Iterator[Chart]:
         for i, (tenant, rows) in enumerate(known.groupby("tenant", sort=False))
     ]
     infinite = int(timed["sla_percentile_ms"].map(math.isinf).sum())
-    left_out = f"; infinite values, not shown: {infinite}" if infinite else ""
-    if latencies or infinite:
+    left_out = f"; infinite values, only in the CSV file: {infinite}" if infinite else ""
+    if latencies:
         yield Chart(
             f"latency-{line}",
             f"Latency at the SLA's percentile over load{left_out}",
@@ -340,7 +340,10 @@ def _colour(verdict: str) -> str:
     return VERDICTS.get(verdict, VERDICTS["invalid"])
 
 
-def _number(value: float) -> float | None:
-    """Return the number with four significant digits; None for infinity and NaN, which JSON
-    lacks."""
-    return float(f"{value:.4g}") if math.isfinite(value) else None
+def _number(value: float) -> float | str | None:
+    """Return the number with four significant digits. JSON lacks infinity and NaN: return infinity
+    as the text "inf" or "-inf", and NaN as None. The CSV file of a chart has the same text for
+    infinity, and an empty field for NaN."""
+    if math.isinf(value):
+        return str(value)
+    return None if math.isnan(value) else float(f"{value:.4g}")

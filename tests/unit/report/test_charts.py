@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import math
 from itertools import pairwise
 
 import browser
@@ -45,13 +46,17 @@ def test_the_search_is_rates_over_the_time_of_each_run_by_verdict():
     points = {each.name: list(zip(each.x, each.y, strict=True)) for each in search.series}
     assert points == {"fail": [(1.0, 30.0)], "pass": [(0.0, 15.0), (0.0, 40.0)]}
     assert [each.name for each in latency.series] == ["a (SLA 50 ms)", "b (SLA 40 ms)"]
-    assert latency.title.endswith("; infinite values, not shown: 1")
-    assert list(latency.series[0].x) == [15.0, 30.0, 40.0] and list(latency.series[1].y) == [7.0]
+    assert latency.title.endswith("; infinite values, only in the CSV file: 1")
+    assert list(latency.series[0].x) == [15.0, 30.0, 40.0]
+    assert list(latency.series[1].y) == [7.0, float("inf")]
 
 
-def test_windows_of_infinite_latency_alone_are_counted():
+def test_windows_of_infinite_latency_alone_have_a_chart_and_windows_without_latency_have_none():
     _, latency = of_windows(WINDOWS.assign(sla_percentile_ms=float("inf")), "l")
-    assert latency.title.endswith("; infinite values, not shown: 5") and latency.series == []
+    assert latency.title.endswith("; infinite values, only in the CSV file: 5")
+    assert [len(each.y) for each in latency.series] == [3, 2]
+    (search,) = of_windows(WINDOWS.assign(sla_percentile_ms=float("nan")), "l")
+    assert search.id == "search-l"
 
 
 def test_costs_over_the_demand_are_a_series_for_each_option():
@@ -178,11 +183,16 @@ def test_utilisation_is_that_of_server_and_client_in_each_repeat(tmp_path, monke
 
 
 def test_numbers_of_a_chart_are_short_and_names_cannot_leave_it():
-    series = Series("</script>", [1.23456], [float("nan")], "#000")
+    values = [float("nan"), float("inf"), -float("inf")]
+    series = Series("</script>", [1.23456, 2, 3], values, "#000")
     plain = Chart("c", "t", "x", "y", [series]).json
     assert "<" not in plain
     (read,) = json.loads(plain)["series"]
-    assert (read["name"], read["x"], read["y"]) == ("</script>", [1.235], [None])
+    assert (read["name"], read["x"], read["y"]) == (
+        "</script>",
+        [1.235, 2.0, 3.0],
+        [None, "inf", "-inf"],
+    )
 
 
 SEGMENTS = """
@@ -292,3 +302,25 @@ def test_ratios_of_three_tenants_are_drawn_and_the_file_names_the_mixes():
         assert float(ratio) == pytest.approx(peaks.loc[mix, "sharing_ratio"], rel=1e-3)
         assert label == peaks.loc[mix, "weights"]
     assert chart["texts"][0] in {label for label, _ in estimates.values()}
+
+
+@browser.needs_chromium
+@pytest.mark.parametrize("are_all", [False, True])
+def test_an_infinite_latency_is_in_the_file_and_not_in_the_picture(are_all, tmp_path):
+    made = synthetic.records(synthetic.TRUTH, mixes=[], holds=())[:1]
+    (cell,) = synthetic_files.write(tmp_path, made)
+    records = read_records([cell / "record.json"])
+    frames = {name: t.to_pandas() for name, t in synthetic_files.tables_of(made).items()}
+    windows = read_windows(records)
+    frame = windows[cell.name]
+    least_ms = 0 if are_all else frame["sla_percentile_ms"].median()
+    frame.loc[frame["sla_percentile_ms"] > least_ms, "sla_percentile_ms"] = float("inf")
+    page = report_page.render(frames, {}, records, ReportTask(), windows)
+    found = browser.look(page, (1100,), DRAWN)
+    assert found["console"] == []
+    (chart,) = (each for each in found["asked"] if each["id"].startswith("chart-latency-"))
+    _, *rows = csv.reader(io.StringIO(chart["csv"]))
+    values = [float(row[3]) for row in rows]
+    latency_ms = frame[frame["scale"].notna()]["sla_percentile_ms"]
+    assert values == pytest.approx(list(latency_ms), rel=1e-3) and chart["drawn"] == 1
+    assert any(map(math.isinf, values)) and all(map(math.isinf, values)) == are_all

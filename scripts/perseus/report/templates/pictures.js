@@ -3,10 +3,10 @@
 // its series. A chart of the page is drawn when the reader scrolls to it.
 
 // Data in the format of uPlot: all x in ascending order, and for each series a value (or undefined) and a label at
-// each x.
+// each x. An infinite value, which is a text such as "inf", is not drawn.
 function aligned(series) {
   const columns = [];
-  const points = series.flatMap((each, s) => each.x.map((x, i) => ({ x, y: each.y[i], name: each.names[i], s })));
+  const points = series.flatMap((each, s) => each.x.map((x, i) => ({ x, y: Number.isFinite(each.y[i]) ? each.y[i] : null, name: each.names[i], s })));
   points.sort((one, other) => one.x - other.x);
   for (const point of points) {
     let free = columns.length;
