@@ -324,3 +324,63 @@ def test_an_infinite_latency_is_in_the_file_and_not_in_the_picture(are_all, tmp_
     latency_ms = frame[frame["scale"].notna()]["sla_percentile_ms"]
     assert values == pytest.approx(list(latency_ms), rel=1e-3) and chart["drawn"] == 1
     assert any(map(math.isinf, values)) and all(map(math.isinf, values)) == are_all
+
+
+ZOOMED = """
+  const view = page.defaultView;
+  const plots = [];
+  const original = view.uPlot;
+  view.uPlot = Object.assign(function (...given) {
+    plots.push(new original(...given));
+    return plots.at(-1);
+  }, original);
+  const pause = () => new Promise((resume) => setTimeout(resume, 60));
+  const ends = ({ scales }) => [scales.x.min, scales.x.max, scales.y.min, scales.y.max];
+  for (const part of page.querySelectorAll("details")) part.open = true;
+  const found = {};
+  for (const place of page.querySelectorAll(".chart")) {
+    const drawn = () => plots.find(({ root }) => place.contains(root));
+    place.scrollIntoView();
+    for (let i = 0; i < 100 && !drawn(); i++) await pause();
+    await pause();
+    const plot = drawn();
+    const over = place.querySelector(".u-over");
+    const { left, top, width, height } = over.getBoundingClientRect();
+    const event = (name, share, on = over) => {
+      const at = { clientX: left + share * width, clientY: top + height / 2 };
+      on.dispatchEvent(new view.MouseEvent(name, { bubbles: true, movementX: 9, ...at }));
+    };
+    const whole = ends(plot);
+    event("mousemove", 0.25);
+    event("mousedown", 0.25);
+    event("mousemove", 0.75);
+    await pause();
+    event("mouseup", 0.75, page);
+    await pause();
+    const zoomed = ends(plot);
+    event("dblclick", 0.5);
+    await pause();
+    found[place.id.slice("chart-".length)] = { whole, zoomed, after: ends(plot) };
+  }
+  return found;
+"""
+
+
+@browser.needs_chromium
+def test_a_drag_zooms_into_a_chart_and_a_double_click_zooms_out(tmp_path):
+    made = synthetic.records(synthetic.TRUTH, mixes=[(1, 1)], holds=())
+    cells = synthetic_files.write(tmp_path, made)
+    records = read_records([cell / "record.json" for cell in cells])
+    frames = {name: t.to_pandas() for name, t in synthetic_files.tables_of(made).items()}
+    page = report_page.render(frames, {}, records, ReportTask(), read_windows(records))
+    found = browser.look(page, (1100,), ZOOMED)
+    assert found["console"] == []
+    assert {"frontier-cpu1.shared", "cost-over-demand-1"} < set(found["asked"])
+    for id, seen in found["asked"].items():
+        low, high, *y = seen["whole"]
+        span = high - low
+        middle = [low + 0.25 * span, low + 0.75 * span]
+        assert seen["zoomed"][:2] == pytest.approx(middle, abs=0.01 * span), id
+        assert seen["after"] == seen["whole"]
+        if id.startswith("frontier"):
+            assert low == y[0] == seen["zoomed"][2] == 0
