@@ -53,8 +53,10 @@ def data_url(svg: bytes) -> str:
 
 
 def _vendored(name: str) -> Markup:
-    """Return the text of a JavaScript library for a script element."""
-    return Markup((VENDORED / name).read_text(encoding="utf-8"))
+    """Return the text of a JavaScript library or a style sheet for the page, with its licence."""
+    licence = VENDORED / f"{name.partition('.')[0]}.LICENSE"
+    texts = (path.read_text(encoding="utf-8").strip() for path in (licence, VENDORED / name))
+    return Markup("/*\n{}\n*/\n{}".format(*texts))
 
 
 def _packed(name: str) -> str:
