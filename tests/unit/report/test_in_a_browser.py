@@ -180,12 +180,30 @@ def test_a_link_opens_the_cell_of_its_window(page):
     assert browser.look(page, (1100,), OPENED)["asked"] == [False, True]
 
 
+VISIBLE = """
+  const tables = [...page.querySelectorAll(".cell table")];
+  return [tables.length, tables.filter((table) => table.checkVisibility()).length];
+"""
+
+
 def test_it_prints(page, tmp_path):
     paper = page.replace("@media print", "@media all")
     paper = paper.replace(".scroll { overflow: visible;", ".scroll { overflow-x: auto;")
-    found = browser.look(paper, (A4_PX,))[str(A4_PX)]
-    assert paper != page and found["cut"] == []
+    found = browser.look(paper, (A4_PX,), VISIBLE)
+    assert paper != page and found[str(A4_PX)]["cut"] == []
+    windows, visible = found["asked"]
+    assert windows == visible > 10  # in place of the charts, paper has the rows of the windows
     (tmp_path / "page.html").write_text(page)
     browser.pdf(tmp_path / "page.html", tmp_path / "page.pdf")
     printed = (tmp_path / "page.pdf").read_bytes()
     assert printed.startswith(b"%PDF") and len(re.findall(rb"/Type /Page\b", printed)) > 2
+
+
+def test_without_javascript_a_section_has_the_rows_of_its_windows(page):
+    """The page has no charts then. With JavaScript, the rows are folded."""
+    opened = f"for (const line of page.querySelectorAll('.line')) line.open = true; {VISIBLE}"
+    windows, visible = browser.look(page, (1280,), opened)["asked"]
+    assert windows > 10 and visible == 0
+    without = page.replace("(scripting: none)", "all")
+    windows, visible = browser.look(without, (1280,), opened)["asked"]
+    assert without != page and windows == visible
