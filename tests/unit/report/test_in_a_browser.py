@@ -20,7 +20,7 @@ from perseus.study.tasks.report import ReportTask
 
 pytestmark = browser.needs_chromium
 
-WIDTHS = (380, 1100, 1900)
+WIDTHS = (380, 800, 1280, 1900)
 A4_PX = 710  # between margins of 1 cm
 STYLE = FigureTask(width_mm=160, font_pt=9, dpi=60, pricing="on_demand")
 
@@ -116,11 +116,11 @@ def test_at_no_width_is_anything_cut_broken_or_complained_of(page, long_page):
         assert found["asked"] <= min(WIDTHS)
         # on a narrow screen the table scrolls, and the keyboard can reach it
         assert "Peaks" in found["380"]["cut"]
-        assert found["1100"]["cut"] == found["1900"]["cut"] == []
+        assert found["1280"]["cut"] == found["1900"]["cut"] == []
 
 
 def test_a_heading_sorts_by_number_in_both_directions(page):
-    up, down = browser.look(page, (1100,), SORTED % (2, 2))["asked"]
+    up, down = browser.look(page, (1280,), SORTED % (2, 2))["asked"]
     assert (up["sorted"], down["sorted"]) == ("ascending", "descending")
     rates = [float(text) for text in up["values"]]
     assert rates == sorted(rates) and len(set(rates)) > 2
@@ -156,20 +156,20 @@ def test_values_of_every_kind_are_sorted(ascending):
 
 def test_what_is_missing_comes_last_in_both_directions(page):
     slowdown = 9
-    found = browser.look(page, (1100,), SORTED % (slowdown, slowdown))["asked"]
+    found = browser.look(page, (1280,), SORTED % (slowdown, slowdown))["asked"]
     for way in found:
         known = [text for text in way["values"] if text != "\N{EN DASH}"]
         assert way["values"][: len(known)] == known and 0 < len(known) < len(way["values"])
 
 
 def test_a_filter_leaves_the_rows_with_all_words_and_says_how_many(page):
-    found = browser.look(page, (1100,), FILTERED)["asked"]
+    found = browser.look(page, (1280,), FILTERED)["asked"]
     assert len(found["left"]) == 2 and all("mix-1-1" in row for row in found["left"])
     assert re.fullmatch(r"2 of \d+ rows", found["shown"])
 
 
 def test_every_link_leads_somewhere_and_the_page_can_be_read_aloud(page):
-    found = browser.look(page, (1100,), LINKS)["asked"]
+    found = browser.look(page, (1280,), LINKS)["asked"]
     assert {link[1:].split("&")[0] for link in found["to"]} <= set(found["ids"])
     assert len(found["ids"]) == len(set(found["ids"]))
     assert found["windows"] > 10
@@ -177,7 +177,7 @@ def test_every_link_leads_somewhere_and_the_page_can_be_read_aloud(page):
 
 
 def test_a_link_opens_the_cell_of_its_window(page):
-    assert browser.look(page, (1100,), OPENED)["asked"] == [False, True]
+    assert browser.look(page, (1280,), OPENED)["asked"] == [False, True]
 
 
 VISIBLE = """
