@@ -1,6 +1,7 @@
 """Tests of the page in a headless Chromium: nothing is broken or cut, tables sort and filter."""
 
 import re
+from pathlib import Path
 
 import browser
 import pytest
@@ -11,7 +12,8 @@ from perseus.host import parquet
 from perseus.host.files import write_json
 from perseus.report import drawing
 from perseus.report import page as report_page
-from perseus.report.evidence import read_records, read_windows
+from perseus.report.evidence import read_records, read_samples, read_windows
+from perseus.report.figures import figures_of
 from perseus.report.main_tables import AT_MOST
 from perseus.report.templating import TEMPLATES
 from perseus.results.study_results import StudyResults
@@ -22,6 +24,8 @@ pytestmark = browser.needs_chromium
 
 WIDTHS = (380, 800, 1280, 1900)
 A4_PX = 710  # between margins of 1 cm
+MAX_BYTES = 2_000_000
+EXAMPLE = Path(__file__).parents[3] / "docs/example/report.html"
 STYLE = FigureTask(width_mm=160, font_pt=9, dpi=60, pricing="on_demand")
 
 SORTED = """
@@ -72,23 +76,26 @@ OPENED = """
 """
 
 
-def written(folder, made, kinds=()):
-    """Write the page of a study with one figure, from its files."""
+def written(folder, made, kinds=(), figures=("peaks",)):
+    """Write the page of a study with these figures, from its files."""
     cells = synthetic_files.write(folder, made)
     cells += [synthetic_files.OF_KIND[kind](folder) for kind in kinds]
     write_json(folder / "ceilings/cpu1.json", synthetic.ceiling())
     results = StudyResults.read(synthetic.TASK, cells, [folder / "ceilings/cpu1.json"])
-    paths, svg = {}, folder / "peaks.svg"
+    paths, drawn = {}, {}
     for name, table in synthetic_files.all_tables(results).items():
         paths[name] = folder / f"{name}.parquet"
         parquet.write(table, paths[name], folder / f"{name}.csv")
-    drawing.draw("peaks", paths, cells, STYLE, svg, folder / "peaks.png", folder / "peaks.csv")
+    for name in figures:
+        svg, png, csv = (folder / f"{name}.{kind}" for kind in ("svg", "png", "csv"))
+        drawing.draw(name, paths, cells, STYLE, svg, png, csv)
+        drawn[name] = svg.read_bytes()
     frames = {
         name: table.to_pandas() for name, table in synthetic_files.all_tables(results).items()
     }
     records = read_records([cell / "record.json" for cell in cells])
-    drawn = {"peaks": svg.read_bytes()}
-    return report_page.render(frames, drawn, records, ReportTask(), read_windows(records))
+    seen = read_windows(records), read_samples(records)
+    return report_page.render(frames, drawn, records, ReportTask(), *seen)
 
 
 @pytest.fixture(scope="module")
@@ -207,3 +214,15 @@ def test_without_javascript_a_section_has_the_rows_of_its_windows(page):
     without = page.replace("(scripting: none)", "all")
     windows, visible = browser.look(without, (1280,), opened)["asked"]
     assert without != page and windows == visible
+
+
+def test_the_report_of_a_study_like_the_default_study_has_at_most_two_megabytes(tmp_path):
+    figures = figures_of({"peak", "choice", "prices"})
+    made = synthetic.records(mixes=[(2, 1), (1, 1), (1, 2)], holds=())
+    page = written(tmp_path, made, figures=figures)
+    assert page.count("<img src='data:image/svg") == len(figures) > 8
+    assert len(page.encode()) <= MAX_BYTES
+
+
+def test_the_example_report_has_at_most_two_megabytes():
+    assert EXAMPLE.stat().st_size <= MAX_BYTES
