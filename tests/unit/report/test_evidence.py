@@ -13,10 +13,11 @@ import synthetic_files
 from drawn import figure_of
 
 from perseus.peak.verdict import NO_SLA
-from perseus.report import configuration, evidence, links, main_tables
+from perseus.report import configuration, evidence, line_evidence, links, main_tables
 from perseus.report import page as report_page
 from perseus.report.evidence import PageEvidence
 from perseus.report.figure_data import FigureData
+from perseus.report.numbers import percent, significant
 from perseus.report.shown_tables import BELOW, MAX_ROWS
 from perseus.results import tables
 from perseus.results.study_results import StudyResults
@@ -341,3 +342,38 @@ def test_figures_without_anything_are_words():
         drawn[name] = buffer.getvalue()
     page = report_page.render(frames, drawn, synthetic.loaded(made))
     assert page.count("<figure") == 1 and "Figures without data in this study: frontier." in page
+
+
+def test_a_section_says_what_was_offered_what_passed_and_what_failed(tmp_path):
+    made = synthetic.records(mixes=[(1, 1)], holds=())
+    frames, found = of(made, tmp_path)
+    peaks = frames["peaks"].set_index("load_line")
+    sections = line_evidence.lines(found, frames["peaks"])
+    section = next(each for each in sections if "mix-1-1" in each.id)
+    windows = pd.concat(found.windows[cell.name] for cell in section.cells)
+    windows = windows[windows["scale"].notna()]
+    each = windows.groupby(["cell", "window"])
+    rates, verdicts = each["offered_rps"].sum(), each["window_verdict"].first()
+
+    def between(rates):
+        low, high = significant(rates.min()), significant(rates.max())
+        return f"{len(rates)} windows at {low} to {high} requests/s"
+
+    facts = dict(section.facts)
+    assert facts["offered"] == f"{between(rates)}, {windows['requests'].sum():.0f} requests"
+    assert {*verdicts} >= {"pass", "fail"}
+    for verdict in {*verdicts}:
+        assert facts[verdict].replace(",", "") == between(rates[verdicts == verdict])
+    certified, failing = peaks.loc["mix-1-1", ["certified_rps", "first_failing_rps"]]
+    text = f"at {significant(certified)} requests/s, every SLA held in new windows"
+    assert facts["certified"] == text
+    late = percent(windows[windows["window_verdict"] == "fail"]["exceedance"].max())
+    text = f"; in the worst window, {late} of the requests of a tenant were late"
+    assert facts["first failure"] == f"at {significant(failing)} requests/s{text}"
+
+
+def test_a_section_without_a_certified_rate_or_a_failure_claims_neither(tmp_path):
+    frames, found = of(synthetic.records(mixes=[], holds=())[:1], tmp_path)
+    frames["peaks"][["certified_rps", "first_failing_rps"]] = np.nan
+    (section,) = line_evidence.lines(found, frames["peaks"])
+    assert not {"certified", "first failure"} & set(section.facts) and "pass" in section.facts
