@@ -406,6 +406,57 @@ def test_a_dedicated_fleet_in_place_of_a_dearer_fleet_with_sharing_has_its_own_c
     assert (found["counts"], found["usd"]) == ([2, 0, 1], 100)
 
 
+TEXTS = {
+    "cost({usd: 20, counts: [1, 0], isProven: true})[1]": "1 server",
+    "cost({usd: 20, counts: [1, 1], isProven: false})[1]": "2 servers; the solver ran out of time,"
+    " so a cheaper fleet may exist",
+    "certaintyText(0.5, null)": "computing the certainty",
+    "certaintyText(0, {why: 'a reason'})": "certainty not computed: a reason",
+    "certaintyText(0.5, {chance: 0.97, low: 0.1, high: 0.5})": "95 % interval 10 % to 50 %; 97 %"
+    " sure to save",
+    "certaintyText(0.5, {chance: 1, low: 0.5, high: 0.5})": "95 % interval 50 %; over 99 % sure to"
+    " save",
+    "certaintyText(0, {chance: 0.3})": "at the true capacities, 30 % sure to save",
+    "certaintyText(0, {chance: 0})": "",
+    "certifiedRate(undefined)": "not certified",
+    "certifiedRate(12.34)": "12.3",
+}
+"""Texts of the form, by the call that returns the text."""
+
+
+@browser.needs_chromium
+def test_texts_of_the_form_say_what_is_known(page):
+    ask = f"{json.dumps([*TEXTS])}.map((call) => page.defaultView.eval(call))"
+    found = browser.look(page, (1100,), ask)["asked"]
+    plain = [text.replace("\N{NO-BREAK SPACE}", " ") for text in found]
+    assert dict(zip(TEXTS, plain, strict=True)) == TEXTS
+
+
+@browser.needs_chromium
+@pytest.mark.parametrize("rps", [{"a": 40.0, "b": 90.0}, {"a": 30.0, "b": 130.0}])
+def test_the_demand_of_two_models_is_compared_with_their_peaks(rps, study, page):
+    seen = browser.look(page, (1100,), SEEN % json.dumps(form_of(rps) | {"rps.c": 0}))["asked"]
+    server, (why,) = seen["mixes"][0][1], seen["why"]
+    points = [p for p in study[0].operating_points if p.server == server and not p.is_shared]
+    peaks = {point.models[0]: point.rates_rps[point.models[0]] for point in points}
+    a, b = (rate / peaks[model] for model, rate in rps.items())
+    ratio = f"{significant(a / b)} : 1" if a > b else f"1 : {significant(b / a)}"
+    assert why.replace("\N{NO-BREAK SPACE}", " ").startswith(
+        f"This demand is {percent(a)} of the dedicated peak of a and {percent(b)} of the dedicated"
+        f" peak of b: about {ratio}."
+    )
+
+
+@browser.needs_chromium
+def test_a_solver_without_a_fleet_is_told(page):
+    found = "const found = cheapest(solver, offers, settings, rates);"
+    without = page.replace(found, "const found = null;")
+    seen = browser.look(without, (1100,), SEEN % "{}")["asked"]
+    assert without != page and seen["bars"] == []
+    assert seen["why"] == ["The solver found no fleet of the available servers."]
+    assert seen["why"] != browser.look(page, (1100,), SEEN % "{}")["asked"]["why"]
+
+
 KEPT = """
   const input = page.querySelector('input[name="rps.a"]');
   input.value = "41.5";

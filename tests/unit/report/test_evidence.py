@@ -377,3 +377,37 @@ def test_a_section_without_a_certified_rate_or_a_failure_claims_neither(tmp_path
     frames["peaks"][["certified_rps", "first_failing_rps"]] = np.nan
     (section,) = line_evidence.lines(found, frames["peaks"])
     assert not {"certified", "first failure"} & set(section.facts) and "pass" in section.facts
+
+
+ONLY_USUAL = (
+    "The saving of sharing is 1 \N{MINUS SIGN} 1 / Σ(rate / dedicated peak)",
+    "Servers for a demand: the cheapest whole servers",
+    "This part of the page needs JavaScript.",
+    "Every cell has a result.",
+    "All windows of this cell.",
+)
+ONLY_ODD = (
+    "The table has the first 1 of 2 cells without a result.",
+    "These servers report no statistics: cpu1 (",
+    "The windows that decide the results of this cell. The file windows.parquet of the cell has",
+)
+
+
+def test_sentences_of_the_templates_stand_only_where_they_are_true(tmp_path, monkeypatch):
+    """The odd study has no sharing, no prices, failures, and more rows than the page shows."""
+    frames, found = of(synthetic.records(mixes=[(1, 1)], holds=()), tmp_path / "usual")
+    usual = report_page.render(frames, {}, list(found.records.values()), windows=found.windows)
+    first, second, *others = synthetic.records(mixes=[], holds=())
+    failed = [synthetic.with_outcome(each, "failed", "it died") for each in (first, second)]
+    made = [*failed, *(each | {"tells_statistics": False} for each in others)]
+    _, found = of(made, tmp_path / "odd")
+    task = synthetic.TASK.model_copy(update={"prices": {}})
+    frames = {name: t.to_pandas() for name, t in synthetic_files.tables_of(made, task).items()}
+    monkeypatch.setattr(report_page, "MAX_ROWS", 1)
+    monkeypatch.setattr(evidence, "MAX_WINDOWS", 1)
+    odd = report_page.render(frames, {}, list(found.records.values()), windows=found.windows)
+    usual, odd = (" ".join(page.split()) for page in (usual, odd))
+    for sentence in ONLY_USUAL:
+        assert sentence in usual and sentence not in odd
+    for sentence in ONLY_ODD:
+        assert sentence in odd and sentence not in usual
