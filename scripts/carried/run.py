@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE / "scripts")]
 
+LOG = "run.log"
 LIBRARIES = ("/usr/lib/x86_64-linux-gnu", "/usr/lib64", "/usr/local/lib")
 SPARE_S = 30.0  # time for the tables and the archive
 MIN_CELL_S = 20.0  # least remaining time to start a cell
@@ -68,10 +69,12 @@ def run(job: Job, results: Path, end_s: float) -> None:
     """Run all tasks until `end_s` of the monotonic clock; exit code 1 if no cell was measured or a
     model cannot be exported."""
     from perseus.host import starter
+    from perseus.results.tables import TABLES
 
+    require_own(results)
     results.mkdir(parents=True, exist_ok=True)
     work = results / "work"
-    with (results / "run.log").open("w", buffering=1) as log:
+    with (results / LOG).open("w", buffering=1) as log:
 
         def say(message: str) -> None:
             line = f"[{end_s - time.monotonic():4.0f} s left] {message}"
@@ -81,8 +84,8 @@ def run(job: Job, results: Path, end_s: float) -> None:
         require(job)
         # Remove the files of another study, since Triton serves all models in a repository.
         shutil.rmtree(work, ignore_errors=True)
-        for left in [*results.glob("*.csv"), results / "summary.json", results / "raw.tar.xz"]:
-            left.unlink(missing_ok=True)
+        for left in (*(f"{table}.csv" for table in TABLES), "summary.json", "raw.tar.xz"):
+            (results / left).unlink(missing_ok=True)
         starter.announce()  # cells and their servers end together with this process
         say(f"exporting {len(job.models)} models")
         export(job, work)
@@ -94,6 +97,12 @@ def run(job: Job, results: Path, end_s: float) -> None:
         say(f"done; not measured: {', '.join(missed) or 'nothing'}")
         if len(missed) == len(job.cells):
             sys.exit(1)
+
+
+def require_own(results: Path) -> None:
+    """Exit with a message of one sentence if the folder has files, but none of an earlier run."""
+    if results.exists() and any(results.iterdir()) and not (results / LOG).exists():
+        sys.exit(f"{results} has files of other programs: name a new or empty folder")
 
 
 def require(job: Job) -> None:

@@ -128,21 +128,41 @@ def test_predictions_by_what_copies_do_are_not_carried(carried):
 
 
 def test_where_no_cell_was_measured_it_says_so_by_its_exit_code(carried, tmp_path, monkeypatch):
-    """The run removes the files of an earlier study."""
+    """The run removes the files of an earlier study, and no other files."""
     run = carried["run"]
     monkeypatch.setenv(starter.VARIABLE, "")  # the run sets the variable to the id of this process
     (tmp_path / "work/raw/of-another").mkdir(parents=True)
-    (tmp_path / "soak.csv").touch()
+    for name in ("run.log", "soak.csv", "own.csv"):
+        (tmp_path / name).touch()
     for name in ("require", "export", "summarise"):
         monkeypatch.setattr(run, name, lambda *_: None)
     job = carried["pack"].job_of(study_of(tmp_path)[0])
     monkeypatch.setattr(run, "begin", lambda *_: True)
     run.run(job, tmp_path, 0.0)
     assert not (tmp_path / "work").exists() and not (tmp_path / "soak.csv").exists()
+    assert (tmp_path / "own.csv").exists()
     monkeypatch.setattr(run, "begin", lambda *_: False)
     with pytest.raises(SystemExit) as ended:
         run.run(job, tmp_path, 0.0)
     assert ended.value.code == 1
+
+
+def test_a_folder_with_files_of_other_programs_is_left_as_it_is(carried, tmp_path, monkeypatch):
+    run = carried["run"]
+    monkeypatch.setenv(starter.VARIABLE, "")
+    for name in ("require", "export", "summarise"):
+        monkeypatch.setattr(run, name, lambda *_: None)
+    monkeypatch.setattr(run, "begin", lambda *_: True)
+    job = carried["pack"].job_of(study_of(tmp_path)[0])
+    results = tmp_path / "results"
+    own = [results / name for name in ("work/notes.txt", "peaks.csv", "summary.json")]
+    own[0].parent.mkdir(parents=True)
+    for path in own:
+        path.write_text("of the user")
+    with pytest.raises(SystemExit, match=r"has files of other programs: name a new or empty"):
+        run.run(job, results, 0.0)
+    assert [path.read_text() for path in own] == ["of the user"] * 3
+    assert not (results / "run.log").exists()
 
 
 @pytest.mark.parametrize(
@@ -179,7 +199,7 @@ def test_a_model_that_cannot_be_exported_ends_the_run_with_one_sentence(
     (name, task), *_ = job.models.items()
     absent = task.model_copy(update={"weights": "absent.pth", "input_size": 64})
     with pytest.raises(SystemExit, match=r"^squeezenet1_1: weights file absent\.pth does not"):
-        run.run(job.model_copy(update={"models": {name: absent}}), tmp_path, 0.0)
+        run.run(job.model_copy(update={"models": {name: absent}}), tmp_path / "results", 0.0)
 
 
 def test_the_tables_know_the_architecture_of_each_exported_model(carried, tmp_path, monkeypatch):
