@@ -66,8 +66,8 @@ def read_job(path: Path) -> Job:
 
 
 def run(job: Job, results: Path, end_s: float) -> None:
-    """Run all tasks until `end_s` of the monotonic clock; exit code 1 if no cell was measured or a
-    model cannot be exported."""
+    """Run all tasks until `end_s` of the monotonic clock; exit code 1 if no cell was measured or
+    this machine cannot export a model."""
     from perseus.host import starter
     from perseus.results.tables import TABLES
 
@@ -81,14 +81,18 @@ def run(job: Job, results: Path, end_s: float) -> None:
             print(line, flush=True)
             print(line, file=log)
 
-        require(job)
-        # Remove the files of another study, since Triton serves all models in a repository.
-        shutil.rmtree(work, ignore_errors=True)
-        for left in (*(f"{table}.csv" for table in TABLES), "summary.json", "raw.tar.xz"):
-            (results / left).unlink(missing_ok=True)
-        starter.announce()  # cells and their servers end together with this process
-        say(f"exporting {len(job.models)} models")
-        export(job, work)
+        try:
+            require(job)
+            # Remove the files of another study, since Triton serves all models in a repository.
+            shutil.rmtree(work, ignore_errors=True)
+            for left in (*(f"{table}.csv" for table in TABLES), "summary.json", "raw.tar.xz"):
+                (results / left).unlink(missing_ok=True)
+            starter.announce()  # cells and their servers end together with this process
+            say(f"exporting {len(job.models)} models")
+            export(job, work, say)
+        except SystemExit as error:
+            print(error, file=log)
+            raise
         missed = [
             task.cell for task in job.cells if not begin(task.cell, results, end_s - SPARE_S, say)
         ]
@@ -126,10 +130,10 @@ def require(job: Job) -> None:
         )
 
 
-def export(job: Job, work: Path) -> None:
-    """Export all models, several at the same time. If an export fails, exit with its message."""
+def export(job: Job, work: Path, say: Callable[[str], None]) -> None:
+    """Export all models, several at the same time. If an export fails due to the machine, exit with
+    its message."""
     from perseus.models.export_errors import TEMPORARY_ERRORS
-    from perseus.models.networks import ExportError
 
     at_once = max(1, (os.cpu_count() or 1) // CORES_PER_EXPORT)
     with ProcessPoolExecutor(at_once, get_context("spawn")) as pool:
@@ -138,32 +142,39 @@ def export(job: Job, work: Path) -> None:
         }
         for name, running in exports.items():
             try:
-                running.result()
-            except (ExportError, *TEMPORARY_ERRORS) as error:  # for example, missing weights
+                if error := running.result():
+                    say(f"  {name}: {error}")
+            except TEMPORARY_ERRORS as error:  # for example, missing weights
                 pool.shutdown(cancel_futures=True)
                 sys.exit(f"{name}: {error}")
 
 
-def prepare(job: Job, name: str, task: ExportTask, work: Path) -> None:
+def prepare(job: Job, name: str, task: ExportTask, work: Path) -> str:
     """Export the program of a model and the responses of torch; write the program into every
-    repository with this model.
+    repository with this model. Return the export error, or an empty text.
 
     The export record has the architecture and the input size. From these, the table `catalogue`
     takes the accuracy.
     """
     from perseus.host.files import write_json
+    from perseus.models.export_errors import export_or_write_error
+    from perseus.models.networks import ExportError
+    from perseus.models.onnx_export import write_reference
     from perseus.models.repository import write_tenant
-    from perseus.models.torch_export import export_program, write_reference
+    from perseus.models.torch_export import export_program
 
     folder = work / "models" / name
     shape = write_reference(task, folder / "reference.npz")
     write_json(folder / "check.json", {**shape, "architecture": task.architecture})
     program = folder / "model.pt2"
-    export_program(task, program)
+    check = export_or_write_error(
+        lambda: export_program(task, program), program, lambda _: None, ExportError
+    )
     for scenario, repository in job.repositories.items():
         for tenant in repository.tenants:
             if tenant.model == name:
                 write_tenant(work / "repository" / scenario, tenant, program, shape)
+    return str(check.get("export_error", ""))
 
 
 def begin(cell: str, results: Path, end_s: float, say: Callable[[str], None]) -> bool:

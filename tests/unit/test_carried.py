@@ -15,6 +15,8 @@ import yaml
 
 from perseus.host import starter
 from perseus.measurement import measure as frame
+from perseus.measurement.measure import repository_export_error
+from perseus.models.networks import import_torchvision
 from perseus.results import tables
 from perseus.results.tables import catalogue
 from perseus.study import architectures
@@ -188,18 +190,48 @@ def test_a_cell_ends_with_its_outcome_or_its_error(
     assert lines == ["measuring a", said]
 
 
-def test_a_model_that_cannot_be_exported_ends_the_run_with_one_sentence(
+def test_a_model_that_torch_cannot_run_does_not_stop_the_exports_of_others(carried, tmp_path):
+    """The cells of the model get the reason as their result."""
+    run, lines, work = carried["run"], [], tmp_path / "work"
+    job = carried["pack"].job_of(study_of(tmp_path)[0])
+    (name, task), *_ = job.models.items()
+    (scenario, repository), *_ = job.repositories.items()
+    (tenant,) = repository.tenants
+    small = repository.model_copy(
+        update={"tenants": (tenant.model_copy(update={"model": "small"}),)}
+    )
+    models = {
+        "small": task.model_copy(update={"input_size": 16}),
+        name: task.model_copy(update={"input_size": 64}),
+    }
+    both = {"small": small, scenario: repository}
+    run.export(job.model_copy(update={"models": models, "repositories": both}), work, lines.append)
+    (line,) = lines
+    assert line.startswith("  small: squeezenet1_1 does not accept images of 16 x 16 pixels: ")
+    assert repository_export_error(work / "repository/small") == line.removeprefix("  small: ")
+    assert repository_export_error(work / "repository" / scenario) == ""
+    assert (work / "models/small/reference.npz").exists()
+
+
+def test_a_model_that_the_machine_cannot_export_ends_the_run_with_one_sentence(
     carried, tmp_path, monkeypatch
 ):
-    """The machine may have no access to the trained weights."""
-    run = carried["run"]
+    """The file of the trained weights is damaged."""
+    _, torchvision = import_torchvision()
+    run, weights = carried["run"], torchvision.models.SqueezeNet1_1_Weights.DEFAULT.url
+    monkeypatch.setenv("TORCH_HOME", str(tmp_path))
+    damaged = tmp_path / "hub/checkpoints" / Path(weights).name
+    damaged.parent.mkdir(parents=True)
+    damaged.write_text("not found")
     monkeypatch.setenv(starter.VARIABLE, "")
     monkeypatch.setattr(run, "require", lambda job: None)
     job = carried["pack"].job_of(study_of(tmp_path)[0])
     (name, task), *_ = job.models.items()
-    absent = task.model_copy(update={"weights": "absent.pth", "input_size": 64})
-    with pytest.raises(SystemExit, match=r"^squeezenet1_1: weights file absent\.pth does not"):
-        run.run(job.model_copy(update={"models": {name: absent}}), tmp_path / "results", 0.0)
+    trained = task.model_copy(update={"weights": "DEFAULT", "input_size": 64})
+    with pytest.raises(SystemExit, match=r"^squeezenet1_1: the weights DEFAULT of squeezenet1_1"):
+        run.run(job.model_copy(update={"models": {name: trained}}), tmp_path / "results", 0.0)
+    log = (tmp_path / "results/run.log").read_text()
+    assert "\nsqueezenet1_1: the weights DEFAULT of squeezenet1_1 cannot be loaded safely" in log
 
 
 def test_the_tables_know_the_architecture_of_each_exported_model(carried, tmp_path, monkeypatch):

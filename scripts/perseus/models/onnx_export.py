@@ -103,23 +103,31 @@ def surveyed_export(
     reason to `onnx_path`.
 
     The function writes the reference even if the network cannot be exported to ONNX, because a
-    runtime that needs no ONNX file may serve the network. If torch cannot run the network either,
-    no runtime serves it, and the reference contains zeros.
+    runtime that needs no ONNX file may serve the network.
     """
     check = export_or_write_error(
         lambda: export_model(task, onnx_path, reference_path), onnx_path, say, ExportError
     )
     if "export_error" not in check:
         return check
+    known = {"architecture": task.architecture, "weights": task.weights}
+    return {**check, **known, **write_reference(task, reference_path)}
+
+
+def write_reference(task: ExportTask, path: Path) -> dict[str, Any]:
+    """Write a reference to `path`, for a server without an ONNX file: images, and the outputs that
+    torch computes for these images.
+
+    Return the names, types and sizes of the model's inputs and outputs, as in an export record. If
+    torch cannot run the network, no runtime serves it, and the reference contains zeros.
+    """
     try:
         _, images, output = answered(task)
     except ExportError:
         images, output = _zeros(task)
-    with whole(reference_path) as partial:
+    with whole(path) as partial:
         Reference.of_classifier(images, output).write(partial)
-    tensors = tensors_of(images, output)
-    known = {"architecture": task.architecture, "weights": task.weights}
-    return {**check, **known, **tensors.plain()}
+    return tensors_of(images, output).plain()
 
 
 def _zeros(task: ExportTask) -> tuple[Tensor, Array]:

@@ -16,8 +16,7 @@ from perseus.host.files import whole
 from perseus.models.answers import TOLERANCES, Array, relative_error, signal
 from perseus.models.export_errors import raise_temporary
 from perseus.models.networks import ExportError, import_torchvision
-from perseus.models.onnx_export import answered, sha256, tensors_of
-from perseus.models.reference import Reference
+from perseus.models.onnx_export import answered, sha256
 from perseus.models.tensors import Tensor
 from perseus.study.tasks.export import ExportTask
 
@@ -25,19 +24,6 @@ if TYPE_CHECKING:
     import torch
 
 LARGEST_BATCH: Final = 1024  # the limit of `max_batch_size` in the configuration
-
-
-def write_reference(task: ExportTask, path: Path) -> dict[str, Any]:
-    """Write a reference to `path`, for a server without an ONNX file: images, and the outputs that
-    torch computes for these images.
-
-    Return the names, types and sizes of the model's inputs and outputs, as in an export record.
-    Raises ExportError if torch cannot run the network.
-    """
-    _, images, output = answered(task)
-    with whole(path) as partial:
-        Reference.of_classifier(images, output).write(partial)
-    return tensors_of(images, output).plain()
 
 
 def export_program(task: ExportTask, path: Path) -> dict[str, Any]:

@@ -7,7 +7,7 @@ import onnx
 import pytest
 from references import images_and_scores, write_reference
 
-from perseus.models import torch_export
+from perseus.models import onnx_export
 from perseus.models.networks import ExportError
 from perseus.models.onnx_export import answered
 from perseus.models.onnx_precision import convert
@@ -88,7 +88,7 @@ def test_a_program_that_answers_otherwise_is_not_kept(export_task, tmp_path, mon
 
 
 def test_a_reference_without_onnx_is_the_one_beside_it(export_task, network, tmp_path):
-    told = torch_export.write_reference(export_task, tmp_path / "reference.npz")
+    told = onnx_export.write_reference(export_task, tmp_path / "reference.npz")
     assert told == ModelTensors.of_classifier((3, 64, 64), 1000).plain()
     own, other = (images_and_scores(each / "reference.npz") for each in (tmp_path, network))
     np.testing.assert_array_equal(own[0], other[0])
