@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import shutil
 import subprocess
 import sys
@@ -21,6 +20,7 @@ import tarfile
 import time
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 from multiprocessing import get_context
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -133,9 +133,11 @@ def require(job: Job) -> None:
 def export(job: Job, work: Path, say: Callable[[str], None]) -> None:
     """Export all models, several at the same time. If an export fails due to the machine, exit with
     its message."""
+    from perseus.host.cores import usable_cpus
+    from perseus.host.topology import read_topology
     from perseus.models.export_errors import TEMPORARY_ERRORS
 
-    at_once = max(1, (os.cpu_count() or 1) // CORES_PER_EXPORT)
+    at_once = max(1, len(usable_cpus(read_topology())) // CORES_PER_EXPORT)
     with ProcessPoolExecutor(at_once, get_context("spawn")) as pool:
         exports = {
             name: pool.submit(prepare, job, name, task, work) for name, task in job.models.items()
@@ -147,6 +149,10 @@ def export(job: Job, work: Path, say: Callable[[str], None]) -> None:
             except TEMPORARY_ERRORS as error:  # for example, missing weights
                 pool.shutdown(cancel_futures=True)
                 sys.exit(f"{name}: {error}")
+            except BrokenProcessPool:
+                sys.exit(
+                    "an export was killed, probably because this machine has too little memory"
+                )
 
 
 def prepare(job: Job, name: str, task: ExportTask, work: Path) -> str:

@@ -8,12 +8,14 @@ import os
 import subprocess
 import sys
 import tarfile
+from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
 
 import pytest
 import yaml
 
-from perseus.host import starter
+from perseus.host import cores, starter
 from perseus.measurement import measure as frame
 from perseus.measurement.measure import repository_export_error
 from perseus.models.networks import import_torchvision
@@ -211,6 +213,27 @@ def test_a_model_that_torch_cannot_run_does_not_stop_the_exports_of_others(carri
     assert repository_export_error(work / "repository/small") == line.removeprefix("  small: ")
     assert repository_export_error(work / "repository" / scenario) == ""
     assert (work / "models/small/reference.npz").exists()
+
+
+def test_a_killed_export_ends_the_run_with_one_sentence(carried, tmp_path, monkeypatch):
+    """The exports use no more cores than this process may use."""
+    run, at_once = carried["run"], []
+
+    class Threads(ThreadPoolExecutor):
+        def __init__(self, most: int, _context: object) -> None:
+            at_once.append(most)
+            super().__init__(most)
+
+    def killed(*_: object) -> str:
+        raise BrokenProcessPool
+
+    monkeypatch.setattr(run, "ProcessPoolExecutor", Threads)
+    monkeypatch.setattr(run, "prepare", killed)
+    monkeypatch.setattr(cores, "usable_cpus", lambda topology: list(range(6)))
+    job = carried["pack"].job_of(study_of(tmp_path)[0])
+    with pytest.raises(SystemExit, match="an export was killed, probably because this machine has"):
+        run.export(job, tmp_path / "work", print)
+    assert at_once == [3]
 
 
 def test_a_model_that_the_machine_cannot_export_ends_the_run_with_one_sentence(
