@@ -5,7 +5,7 @@ python3 perseus-carried/run.py RESULTS [--limit-s 720]
 The script exports all models, several at the same time. Then it measures one cell after the other,
 each in its own process, as Snakemake does. At the time limit, the script stops, and lists the cells
 without a measurement. RESULTS gets summary.json (the host and the record of each cell), the tables
-as CSV, raw.tar.xz with all other files, and run.log.
+as CSV, raw.tar.xz (the raw results of the cells, and the tables as Parquet), and run.log.
 """
 
 from __future__ import annotations
@@ -259,7 +259,7 @@ def measure_cell(job: Job, name: str, results: Path) -> None:
 
 
 def summarise(job: Job, results: Path, missed: list[str]) -> None:
-    """Write summary.json, the tables and the archive of all other files."""
+    """Write summary.json, the tables as CSV, and the archive of raw results and Parquet tables."""
     from perseus.host.files import write_json
     from perseus.host.parquet import write
     from perseus.results import tables
