@@ -67,11 +67,14 @@ def pack(study: Study, folder: Path, python: str, libpython: Path | None) -> Pat
     job = job_of(study)
     told = json.dumps(job.plain(), indent=1).encode()
     path = folder / f"{NAME}.tar.xz"
-    with whole(path) as partial, tarfile.open(partial, "w:xz", preset=2) as archive:
+    with (
+        whole(path) as partial,
+        tarfile.open(partial, "w:xz", preset=2, dereference=True) as archive,
+    ):
         for source, name in files(python, libpython):
             archive.add(source, f"{NAME}/{name}", filter=_nobody_s)
         for named, carried in job.carried(Path(NAME)).items():
-            archive.add((ROOT / named).resolve(), str(carried), filter=_nobody_s)
+            archive.add(ROOT / named, str(carried), filter=_nobody_s)
         entry = tarfile.TarInfo(f"{NAME}/study.json")
         entry.size = len(told)
         archive.addfile(entry, io.BytesIO(told))

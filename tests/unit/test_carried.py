@@ -73,6 +73,21 @@ def test_only_the_stub_for_python_3_13_gets_the_library_of_python(carried, pytho
     assert any("libtritonserver" in name for name in names)
 
 
+def test_the_archive_has_files_in_place_of_links(carried, tmp_path, monkeypatch):
+    """In Debian, libpython3.12.so is a link to libpython3.12.so.1.0."""
+    study, (trace, _) = study_of(tmp_path)
+    library, link = tmp_path / "libpython3.12.so.1.0", tmp_path / "libpython3.12.so"
+    library.write_text("the library")
+    link.symlink_to(library.name)
+    Path(trace).rename(tmp_path / "times.csv")
+    Path(trace).symlink_to(tmp_path / "times.csv")
+    monkeypatch.setattr(carried["pack"], "files", lambda python, given: [(given, "libpython")])
+    archive = carried["pack"].pack(study, tmp_path, "3.12", link)
+    with tarfile.open(archive) as tar:
+        assert tar.extractfile("perseus-carried/libpython").read() == b"the library"
+        assert all(entry.isfile() for entry in tar)
+
+
 def test_each_cell_reads_the_traces_that_its_task_names(carried, tmp_path, monkeypatch):
     study, names = study_of(tmp_path)
     monkeypatch.setattr(carried["pack"], "files", lambda python, libpython: [])
