@@ -10,6 +10,7 @@ import os
 import re
 import time
 import zlib
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -141,11 +142,17 @@ def parameters(configuration: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 def metrics(frames: Mapping[str, pd.DataFrame]) -> Iterator[tuple[str, float]]:
     """Yield the finite values of peaks, sharing ratios, costs and fleets as metrics. The name of a
     metric consists of the name of the table, the values that identify the row, and the name of the
-    column."""
+    column. If load lines of a server have the same description, these values include the name of
+    the load line."""
     for table, (keys, columns) in LOGGED.items():
-        for row in frames[table].to_dict("records"):
-            place = [row["server"]] if "server" in row else []
-            place += [str(row[key]) for key in keys.split()]
+        rows = frames[table].to_dict("records")
+        places = [
+            tuple(str(row[key]) for key in ("server", *keys.split()) if key in row) for row in rows
+        ]
+        count = Counter(places)
+        for row, place in zip(rows, places, strict=True):
+            if count[place] > 1 and "load_line" in row:
+                place = (*place, row["load_line"])
             for column in columns:
                 if pd.notna(row[column]) and abs(row[column]) != float("inf"):
                     yield _name((table, *place, column)), float(row[column])

@@ -50,6 +50,19 @@ def test_the_metrics_of_very_long_mixes_have_different_names():
     assert {name.rpartition("/")[2] for name in found} == {*rates}
 
 
+def test_load_lines_with_the_same_description_have_different_names():
+    """A frontier and the key `mixes` may both have the mix 1 : 1."""
+    lines = {"server": "cpu1", "mix": "a 1 : 1 b", "load_line": ["mix-1-1", "frontier-50"]}
+    values = {"sharing_ratio": [1.1, 1.2], "saving": None, "ci_low": None, "ci_high": None}
+    savings = pd.DataFrame({**lines, **values, "probability_of_saving": None})
+    other = savings[:1].assign(server="cpu2")
+    assert dict(metrics({**EMPTY, "savings": pd.concat([savings, other])})) == {
+        "savings/cpu1/a 1 : 1 b/mix-1-1/sharing_ratio": 1.1,
+        "savings/cpu1/a 1 : 1 b/frontier-50/sharing_ratio": 1.2,
+        "savings/cpu2/a 1 : 1 b/sharing_ratio": 1.1,
+    }
+
+
 def test_costs_are_of_a_pricing_and_fleets_of_no_server():
     costs = {"server": "cpu1", "mix": "a", "pricing": "spot", "usd_per_hour": 0.02}
     fleets = {"level": "typical", "strategy": "shared", "servers": 3, "usd_per_month": 99.0}
