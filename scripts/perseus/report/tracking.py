@@ -124,7 +124,7 @@ def _log(
         for file in files:
             folder = file.parent.name
             client.log_artifact(run, str(file), None if folder == task.study else folder)
-    except Exception:
+    except BaseException:  # also after Ctrl-C
         with suppress(Exception):  # the store may no longer answer
             client.set_terminated(run, "FAILED")
         raise

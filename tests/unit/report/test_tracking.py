@@ -99,11 +99,20 @@ def test_parameters_are_the_keys_of_the_configuration():
     }
 
 
+@pytest.mark.parametrize(
+    ("error", "raised", "message"),
+    [
+        (OSError("the disk is full"), TrackingError, "does not accept the results: the disk is f"),
+        (KeyboardInterrupt("Ctrl-C"), KeyboardInterrupt, "Ctrl-C"),
+    ],
+)
 @pytest.mark.parametrize("store_answers", [True, False])
-def test_a_run_that_the_store_does_not_accept_has_failed(tmp_path, monkeypatch, store_answers):
+def test_a_run_that_the_store_does_not_accept_has_failed(
+    tmp_path, monkeypatch, store_answers, error, raised, message
+):
     store = Mock()
     store.create_run.return_value.info.run_id = "run 1"
-    store.log_batch.side_effect = OSError("the disk is full")
+    store.log_batch.side_effect = error
     store.set_terminated.side_effect = None if store_answers else OSError("no answer")
     monkeypatch.setitem(sys.modules, "mlflow", Mock(MlflowClient=lambda tracking_uri: store))
     monkeypatch.setitem(sys.modules, "mlflow.entities", Mock())
@@ -111,7 +120,7 @@ def test_a_run_that_the_store_does_not_accept_has_failed(tmp_path, monkeypatch, 
     for path in tables.values():
         pd.DataFrame(columns=["server", "scenario", "mix"]).to_parquet(path)
     task = TrackTask(study="pair", uri="http://store", configuration={"study": "pair"})
-    with pytest.raises(TrackingError, match="does not accept the results: the disk is full"):
+    with pytest.raises(raised, match=message):
         track(task, tables, [])
     store.set_terminated.assert_called_once_with("run 1", "FAILED")
 
