@@ -31,7 +31,7 @@ def test_results_come_back_from_the_store(tables, tmp_path, monkeypatch):
     figure.parent.mkdir(parents=True)
     report.write_text("<p>the answer</p>")
     figure.write_text("<svg/>")
-    models = [{"name": "a", "sla": {"latency_ms": 50.0}}]
+    models = [{"name": "a", "sla": {"latency_ms": 50.0}, "shape": {"/image": [3, 9, 9]}}]
     task = TrackTask(
         study="pair", uri=f"sqlite:///{tmp_path}/store.db", configuration={"models": models}
     )
@@ -41,7 +41,11 @@ def test_results_come_back_from_the_store(tables, tmp_path, monkeypatch):
     run = client.get_run(ids["run_id"])
     assert client.get_experiment(ids["experiment_id"]).name == "perseus/pair"
     assert run.info.status == "FINISHED"
-    assert run.data.params == {"models/a/name": "a", "models/a/sla/latency_ms": "50.0"}
+    assert run.data.params == {
+        "models/a/name": "a",
+        "models/a/sla/latency_ms": "50.0",
+        "models/a/shape/_image": "[3, 9, 9]",
+    }
     assert {name.partition("/")[0] for name in run.data.metrics} == {"peaks", "savings", "costs"}
     assert run.data.metrics["peaks/cpu1/resnet18/estimate_rps"] > 0
     kept = {file.path for file in client.list_artifacts(ids["run_id"])}

@@ -50,7 +50,9 @@ characters in one parameter."""
 MAX_NAME: Final = 250
 """MLflow accepts names with at most this many characters."""
 
-NOT_IN_NAMES: Final = re.compile(r"[^\w\-. :/]", re.ASCII)
+NOT_IN_PARTS: Final = re.compile(r"[^\w\-. :]|^\.{0,2}$", re.ASCII)
+"""What Perseus replaces in each part of a name. MLflow accepts a name only if the name is a
+normalised relative path, so no part may be empty, . or .., or contain a slash."""
 
 
 Logged = TypeVar("Logged")
@@ -177,7 +179,7 @@ def _name(place: Sequence[str]) -> str:
     """Return the name with only characters that MLflow allows, and with at most MAX_NAME
     characters. A longer name keeps its last part, and a checksum replaces the middle of the name,
     so that different names stay different."""
-    name = NOT_IN_NAMES.sub("_", "/".join(place))
+    name = "/".join(NOT_IN_PARTS.sub("_", part) for part in place)
     if len(name) <= MAX_NAME:
         return name
     end = f"_{zlib.crc32(name.encode()):08x}/{name.rpartition('/')[2]}"

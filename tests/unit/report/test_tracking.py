@@ -100,6 +100,19 @@ def test_parameters_are_the_keys_of_the_configuration():
 
 
 @pytest.mark.parametrize(
+    ("tensor", "part"),
+    [("/image", "_image"), ("a//b/", "a__b_"), ("..", "_"), (".", "_"), ("", "_"), (".a", ".a")],
+)
+def test_a_name_of_the_configuration_is_one_part_that_mlflow_accepts(tensor, part):
+    """MLflow rejects empty parts of names, and the parts . and .. of a path."""
+    models = [{"name": "a", "shape": {tensor: [3, 224, 224]}}]
+    assert list(parameters({"models": models})) == [
+        ("models/a/name", "a"),
+        (f"models/a/shape/{part}", "[3, 224, 224]"),
+    ]
+
+
+@pytest.mark.parametrize(
     ("error", "raised", "message"),
     [
         (OSError("the disk is full"), TrackingError, "does not accept the results: the disk is f"),
