@@ -243,7 +243,7 @@ def require_figures(jobs):
 
 
 def require_track(jobs):
-    """Stop before the measurements if the tracking store does not answer."""
+    """Stop before the measurements if the tracking store cannot accept the results."""
     if any(job.rule.name == "track" for job in jobs):
         if TRACK_TASK is None:
             raise WorkflowError(
@@ -253,7 +253,7 @@ def require_track(jobs):
         from perseus.report.tracking import TrackingError, require_store
 
         try:
-            require_store(TRACK_TASK.uri)
+            require_store(TRACK_TASK.uri, TRACK_TASK.study)
         except TrackingError as error:
             raise WorkflowError(str(error)) from None
 

@@ -59,6 +59,25 @@ def test_results_come_back_from_the_store(tables, tmp_path, monkeypatch):
 
 def test_a_store_that_does_not_answer_is_named():
     with pytest.raises(TrackingError) as refused:
-        require_store("http://127.0.0.1:1")
+        require_store("http://127.0.0.1:1", "pair")
     assert str(refused.value).startswith("track.mlflow: the store http://127.0.0.1:1 does not ans")
     assert str(refused.value).endswith("Start the store, or remove the key track")
+
+
+def test_a_deleted_experiment_is_found_before_the_measurements(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    uri = f"sqlite:///{tmp_path}/store.db"
+    client = MlflowClient(uri)
+    number = client.create_experiment("perseus/pair")
+    require_store(uri, "pair")
+    client.delete_experiment(number)
+    require_store(uri, "other")
+    with pytest.raises(TrackingError) as refused:
+        require_store(uri, "pair")
+    assert str(refused.value) == (
+        f"track.mlflow: the experiment 'perseus/pair' of the store {uri} is deleted. Give the study"
+        f" another name, or restore the experiment: MLFLOW_TRACKING_URI={uri} mlflow"
+        f" experiments restore --experiment-id {number}"
+    )
+    client.restore_experiment(number)
+    require_store(uri, "pair")

@@ -62,10 +62,12 @@ class TrackingError(Exception):
     """Error: the MLflow store does not accept the results. The message says why, and what to do."""
 
 
-def require_store(uri: str) -> None:
-    """Raise TrackingError if MLflow is not installed or the store does not answer."""
+def require_store(uri: str, study: str) -> None:
+    """Raise TrackingError if MLflow is not installed, if the store does not answer, or if the
+    experiment of the study is deleted."""
+    name = experiment_name(study)
     try:
-        _client(uri).search_experiments(max_results=1)
+        found = _client(uri).get_experiment_by_name(name)
     except ModuleNotFoundError as error:
         raise TrackingError(f"track.mlflow: {error}. Install what it needs: {INSTALL}") from None
     except Exception as error:
@@ -73,6 +75,16 @@ def require_store(uri: str) -> None:
             f"track.mlflow: the store {uri} does not answer: {_first_line(error)}. Start the"
             " store, or remove the key track"
         ) from error
+    if found and found.lifecycle_stage == "deleted":
+        raise TrackingError(
+            f"track.mlflow: the experiment {name!r} of the store {uri} is deleted. Give the study"
+            f" another name, or restore the experiment: MLFLOW_TRACKING_URI={uri} mlflow"
+            f" experiments restore --experiment-id {found.experiment_id}"
+        )
+
+
+def experiment_name(study: str) -> str:
+    return f"perseus/{study}"
 
 
 def track(task: TrackTask, tables: Mapping[str, Path], files: Sequence[Path]) -> dict[str, str]:
@@ -84,7 +96,7 @@ def track(task: TrackTask, tables: Mapping[str, Path], files: Sequence[Path]) ->
     frames = with_scenario_names(
         {name: pd.read_parquet(tables[name]) for name in ("peaks", *LOGGED)}
     )
-    require_store(task.uri)
+    require_store(task.uri, task.study)
     client = _client(task.uri)
     try:
         return _log(client, task, frames, files)
@@ -110,7 +122,7 @@ def _log(
 ) -> dict[str, str]:
     from mlflow.entities import Metric, Param
 
-    name = f"perseus/{task.study}"
+    name = experiment_name(task.study)
     found = client.get_experiment_by_name(name)
     experiment = found.experiment_id if found else client.create_experiment(name)
     now_ms = round(time.time() * 1000)

@@ -141,4 +141,4 @@ def test_a_run_that_the_store_does_not_accept_has_failed(
 def test_without_mlflow_the_message_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "mlflow", None)
     with pytest.raises(TrackingError, match=r"pip install -r envs/mlflow\.txt"):
-        require_store("http://127.0.0.1:5000")
+        require_store("http://127.0.0.1:5000", "pair")
