@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 from snakemake.common.configfile import load_configfile
 from snakemake.exceptions import WorkflowError
@@ -27,8 +28,8 @@ parser.add_argument("--configfile", nargs="+", default=[])
 parser.add_argument("--version", action="version", version=f"Perseus {VERSION}")
 asked = parser.parse_args()
 
-configuration = load_configfile(str(HERE / "config" / "config.yaml"))
-for file in asked.configfile:
+configuration: dict[str, Any] = {}
+for file in [str(HERE / "config" / "config.yaml"), *asked.configfile]:
     try:
         configuration = config_files.merged(configuration, load_configfile(file))
         if doubled := list(config_files.doubled_keys(Path(file))):

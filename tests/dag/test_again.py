@@ -127,3 +127,10 @@ def test_another_study_and_one_with_a_mistake(edited):
         with pytest.raises(AssertionError, match=told) as failed:
             edited.script("scripts/again.py", "--configfile", "other.yaml")
         assert "Traceback" not in str(failed.value)
+
+
+def test_a_damaged_default_study_is_named(edited):
+    (edited.root / "config/config.yaml").write_text("study: [a\n")
+    with pytest.raises(AssertionError, match=r"config/config\.yaml: ") as failed:
+        edited.script("scripts/again.py")
+    assert "Traceback" not in str(failed.value)
