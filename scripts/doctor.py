@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT / "scripts"))  # for modules that need only the standard library
 OLDEST, NEWEST = (3, 11), (3, 13)
 """Oldest and newest version of Python that the Triton server supports and for which all packages
 have wheels."""
@@ -157,17 +158,21 @@ def _library_folders() -> list[Path]:
 def _usable_cores() -> int:
     """Return the number of cores that this process may keep busy. In a container, the CPU quota may
     be lower than the number of visible cores."""
-    sys.path.insert(0, str(ROOT / "scripts"))
-    from perseus.host.cpu_quota import read_quota  # needs only the standard library
+    from perseus.host.cpu_quota import read_quota
 
     count, quota = len(os.sched_getaffinity(0)), read_quota()
     return count if quota is None else min(count, quota.whole_cores)
 
 
 def _memory_gib() -> float:
+    """Return the free memory in GiB. In a container, the memory limit may leave less than the
+    machine has."""
+    from perseus.host.memory_limit import free_bytes
+
     lines = (line.split() for line in (_read("/proc/meminfo") or "").splitlines())
     kib = next((int(line[1]) for line in lines if line[0] == "MemAvailable:"), 0)
-    return kib * 1024 / GIB
+    free, of_limit = kib * 1024, free_bytes()
+    return (free if of_limit is None else min(free, of_limit)) / GIB
 
 
 def _free_gib(folder: Path) -> float:

@@ -10,8 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from perseus.host import cpu_quota
+from perseus.host import control_groups, cpu_quota, memory_limit
 
+MODULES = (control_groups, cpu_quota, memory_limit)
 SCRIPT = Path(__file__).parents[2] / "scripts" / "doctor.py"
 
 
@@ -24,13 +25,13 @@ def doctor():
     return module
 
 
-@pytest.mark.parametrize("path", [SCRIPT, Path(cpu_quota.__file__)])
+@pytest.mark.parametrize("path", [SCRIPT, *(Path(module.__file__) for module in MODULES)])
 def test_it_needs_no_package(path):
     tree = ast.parse(path.read_text())
     imported = {alias.name for node in ast.walk(tree) if isinstance(node, ast.Import)
                 for alias in node.names}  # fmt: skip
     imported |= {node.module for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
-    imported -= {cpu_quota.__name__}
+    imported -= {module.__name__ for module in MODULES}
     assert {name.partition(".")[0] for name in imported} <= sys.stdlib_module_names
 
 
@@ -47,6 +48,16 @@ def test_a_container_has_no_more_cores_than_its_quota(doctor, monkeypatch):
     monkeypatch.setattr(cpu_quota, "read_quota", lambda: quota)
     (found,) = [each for each in doctor.look() if each.name == "cores"]
     assert found.missing and found.found == "1 for this process"
+
+
+def test_a_container_has_no_more_memory_than_its_limit(doctor, monkeypatch):
+    monkeypatch.setattr(memory_limit, "free_bytes", lambda: doctor.GIB)
+    monkeypatch.setattr(doctor, "_read", lambda path: "MemFree: 1 kB\nMemAvailable: 9437184 kB")
+    assert doctor._memory_gib() == 1
+    monkeypatch.setattr(memory_limit, "free_bytes", lambda: 2**63)
+    assert doctor._memory_gib() == 9
+    monkeypatch.setattr(memory_limit, "free_bytes", lambda: None)
+    assert doctor._memory_gib() == 9
 
 
 @pytest.mark.parametrize(

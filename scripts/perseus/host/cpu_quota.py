@@ -8,11 +8,10 @@ docs.kernel.org/scheduler/sched-bwc.html).
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 
-GROUPS, OWN_GROUPS = Path("/sys/fs/cgroup"), Path("/proc/self/cgroup")
+from perseus.host.control_groups import GROUPS, OWN_GROUPS, folders, read
 
 
 @dataclass(frozen=True)
@@ -46,7 +45,7 @@ class CpuQuota:
 
     def throttling(self) -> Throttling:
         """Return the current counters of the control group; 0 if they are not readable."""
-        values = dict(line.split() for line in _read(self.group / "cpu.stat").splitlines())
+        values = dict(line.split() for line in read(self.group / "cpu.stat").splitlines())
         return Throttling(int(values.get("nr_periods", 0)), int(values.get("nr_throttled", 0)))
 
 
@@ -55,42 +54,17 @@ def read_quota(groups: Path = GROUPS, own_groups: Path = OWN_GROUPS) -> CpuQuota
     None without a quota."""
     quotas = [
         CpuQuota(cores, folder)
-        for folder in dict.fromkeys(_folders(groups, own_groups))
+        for folder in dict.fromkeys(folders("cpu", groups, own_groups))
         if (cores := _cores(folder)) is not None
     ]
     return min(quotas, key=lambda quota: quota.cores, default=None)
 
 
-def _folders(groups: Path, own_groups: Path) -> Iterator[Path]:
-    """Yield the folders from the control group of this process up to the root of its hierarchy, for
-    cgroup version 2 and version 1.
-
-    In a container, the path in /proc/self/cgroup may be valid only on the host. In this case, only
-    the last yielded folder exists: the folder of the container's own control group.
-    """
-    for line in _read(own_groups).splitlines():
-        _, controllers, path = line.split(":", 2)
-        if controllers and "cpu" not in controllers.split(","):
-            continue
-        root = groups / "cpu" if controllers else groups
-        group = PurePosixPath(path.lstrip("/"))
-        if ".." not in group.parts:
-            yield from (root / each for each in (group, *group.parents))
-        yield root
-
-
 def _cores(folder: Path) -> float | None:
     """Return the CPU quota of a control group in cores (quota / period, for cgroup version 2 or 1);
     None without a quota."""
-    quota, _, period = _read(folder / "cpu.max").partition(" ")
+    quota, _, period = read(folder / "cpu.max").partition(" ")
     if not quota:
-        quota, period = (_read(folder / f"cpu.cfs_{each}_us") for each in ("quota", "period"))
+        quota, period = (read(folder / f"cpu.cfs_{each}_us") for each in ("quota", "period"))
     limited = quota.isdecimal() and period.isdecimal() and int(quota) > 0 and int(period) > 0
     return int(quota) / int(period) if limited else None
-
-
-def _read(path: Path) -> str:
-    try:
-        return path.read_text().strip()
-    except OSError:
-        return ""
