@@ -1,16 +1,18 @@
 """Write the conclusion of a study in one sentence of at most MAX_WORDS words, with its
-probability."""
+certainty."""
 
 from __future__ import annotations
 
-import re
+from collections import Counter
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 import pandas as pd
 
-from perseus.report.conclusions import conclusions
+from perseus.report.conclusions import recommended
+from perseus.report.conclusions.cheapest import costs_of_models, in_precision
 from perseus.report.conclusions.conclusion import Tables
 from perseus.report.conclusions.over_demand import Asked, all_questions, saves
 from perseus.report.conclusions.servers_to_buy import (
@@ -22,30 +24,43 @@ from perseus.report.conclusions.servers_to_buy import (
     servers,
 )
 from perseus.report.conclusions.sharing import at_most
+from perseus.report.headlines_of_kinds import HEADLINES, finding, interval_text, widest, within
 from perseus.report.numbers import bounds, percent, significant, sure, usd
 from perseus.results.fleets.break_even import RELIABLE
+from perseus.results.fleets.operating_points import LOWER
 from perseus.results.fleets.plans import DEDICATED, SHARING
+from perseus.results.tables.recommendations import SURE as CLEAR
 
 MAX_WORDS: Final = 20
 """A headline has at most this many words. Only texts with a letter or a digit count as words."""
 
-BRACKETS: Final = re.compile(r" \([^)]*\)")
+BY_CAPACITIES: Final = f"each capacity {percent(1 - LOWER)} sure"
+"""Certainty of a plan whose probability of a saving is unknown: the plan uses lower limits of the
+capacities, and each capacity exceeds its lower limit with this probability."""
+
+COST: Final = "usd_per_million_inferences"
+QUESTIONS: Final = tuple(kind for kind in HEADLINES if kind != "aa")
+"""Kinds of experiments that answer a question of their own, before the capacity of one server."""
 
 
 @dataclass(frozen=True)
 class Headline:
     """The headline of a report. `kind` is "yes", "perhaps", "no", "unclear" or "unknown", as for a
-    Conclusion."""
+    Conclusion. `figure` is the name of the figure that shows the numbers of the headline. If
+    `figure` is empty, these numbers are in the figure `frontier` or `peaks`."""
 
     kind: str
     text: str
+    figure: str = ""
 
 
 def headline(tables: Tables) -> Headline:
     """Return the headline of a study: the first conclusion that the results allow.
 
     The function tries the conclusions in this order: the servers for the demand, sharing at growing
-    demand, sharing on full servers, the capacity of one server, and other experiments.
+    demand, the recommended setting of a grid, sharing on full servers, the cheapest server of a
+    model, experiments other than searches, the capacity of one server, and the noise of the host.
+    Most studies search the dedicated peaks of their models, even if they ask another question.
     """
     if len(tables["peaks"]) and (tables["peaks"]["preset"] == "smoke").all():
         return Headline(
@@ -53,7 +68,8 @@ def headline(tables: Tables) -> Headline:
             "The preset smoke only shows that Perseus works; it is too short for a result.",
         )
     found = (
-        _fleet(tables) or _over_demand(tables) or _full_servers(tables) or _one_server(tables)
+        _fleet(tables) or _over_demand(tables) or _recommended(tables) or _full_servers(tables)
+        or _cheapest(tables) or _experiment(tables, QUESTIONS) or _one_server(tables)
         or _experiment(tables)
     )  # fmt: skip
     return found or Headline(
@@ -100,7 +116,7 @@ def _fleet(tables: Tables) -> Headline | None:
             less = f"the saving of {percent(row['saving'])} may be smaller"
             return Headline("perhaps", f"{buy} {enough}; {less}.")
         if pd.notna(chance):
-            enough = f"{enough[:-1]}, {sure(chance).removesuffix(' sure')} to save)"
+            enough = f"({_both(row['probability_enough'], chance)})"
             kind = kind if chance >= RELIABLE else "perhaps"
         return Headline(kind, f"{buy}, {cheaper} {enough}.")
     if not is_saving_known(tables, row):
@@ -108,19 +124,26 @@ def _fleet(tables: Tables) -> Headline | None:
     return Headline(kind, f"{buy} {enough}; sharing is no cheaper than dedicated servers.")
 
 
+def _both(of_capacity: float, of_saving: float) -> str:
+    """Return the probabilities that the servers suffice, and that sharing saves money, as text."""
+    enough, saving = sure(of_capacity), sure(of_saving)
+    if enough == saving:
+        return f"{enough} to suffice and to save"
+    return f"{enough} to suffice, {saving.removesuffix(' sure')} to save"
+
+
 def _over_demand(tables: Tables) -> Headline | None:
-    groups = [each for each in all_questions(tables) if len(each.models) > 1]
-    known = [each for each in groups if not each.why_unknown]
+    known = known_groups(tables)
     if not known:
         return None
+    certainty = _certainty(chance_of_saving(known))
     if len(known) > 1:
         gain = sum(any(map(saves, each.stretches)) for each in known)
         cost = "costs" if gain == 1 else "cost"
         text = (
             f"{gain} of {len(known)} groups of models {cost} less on shared servers at some demand"
         )
-        chances = [row["probability_of_saving"] for each in known for row in _shared(each)]
-        return Headline("yes" if gain else "no", f"{text}{_least(chances)}.")
+        return Headline("yes" if gain else "no", f"{text} ({certainty}).")
     (asked,) = known
     shared, at_first = _shared(asked), asked.shared_at_first
     most = significant(asked.most_rps)
@@ -128,17 +151,16 @@ def _over_demand(tables: Tables) -> Headline | None:
         return Headline(
             "no",
             "Use dedicated servers: sharing is not reliably cheaper at any demand up to"
-            f" {most} requests/s.",
+            f" {most} requests/s ({certainty}).",
         )
     rows = at_first or shared
     saving = saving_range(
         min(row["least_saving"] for row in rows), max(row["most_saving"] for row in rows)
     )
-    certainty = _least([row["probability_of_saving"] for row in rows])
     where = "At some demands"
     if at_first:
         where = f"Up to {significant(at_first[-1]['to_rps'])} requests/s {_split(asked)}"
-    cost = f"shared servers cost {saving} less than dedicated ones{certainty}."
+    cost = f"shared servers cost {saving} less than dedicated ones ({certainty})."
     return Headline("yes", f"{where}, {cost}")
 
 
@@ -156,11 +178,23 @@ def _shared(asked: Asked) -> list[pd.Series]:
     return list(filter(saves, asked.stretches))
 
 
-def _least(chances: list[float]) -> str:
-    """Return the lowest of the probabilities as text in brackets; empty if a probability is
-    unknown."""
-    least = np.min(chances) if chances else np.nan
-    return "" if np.isnan(least) else f" ({sure(float(least))})"
+def known_groups(tables: Tables) -> list[Asked]:
+    """Return the groups of models for which the saving of sharing is known at growing demand."""
+    groups = [each for each in all_questions(tables) if len(each.models) > 1]
+    return [each for each in groups if not each.why_unknown]
+
+
+def chance_of_saving(known: Sequence[Asked]) -> float:
+    """Return the lowest probability of a saving over all demands at which the headline states a
+    saving; NaN if a probability is unknown."""
+    rows = [row for each in known for row in _shared(each)]
+    if len(known) == 1:
+        rows = list(known[0].shared_at_first) or rows
+    return float(np.min([row["probability_of_saving"] for row in rows])) if rows else np.nan
+
+
+def _certainty(chance: float) -> str:
+    return BY_CAPACITIES if np.isnan(chance) else sure(chance)
 
 
 def best_saving(tables: Tables) -> pd.Series | None:
@@ -205,6 +239,61 @@ def _full_servers(tables: Tables) -> Headline | None:
     return Headline("unclear", f"{text} (saving: {saving_bounds(row)}).")
 
 
+def _recommended(tables: Tables) -> Headline | None:
+    rows = tables["recommendations"]
+    rows = rows[rows["preset"] != "smoke"]
+    if rows.empty:
+        return None
+    if len(rows) > 1:
+        clear = (rows["verdict"] == "clear").sum()
+        certainty = f"(at least {percent(CLEAR)} sure to be cheapest)"
+        text = f"{clear} of {len(rows)} models and mixes have a clear best setting {certainty}."
+        return Headline("yes" if clear == len(rows) else "unclear", text, "grid")
+    row = rows.iloc[0]
+    kind = recommended.KINDS[row["verdict"]]
+    if pd.isna(row["setting"]):
+        text = f"{row['mix']}: none of {row['settings']:.0f} settings can be recommended."
+        return Headline(kind, text, "grid")
+    chance = row["probability_cheapest"]
+    certainty = f"{sure(chance)} to be cheapest" if pd.notna(chance) else _usd_interval(row)
+    cost = f"{usd(row[COST])} per million inferences ({certainty})"
+    text = f"{row['mix']}: use {row['setting']}, {cost}."
+    if word_count(text) > MAX_WORDS:
+        text = f"Use the best of {row['settings']:.0f} settings, {cost}."
+    return Headline(kind, text, "grid")
+
+
+def _cheapest(tables: Tables) -> Headline | None:
+    """Return the headline on the cheapest server of each model that was measured on several
+    servers."""
+    models = list(costs_of_models(tables["costs"]))
+    if not models:
+        return None
+    if len(models) == 1:
+        (rows,) = models
+        best = rows.iloc[0]
+        cheapest = f"{best['mix']} is cheapest on {best['server']}{in_precision(rows)}"
+        text = f"{cheapest}: {usd(best[COST])} per million inferences ({_usd_interval(best)})."
+        return Headline("yes" if _is_apart(rows) else "perhaps", text, "servers")
+    ((server, count),) = Counter(rows["server"].iloc[0] for rows in models).most_common(1)
+    apart = sum(_is_apart(rows) for rows in models if rows["server"].iloc[0] == server)
+    text = f"{server} is the cheapest server of {count} of {len(models)} models"
+    kind = "yes" if apart == len(models) else "perhaps"
+    return Headline(kind, f"{text}, {apart} with separate 95 % intervals.", "servers")
+
+
+def _usd_interval(row: pd.Series) -> str:
+    return interval_text(row["ci_low_usd"] or -np.inf, row["ci_high_usd"], usd)
+
+
+def _is_apart(costs: pd.DataFrame) -> bool:
+    """Return whether the interval of the first server lies below the intervals of all other
+    servers."""
+    best = costs.iloc[0]
+    others = costs[costs["server"] != best["server"]]
+    return bool((best["ci_high_usd"] < others["ci_low_usd"]).all())
+
+
 def _one_server(tables: Tables) -> Headline | None:
     peaks = tables["peaks"]
     known = peaks[peaks["estimate_rps"].notna()]
@@ -213,24 +302,18 @@ def _one_server(tables: Tables) -> Headline | None:
     if len(known) > 1:
         low, high = (significant(known["estimate_rps"].agg(end)) for end in ("min", "max"))
         text = f"{len(known)} searches found limits of {low} to {high} requests/s per server"
-        return Headline("unclear", f"{text}, each with its interval below.")
+        width = widest(known["estimate_rps"], known["ci_low_rps"], known["ci_high_rps"])
+        return Headline("unclear", f"{text} ({within(width)}).")
     row = known.iloc[0]
-    interval = bounds(row["ci_low_rps"], row["ci_high_rps"], significant)
+    interval = interval_text(row["ci_low_rps"], row["ci_high_rps"], significant)
     carries = f"One {row['server']} server carries {significant(row['estimate_rps'])} requests/s"
-    return Headline("unclear", f"{carries} within the SLA (95 % interval: {interval}).")
+    return Headline("unclear", f"{carries} within the SLA ({interval}).")
 
 
-def _experiment(tables: Tables) -> Headline | None:
-    """Return the headline of a study without peaks: the first conclusion of at most MAX_WORDS
-    words.
-
-    If a conclusion has more than MAX_WORDS words, the function tries the conclusion without the
-    texts in brackets.
-    """
-    found = list(conclusions(tables))
-    for conclusion in found:
-        for text in (conclusion.headline, BRACKETS.sub("", conclusion.headline)):
-            if word_count(text) <= MAX_WORDS:
-                return Headline(conclusion.kind, f"{text}.")
-    text = "See the conclusions below, each with its evidence."
-    return Headline("unclear", text) if found else None
+def _experiment(tables: Tables, experiments: Collection[str] = ()) -> Headline | None:
+    """Return the headline on experiments other than searches. If `experiments` names kinds of
+    experiments, the function uses only these kinds, and only a known result."""
+    found = finding(tables, experiments)
+    if found is None or (experiments and found.kind == "unknown"):
+        return None
+    return Headline(found.kind, found.text, found.experiment)

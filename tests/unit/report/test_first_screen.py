@@ -5,6 +5,7 @@ import re
 from dataclasses import dataclass
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 import synthetic
 import synthetic_files
@@ -16,6 +17,7 @@ from test_sentences import (
     CLOSE,
     DEAR,
     FIRST,
+    GPU_COST,
     KNOWN,
     LATER,
     LOST,
@@ -36,6 +38,7 @@ from test_sentences import (
     SMOKE,
     STRETCH,
     SURE,
+    TAKEN,
     UNCLEAR,
     UNSURE_AT_ALL,
     fleet,
@@ -56,8 +59,6 @@ from perseus.report.certainty import bridge, caveats, coverage, surer
 from perseus.report.conclusions.sharing import QUICK as QUICK_ANSWER
 from perseus.report.headline import MAX_WORDS, headline, word_count
 from perseus.report.key_figures import MAX_CARDS, Card, cards
-from perseus.results.study_results import StudyResults
-from perseus.study.experiments import OTHER_KINDS
 
 EACH = "per million images"
 LATE = fleet(models=[MODEL, MODEL | {"model": "b", "attained": 0.5}])
@@ -68,6 +69,19 @@ NOTHING = {"estimate_rps": None, "ci_low_rps": None, "ci_high_rps": None, "certi
 
 # No server that both models share has a known capacity.
 NOT_SHARED = fleet(peaks({"ci_low_rps": 0.0}, MIX), together={"saving": 0.0})
+
+CERTAIN = KNOWN | {"probability_enough": 1.0, "probability_of_saving": 1.0}
+
+CHEAPEST = {"probability_cheapest": 0.96, "usd_per_million_inferences": 0.3}
+CHEAPEST |= {"ci_low_usd": 0.25, "ci_high_usd": 0.35}
+LOW_COST = {"usd_per_million_inferences": 0.08, "ci_low_usd": 0.07, "ci_high_usd": 0.09}
+ON_TWO = [
+    GPU_COST | {"mix": mix, "server": server} | (LOW_COST if server == lowest else {})
+    for mix, lowest in (("x", "gpu1"), ("y", "gpu1"), ("z", "gpu2"))
+    for server in ("gpu1", "gpu2")
+]
+ON_TWO[3] |= {"ci_low_usd": 0.085}
+"""Costs of three models on two servers. The intervals of the model y overlap."""
 
 # For each headline: tables that make it true, and tables that make it false.
 HEADLINES = {
@@ -93,6 +107,16 @@ HEADLINES = {
     ),
     "Buy 3 servers for $219 a month, 25 % less than dedicated servers (97 % sure to suffice, 80 %"
     " to save).": (fleet(together=KNOWN | {"probability_of_saving": 0.8}), ASKED),
+    "Buy 3 servers for $219 a month, 25 % less than dedicated servers (over 99 % sure to suffice"
+    " and to save).": (
+        fleet(together=CERTAIN),
+        fleet(together=CERTAIN | {"probability_of_saving": 0.98}),
+    ),
+    "Buy 3 servers for $219 a month, 25 % less than dedicated servers (over 99 % sure to suffice,"
+    " 98 % to save).": (
+        fleet(together=CERTAIN | {"probability_of_saving": 0.98}),
+        fleet(together=CERTAIN),
+    ),
     "Buy 3 servers for $219 a month (over 99 % sure to suffice); sharing is no cheaper than"
     " dedicated servers.": (
         fleet(together={"saving": 0.0, "probability_enough": 1.0}),
@@ -108,11 +132,13 @@ HEADLINES = {
     ),
     "Buy 3 servers for $219 a month (97 % sure to suffice); the cost of dedicated servers is not"
     " known.": (fleet(apart=NO_FLEET, together={"saving": None}), ASKED),
-    "Up to 100 requests/s (50 % a), shared servers cost 10 % to 50 % less than dedicated ones.": (
+    "Up to 100 requests/s (50 % a), shared servers cost 10 % to 50 % less than dedicated ones"
+    " (each capacity 95 % sure).": (
         FIRST,
         NEVER,
     ),
-    "Up to 100 requests/s in total, shared servers cost 10 % to 50 % less than dedicated ones.": (
+    "Up to 100 requests/s in total, shared servers cost 10 % to 50 % less than dedicated ones"
+    " (each capacity 95 % sure).": (
         over_demand(STRETCH | {"models": "a + b + c", "proportion": "a 50%, b 25%, c 25%"}),
         FIRST,
     ),
@@ -123,16 +149,20 @@ HEADLINES = {
         ),
         ALWAYS,
     ),
-    "At some demands, shared servers cost 10 % to 50 % less than dedicated ones.": (SECOND, FIRST),
-    "Use dedicated servers: sharing is not reliably cheaper at any demand up to 100 requests/s.": (
+    "At some demands, shared servers cost 10 % to 50 % less than dedicated ones"
+    " (each capacity 95 % sure).": (SECOND, FIRST),
+    "Use dedicated servers: sharing is not reliably cheaper at any demand up to 100 requests/s"
+    " (each capacity 95 % sure).": (
         NEVER,
         SECOND,
     ),
-    "2 of 3 groups of models cost less on shared servers at some demand.": (
+    "2 of 3 groups of models cost less on shared servers at some demand (each capacity 95 %"
+    " sure).": (
         over_demand(*THREE),
         over_demand(*THREE[:2]),
     ),
-    "1 of 2 groups of models costs less on shared servers at some demand.": (
+    "1 of 2 groups of models costs less on shared servers at some demand (each capacity 95 %"
+    " sure).": (
         over_demand(*THREE[1:]),
         over_demand(*THREE[:2]),
     ),
@@ -163,17 +193,42 @@ HEADLINES = {
         study(savings({"saving": None}), peaks(NOTHING, "b"), peaks(NOTHING, MIX)),
         without("savings"),
     ),
-    "3 searches found limits of 100 to 100 requests/s per server, each with its interval below.": (
+    "3 searches found limits of 100 to 100 requests/s per server (95 % intervals: at most"
+    " \N{PLUS-MINUS SIGN}5.0 %).": (
         without("savings"),
         SURE,
     ),
-    "See the conclusions below, each with its evidence.": (
-        {
-            **without("savings"),
-            "peaks": SURE["peaks"].iloc[:0],
-            "recommendations": taken(setting=" ".join(["many"] * MAX_WORDS))["recommendations"],
-        },
-        taken(),
+    "3 searches found limits of 100 to 100 requests/s per server (some intervals have no bound).": (
+        study(peaks({"ci_high_rps": np.inf}, "a"), savings({"saving": None})),
+        without("savings"),
+    ),
+    "a: use runtime openvino, $0.300 per million inferences (96 % sure to be cheapest).": (
+        taken(**CHEAPEST),
+        SURE,
+    ),
+    "a: use runtime openvino, $0.300 per million inferences (95 % interval: $0.250 to $0.350).": (
+        taken(**CHEAPEST | {"probability_cheapest": None, "verdict": "only one"}),
+        taken(**CHEAPEST),
+    ),
+    "Use the best of 3 settings, $0.300 per million inferences (96 % sure to be cheapest).": (
+        taken(**CHEAPEST | {"setting": " ".join(["many"] * MAX_WORDS)}),
+        taken(**CHEAPEST),
+    ),
+    "a: none of 3 settings can be recommended.": (
+        taken(verdict="none", setting=None),
+        taken(**CHEAPEST),
+    ),
+    "1 of 2 models and mixes have a clear best setting (at least 95 % sure to be cheapest).": (
+        study(recommendations=[TAKEN, TAKEN | {"mix": "b", "verdict": "too close to tell"}]),
+        taken(**CHEAPEST),
+    ),
+    "a is cheapest on gpu1: $0.200 per million inferences (95 % interval: $0.100 to $0.250).": (
+        study(savings({"saving": None}), costs=[GPU_COST]),
+        without("savings"),
+    ),
+    "gpu1 is the cheapest server of 2 of 3 models, 1 with separate 95 % intervals.": (
+        study(savings({"saving": None}), costs=ON_TWO),
+        study(savings({"saving": None}), costs=ON_TWO[:2]),
     ),
     "No search found the largest load of a server: see Failed measurements.": (
         {**without("savings"), "peaks": SURE["peaks"].iloc[:0]},
@@ -204,17 +259,6 @@ def test_what_copies_of_one_model_save_is_no_conclusion_on_sharing():
     assert "sharing saves 20 %" in headline(true).text
     only_copies = study(savings({"models": "a + a"}))
     assert "sharing" not in headline(only_copies).text
-
-
-@pytest.mark.parametrize("kind", OTHER_KINDS)
-def test_a_study_of_another_kind_begins_with_what_it_found(kind, tmp_path):
-    cell = synthetic_files.write_kind(kind, tmp_path)
-    results = StudyResults.read(synthetic.TASK, [cell], [])
-    tables = {
-        name: table.to_pandas() for name, table in synthetic_files.all_tables(results).items()
-    }
-    found = headline(tables)
-    assert word_count(found.text) <= MAX_WORDS and "Failed measurements" not in found.text
 
 
 def test_key_figures_are_peaks_alone_and_together_and_what_sharing_saves_and_costs():

@@ -21,23 +21,15 @@ MAX_NAMED: Final = 12
 def conclusions(tables: Tables) -> Iterator[Conclusion]:
     """Yield one conclusion on all models that were measured on several servers. The function
     ignores results of the preset smoke."""
-    costs = tables["costs"][tables["costs"]["preset"] != "smoke"]
-    alone = costs[(costs["kind"] == "dedicated") & costs["usd_per_million_inferences"].notna()]
-    if alone.empty:
-        return
-    alone = alone[alone["pricing"] == alone["pricing"].iloc[0]]
     lines = []
-    for model, rows in alone.groupby("mix", sort=False):
-        precisions = rows["precision"].nunique()
-        best = rows.sort_values("usd_per_million_inferences").iloc[0]
-        servers = rows["server"].map(configured).nunique()
-        if servers > 1:
-            lines.append(
-                f"{model} is cheapest on {best['server']}{_in(best) if precisions > 1 else ''}:"
-                f" {significant(best['usd_per_million_inferences'])} USD per million inferences"
-                f" ({usd_bounds(best)}), according to the estimates for {servers} servers"
-                f" ({pricing(best)} price){_unless_ok(best)}."
-            )
+    for rows in costs_of_models(tables["costs"]):
+        best, servers = rows.iloc[0], rows["server"].map(configured).nunique()
+        lines.append(
+            f"{best['mix']} is cheapest on {best['server']}{in_precision(rows)}:"
+            f" {significant(best['usd_per_million_inferences'])} USD per million inferences"
+            f" ({usd_bounds(best)}), according to the estimates for {servers} servers"
+            f" ({pricing(best)} price){_unless_ok(best)}."
+        )
     if len(lines) > MAX_NAMED:
         lines[MAX_NAMED:] = [f"The table lists all {len(lines)} models."]
     if lines:
@@ -46,10 +38,24 @@ def conclusions(tables: Tables) -> Iterator[Conclusion]:
         yield Conclusion("unclear", headline, tuple(lines), behind)
 
 
-def _in(row: pd.Series) -> str:
-    """Return the precision as text. If servers compute in different precisions, their responses
-    differ, so the conclusion states the precision."""
-    return f" (in {row['precision']})"
+def costs_of_models(costs: pd.DataFrame) -> Iterator[pd.DataFrame]:
+    """Yield the costs of each model that was measured alone on several servers, the cheapest server
+    first. The function ignores results of the preset smoke."""
+    known = costs["usd_per_million_inferences"].notna() & (costs["preset"] != "smoke")
+    alone = costs[known & (costs["kind"] == "dedicated")]
+    for _, rows in alone[alone["pricing"].isin(alone["pricing"].head(1))].groupby(
+        "mix", sort=False
+    ):
+        if rows["server"].map(configured).nunique() > 1:
+            yield rows.sort_values("usd_per_million_inferences")
+
+
+def in_precision(rows: pd.DataFrame) -> str:
+    """Return the precision of the first row in brackets; empty if all rows have the same precision.
+
+    If servers compute in different precisions, their responses differ.
+    """
+    return f" (in {rows['precision'].iloc[0]})" if rows["precision"].nunique() > 1 else ""
 
 
 def _unless_ok(row: pd.Series) -> str:

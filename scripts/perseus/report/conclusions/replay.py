@@ -66,9 +66,9 @@ def _of_tenant(shared: pd.DataFrame, alone: pd.DataFrame, name: str) -> str:
     judged = of[of["verdict"].isin(JUDGED)]
     of = judged if len(judged) else of
     row = of.sort_values("attained").iloc[0]
-    ends = interval(row["attained_low"], row["attained_high"], _share)
+    ends = interval(row["attained_low"], row["attained_high"], share_text)
     parts = [
-        f"{name}, {significant(row['offered_rps'])} requests/s: {_attained(row)} of the"
+        f"{name}, {significant(row['offered_rps'])} requests/s: {attained_text(row)} of the"
         f" requests got a response within {row['sla_ms']:g} ms{ends}, and the SLA asks for"
         f" {row['sla_percentile']:g} %"
     ]
@@ -76,9 +76,9 @@ def _of_tenant(shared: pd.DataFrame, alone: pd.DataFrame, name: str) -> str:
         parts.append(f"in the worst of {len(of)} repeats")
     without = alone[(alone["tenant"] == name) & alone["verdict"].isin(JUDGED)]["attained"].min()
     if np.isfinite(without):
-        parts.append(f"{_share(without)} alone on the server")
+        parts.append(f"{share_text(without)} alone on the server")
     if pd.notna(row["worst_minute_attained"]) and row["duration_s"] > 60:
-        parts.append(f"{_share(row['worst_minute_attained'])} in the worst minute")
+        parts.append(f"{share_text(row['worst_minute_attained'])} in the worst minute")
     if np.isposinf(row["worst_recovery_s"]):
         parts.append("no recovery from a burst before the window ended")
     elif pd.notna(row["worst_recovery_s"]):
@@ -86,13 +86,13 @@ def _of_tenant(shared: pd.DataFrame, alone: pd.DataFrame, name: str) -> str:
     return "; ".join(parts) + "."
 
 
-def _attained(row: pd.Series) -> str:
+def attained_text(row: pd.Series) -> str:
     """Return the share of requests within the SLA as text. If the share is below the percentile of
     the SLA, the rounded share is below the percentile, too."""
     attained, asked = row["attained"], row["sla_percentile"] / 100
     is_rounded_up = attained < asked <= round(attained, 3)
-    return percent_below(attained, asked) if is_rounded_up else _share(attained)
+    return percent_below(attained, asked) if is_rounded_up else share_text(attained)
 
 
-def _share(share: float) -> str:
+def share_text(share: float) -> str:
     return f"{100 * share:.1f} %"

@@ -85,7 +85,7 @@ def conclusions(tables: Tables) -> Iterator[Conclusion]:
 def _conclusion(on: str, rows: pd.DataFrame) -> Conclusion:
     behind = (to_table("slowdown"),)
     beside = rows[rows["tenant"] != rows["beside"]]
-    pairs = list(_pairs(beside))
+    pairs = list(pairs_of(beside))
     known = sorted((pair for pair in pairs if pair.is_known), key=lambda pair: pair.slowdown)
     # If a model cannot be exported with a setting of a grid, all rows are infeasible, although no
     # server ran.
@@ -101,7 +101,7 @@ def _conclusion(on: str, rows: pd.DataFrame) -> Conclusion:
     return Conclusion("unclear", _headline(on, known), (*_ranked(known), *more), behind)
 
 
-def _pairs(beside: pd.DataFrame) -> Iterator[SlowedPair]:
+def pairs_of(beside: pd.DataFrame) -> Iterator[SlowedPair]:
     for a, b in combinations(tenants_of(beside), 2):
         of_a, of_b = (
             beside[(beside["tenant"] == of) & (beside["beside"] == other)]
