@@ -2,72 +2,124 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator
-from dataclasses import dataclass
-from itertools import islice
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 import numpy as np
 import pandas as pd
 
-from perseus.report.conclusions.catalogue import COST, first_front, short_name
+from perseus.report.card import Card
+from perseus.report.cards_of_kinds import RATE, cards_of_kinds, outcomes
 from perseus.report.conclusions.conclusion import Tables
 from perseus.report.conclusions.over_demand import all_questions, from_to, saves
 from perseus.report.conclusions.servers_to_buy import is_saving_known, may_save_less, servers
 from perseus.report.headline import (
+    COST,
     best_saving,
+    chance_of_saving,
     cost_bounds,
+    headline,
+    known_groups,
     saving_bounds,
     saving_range,
     top_fleets,
 )
+from perseus.report.headlines_of_kinds import count, finding, widest, within
 from perseus.report.links import on_line
 from perseus.report.numbers import bounds, percent, significant, sure, usd
-from perseus.results.fleets.plans import SHARING
+from perseus.results.fleets.operating_points import LOWER
+from perseus.results.fleets.plans import HOURS_PER_MONTH, SHARING
+from perseus.study.experiments import OTHER_KINDS
 
-RATE: Final = "requests/s"
 MAX_CARDS: Final = 5
-LEVEL_STEP: Final = 5
-"""The levels of accuracy on the cards of a catalogue are multiples of this number, in percent."""
+USD: Final = "USD a month"
 MAX_ALONE: Final = 2
-"""Each dedicated peak has a card of its own if there are at most this many dedicated peaks."""
-
-
-@dataclass(frozen=True)
-class Card:
-    """One key figure: `value` is in large letters, and `label` and `note` are in small letters."""
-
-    label: str
-    value: str
-    unit: str = ""
-    note: str = ""
+"""The card of the dedicated peaks states each peak if there are at most this many dedicated
+peaks."""
 
 
 def cards(tables: Tables, cells: int) -> list[Card]:
-    """Return the key figures that are known: capacities of servers, the saving of sharing, the
-    cost, the networks of a catalogue, and the number of measured cells."""
-    found = [*_alone(tables), *_together(tables), *_money(tables)] or [*_networks(tables)]
+    """Return three to five key figures: capacities of servers, the saving of sharing, the cost, and
+    how sure they are. `cells` is the number of measured cells.
+
+    If the headline is about an experiment other than a search, return the key figures of this
+    experiment.
+    """
+    figure = headline(tables).figure
+    if figure in OTHER_KINDS and (found := finding(tables, (figure,))):
+        return cards_of_kinds(found, MAX_CARDS)
+    known = tables["peaks"][tables["peaks"]["estimate_rps"].notna()]
+    if known.empty:
+        shown = list(outcomes(tables["peaks"], "load lines"))
+    else:
+        shown = [*_alone(tables), *_together(tables), *(_money(tables) or _certified(known))]
+    if not any(card.label == USD for card in shown):
+        shown += _price(tables)
     presets = ", ".join(dict.fromkeys(tables["peaks"]["preset"]))
-    evidence = Card("Evidence", str(cells), *_runs(cells, presets))
-    return list(islice([*found, evidence], MAX_CARDS))
+    evidence = count(cells, "run") + (f", preset {presets}" if presets else "")
+    return [*shown[: MAX_CARDS - 1], _how_sure(tables, known, evidence)]
 
 
-def _runs(count: int, presets: str) -> tuple[str, str]:
-    return "run" if count == 1 else "runs", f"preset {presets}" if presets else ""
+def _how_sure(tables: Tables, known: pd.DataFrame, evidence: str) -> Card:
+    if known.empty or (known["preset"] == "smoke").all():
+        return Card("How sure", "no result", note=evidence)
+    if chance := _chance(tables):
+        value, what = chance
+        return Card("How sure", value, note=f"{what}; {evidence}")
+    width = widest(known["estimate_rps"], known["ci_low_rps"], known["ci_high_rps"])
+    if np.isfinite(width):
+        value = f"\N{PLUS-MINUS SIGN}{percent(width)}"
+        return Card("How sure", value, note=f"95 % interval; {evidence}")
+    return Card("How sure", "no bound", note=f"{within(width)}; {evidence}")
+
+
+def _chance(tables: Tables) -> tuple[str, str] | None:
+    """Return the probability of the headline, and the event that has this probability, as texts;
+    None if the headline has no probability."""
+    if len(tables["fleets"]):
+        row = top_fleets(tables["fleets"])[SHARING]
+        enough, saving = row["probability_enough"], row["probability_of_saving"]
+        if pd.isna(row["servers"]):
+            return None
+        also = "" if pd.isna(saving) else f"; {_percent(saving)} that sharing saves"
+        return _percent(enough), f"that the servers suffice{also}"
+    if known := known_groups(tables):
+        chance = chance_of_saving(known)
+        if np.isnan(chance):
+            return percent(1 - LOWER), "that each capacity exceeds its lower limit"
+        return _percent(chance), "that sharing saves"
+    settings = tables["recommendations"]["probability_cheapest"]
+    if len(settings) == 1 and settings.notna().all():
+        return _percent(settings.iloc[0]), "that no setting is cheaper"
+    best = best_saving(tables)
+    if best is None or pd.isna(best["probability_of_saving"]):
+        return None
+    chance = float(best["probability_of_saving"])
+    if best["saving"] >= 0:
+        return _percent(chance), "that sharing saves on full servers"
+    return _percent(1 - chance), "that sharing costs more on full servers"
+
+
+def _percent(probability: float) -> str:
+    return sure(probability).removesuffix(" sure")
 
 
 def _alone(tables: Tables) -> Iterator[Card]:
+    """Yield a card with the dedicated peaks of all models."""
     peaks, tenants = tables["peaks"], tables["tenants"]
     known = peaks[(peaks["kind"] == "dedicated") & peaks["estimate_rps"].notna()]
-    if len(known) <= MAX_ALONE:
-        for _, row in known.iterrows():
-            slas = tenants[on_line(tenants, row)].apply(_sla, axis=1).unique()
-            yield _rate(f"{row['mix']} alone{slas[0] if len(slas) == 1 else ''}", row)
-    else:
-        ends = known["estimate_rps"].min(), known["estimate_rps"].max()
-        value = f"{significant(ends[0])} to {significant(ends[1])}"
-        yield Card("Models alone", value, RATE, f"{known['models'].nunique()} models")
+    rows, models = [row for _, row in known.iterrows()], known["models"].nunique()
+    if len(rows) == 1:
+        slas = tenants[on_line(tenants, rows[0])].apply(_sla, axis=1).unique()
+        yield _rate(f"{rows[0]['mix']} alone{slas[0] if len(slas) == 1 else ''}", rows)
+    elif len(rows) == models == MAX_ALONE:
+        yield _rate(f"{' and '.join(known['mix'])} alone", rows)
+    elif rows:
+        low, high = (significant(known["estimate_rps"].agg(end)) for end in ("min", "max"))
+        label = "Models alone" if models > 1 else f"{rows[0]['models']} alone"
+        servers_text = count(known["server"].nunique(), "server")
+        note = f"{count(models, 'model')}, {servers_text}, {len(rows)} load lines"
+        yield Card(label, f"{low} to {high}", RATE, note)
 
 
 def _sla(tenant: pd.Series) -> str:
@@ -81,42 +133,38 @@ def _together(tables: Tables) -> Iterator[Card]:
     groups = [each for each in all_questions(tables) if len(each.models) > 1]
     if len(groups) == 1 and (mixes := groups[0].mixes(tables["operating_points"])):
         _, row = mixes[0]
-        yield _rate(f"Together, {row['mix']}", row)
+        yield _rate(f"Together, {row['mix']}", [row])
         return
     peaks = tables["peaks"]
     known = peaks[(peaks["kind"] != "dedicated") & peaks["estimate_rps"].notna()]
     if len(known):
         row = known.sort_values(["sharing_ratio", "estimate_rps"], na_position="first").iloc[-1]
-        yield _rate(f"Together, {row['mix']}", row)
+        yield _rate(f"Together, {row['mix']}", [row])
 
 
-def _money(tables: Tables) -> Iterator[Card]:
-    """Yield the cards about cost.
+def _money(tables: Tables) -> list[Card]:
+    """Return the cards about the saving of sharing and the cost of a demand.
 
     If the study has a demand, the costs are for this demand. If the study has no demand, and
     sharing saves money in the lowest range of demands, the costs are for this range. In all other
     studies, the costs are for full servers.
     """
     if len(tables["fleets"]):
-        yield from _of_demand(tables, top_fleets(tables["fleets"])[SHARING])
-        return
+        return list(_of_demand(tables, top_fleets(tables["fleets"])[SHARING]))
     at_first = [each.stretches[0] for each in all_questions(tables) if len(each.models) > 1]
     shared = [row for row in at_first if saves(row) and pd.notna(row["least_saving"])]
     best = best_saving(tables)
     if len(at_first) == len(shared) == 1:
         row = shared[0]
         until = f"up to {significant(row['to_rps'])} requests/s"
-        if best is None:
-            saving = saving_range(row["least_saving"], row["most_saving"])
-            yield Card("Saving of sharing", saving, note=f"{until}{_certainty(row)}")
-        else:  # the headline already states the saving below this demand
-            yield _on_full_servers(best)
-        count = from_to(row["from_servers"], row["to_servers"], "{:.0f}".format)
+        saving = saving_range(row["least_saving"], row["most_saving"])
+        full = "" if best is None else f"; {percent(best['saving'])} on full servers"
+        saved = Card("Saving of sharing", saving, note=f"{until}{full}")
+        number = from_to(row["from_servers"], row["to_servers"], "{:.0f}".format)
         price = from_to(row["from_usd_per_month"], row["to_usd_per_month"], usd)
-        note = f"{count} server{'' if count == '1' else 's'}, {until}"
-        yield Card("USD a month", price, note=note)
-    elif best is not None:
-        yield _on_full_servers(best)
+        note = f"{number} server{'' if number == '1' else 's'}, {until}"
+        return [saved, Card(USD, price, note=note)]
+    return [] if best is None else [_on_full_servers(best)]
 
 
 def _on_full_servers(best: pd.Series) -> Card:
@@ -136,39 +184,37 @@ def _of_demand(tables: Tables, row: pd.Series) -> Iterator[Card]:
     if pd.isna(row["servers"]):
         return
     if pd.notna(row["saving"]) and is_saving_known(tables, row):
-        less = "may be smaller" if may_save_less(tables, row) else ""
-        certainty = _certainty(row).removeprefix(", ") or less
+        chance, less = row["probability_of_saving"], may_save_less(tables, row)
+        certainty = ("may be smaller" if less else "") if pd.isna(chance) else sure(chance)
         yield Card("Saving of sharing", percent(row["saving"]), note=certainty)
     enough = f"{servers(row['servers'])}, {sure(float(row['probability_enough']))} to suffice"
-    yield Card("USD a month", usd(row["usd_per_month"]), note=enough)
+    yield Card(USD, usd(row["usd_per_month"]), note=enough)
 
 
-def _certainty(row: pd.Series) -> str:
-    chance = row["probability_of_saving"]
-    return "" if pd.isna(chance) else f", {sure(float(chance))}"
+def _certified(known: pd.DataFrame) -> list[Card]:
+    """Return a card with the certified rates of the load lines with an estimate."""
+    rates = known["certified_rps"].dropna()
+    if rates.empty:
+        return [Card("Certified rate", "none", note="no tested rate was certified")]
+    value = " to ".join(dict.fromkeys(significant(rates.agg(end)) for end in ("min", "max")))
+    if len(known) == 1:
+        return [Card("Certified rate", value, RATE, "in production, send at most this rate")]
+    return [Card("Certified rates", value, RATE, f"{len(rates)} of {len(known)} load lines")]
 
 
-def _networks(tables: Tables) -> Iterator[Card]:
-    """Yield the cards of a catalogue: the cheapest network, the cheapest networks with some levels
-    of accuracy, and the most accurate network on the Pareto front."""
-    front = first_front(tables["catalogue"])
-    if front.empty:
-        return
-    labels = {}
-    top = math.ceil(front["accuracy"].iloc[-1] / LEVEL_STEP) * LEVEL_STEP
-    for level in (top - 2 * LEVEL_STEP, top - LEVEL_STEP):
-        labels[(front["accuracy"] >= level).idxmax()] = f"Cheapest with at least {level} % accuracy"
-    labels[front.index[-1]] = "Most accurate on the Pareto front"
-    labels[front.index[0]] = "Cheapest on the Pareto front"
-    for index, row in front.iterrows():
-        if index in labels:
-            yield Card(labels[index], usd(row[COST]), "per million images", short_name(row))
+def _price(tables: Tables) -> Iterator[Card]:
+    """Yield a card with the price of the server with the lowest cost per inference."""
+    costs = tables["costs"]
+    known = costs[costs[COST].notna() & costs["pricing"].isin(costs["pricing"].head(1))]
+    if len(known):
+        row = known.iloc[int(known[COST].argmin())]
+        note = f"one {row['server']} server, {usd(row[COST])} per million inferences"
+        yield Card(USD, usd(HOURS_PER_MONTH * row["usd_per_hour"]), note=note)
 
 
-def _rate(label: str, row: pd.Series) -> Card:
-    """Return a card with the estimate of a load line and, if known, its interval."""
-    low, high = row["ci_low_rps"], row["ci_high_rps"]
-    is_known = pd.notna(low) and pd.notna(high)
-    interval = bounds(low or -np.inf, high, significant) if is_known else ""
-    note = f"{interval} (95 %)" if interval else ""
-    return Card(label, significant(row["estimate_rps"]), RATE, note)
+def _rate(label: str, rows: Sequence[pd.Series]) -> Card:
+    """Return a card with the estimates of load lines and, if known, their intervals."""
+    values = " and ".join(significant(row["estimate_rps"]) for row in rows)
+    ends = [(row["ci_low_rps"] or -np.inf, row["ci_high_rps"]) for row in rows]
+    intervals = " and ".join(bounds(*each, significant) for each in ends)
+    return Card(label, values, RATE, "" if pd.isna(ends).any() else f"{intervals} (95 %)")

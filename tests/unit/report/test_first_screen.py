@@ -264,57 +264,79 @@ def test_what_copies_of_one_model_save_is_no_conclusion_on_sharing():
 def test_key_figures_are_peaks_alone_and_together_and_what_sharing_saves_and_costs():
     shared = STRETCH | {"probability_of_saving": 0.97}
     tables = over_demand(shared, STRETCH | LATER | AGAIN)
-    full, cost = cards(tables, 9)[3:]
-    assert full == Card("Saving on full servers", "20 %", note="14 % to 26 % (95 %)")
+    saving, cost, sure = cards(tables, 9)[2:]
+    of_full = "up to 100 requests/s; 20 % on full servers"
+    assert saving == Card("Saving of sharing", "10 % to 50 %", note=of_full)
     assert cards({**tables, "savings": tables["savings"].iloc[:0]}, 9) == [
-        Card("a alone, p95 within 50 ms", "100", "requests/s", "95.0 to 105 (95 %)"),
-        Card("b alone, p95 within 50 ms", "100", "requests/s", "95.0 to 105 (95 %)"),
+        Card("a and b alone", "100 and 100", "requests/s", "95.0 to 105 and 95.0 to 105 (95 %)"),
         Card("Together, a 1 : 1 b", "100", "requests/s", "95.0 to 105 (95 %)"),
-        Card("Saving of sharing", "10 % to 50 %", note="up to 100 requests/s, 97 % sure"),
+        Card("Saving of sharing", "10 % to 50 %", note="up to 100 requests/s"),
         cost,
+        sure,
     ]
+    assert sure == Card("How sure", "97 %", note="that sharing saves; 9 runs, preset standard")
+    (*_, by_capacities) = cards(FIRST, 9)
+    assert (by_capacities.label, by_capacities.value) == ("How sure", "95 %")
     dear = over_demand(shared, STRETCH | LATER | AGAIN, edits=[savings(LOST)])
-    extra = Card("Extra cost of sharing on full servers", "20 %", note="9.0 % to 31 % (95 %)")
-    assert extra in cards(dear, 9)
+    assert cards(dear, 9)[2].note == "up to 100 requests/s; \N{MINUS SIGN}20 % on full servers"
     assert cost == Card(
         "USD a month", "$34.5 to $69.0", note="1 to 2 servers, up to 100 requests/s"
     )
     of_one = {"to_servers": 1, "to_usd_per_month": 34.5}
-    (*_, cost) = cards(over_demand(shared | of_one, STRETCH | LATER | AGAIN), 9)
+    (*_, cost, _) = cards(over_demand(shared | of_one, STRETCH | LATER | AGAIN), 9)
     assert cost == Card("USD a month", "$34.5", note="1 server, up to 100 requests/s")
 
 
 def test_the_mix_of_the_key_figures_carries_most_in_the_proportion_of_the_headline():
     best = MIXES["peaks"][0] | {"sharing_ratio": 9.9}
     tables = study(ONE_TO_ONE, crossings=[STRETCH], **MIXES | {"peaks": [best]})
-    assert cards(tables, 9)[2].label == "Together, a 1 : 1 b"
+    assert cards(tables, 9)[1].label == "Together, a 1 : 1 b"
     assert (
-        cards({**tables, "crossings": tables["crossings"][:0]}, 9)[2].label != "Together, a 1 : 1 b"
+        cards({**tables, "crossings": tables["crossings"][:0]}, 9)[1].label != "Together, a 1 : 1 b"
     )
 
 
 def test_key_figures_of_a_demand_are_those_of_its_fleet():
     known = {"probability_of_saving": 0.99}
-    assert cards(fleet(together=known), 9)[3:] == [
+    assert cards(fleet(together=known), 9)[2:] == [
         Card("Saving of sharing", "25 %", note="99 % sure"),
         Card("USD a month", "$219", note="3 servers, 97 % sure to suffice"),
+        Card(
+            "How sure",
+            "97 %",
+            note="that the servers suffice; 99 % that sharing saves; 9 runs, preset standard",
+        ),
     ]
     may_save_less = Card("Saving of sharing", "25 %", note="may be smaller")
     assert may_save_less in cards(MAY_SAVE_LESS, 9)
     assert "Saving of sharing" not in [card.label for card in cards(NOT_SHARED, 9)]
-    assert cards(fleet(together=NO_FLEET), 9)[3:] == [
-        Card("Evidence", "9", "runs", "preset standard")
+    assert [card.label for card in cards(fleet(together=NO_FLEET), 9)[2:]] == [
+        "Certified rates",
+        "USD a month",
+        "How sure",
     ]
 
 
-def test_models_without_a_price_have_what_full_servers_save_and_the_evidence():
-    assert cards(SURE, 1)[3:] == [
+def test_without_a_demand_the_key_figures_are_what_full_servers_save_and_what_one_costs():
+    assert cards(SURE, 1)[2:] == [
         Card("Saving on full servers", "20 %", note="14 % to 26 % (95 %)"),
-        Card("Evidence", "1", "run", "preset standard"),
+        Card("USD a month", "$73.0", note="one cpu1 server, $0.300 per million inferences"),
+        Card(
+            "How sure",
+            "98 %",
+            note="that sharing saves on full servers; 1 run, preset standard",
+        ),
     ]
+    dear = cards(study(savings(LOST | {"probability_of_saving": 0.02})), 1)[-1]
+    assert (dear.value, dear.note[:23]) == ("98 %", "that sharing costs more")
+    extra = Card("Extra cost of sharing on full servers", "20 %", note="9.0 % to 31 % (95 %)")
+    assert cards(study(savings(LOST)), 1)[2] == extra
+    assert "USD a month" not in [card.label for card in cards(without("costs"), 1)]
     more = [dict(row) for row in SURE["peaks"].iloc[:1].to_dict("records")]
     many = study(peaks=[more[0] | {"models": "c", "mix": "c", "estimate_rps": 7.0}])
-    assert cards(many, 9)[0] == Card("Models alone", "7.00 to 100", "requests/s", "3 models")
+    assert cards(many, 9)[0] == Card(
+        "Models alone", "7.00 to 100", "requests/s", "3 models, 1 server, 3 load lines"
+    )
     assert len(cards(many, 9)) <= MAX_CARDS
 
 
@@ -340,7 +362,7 @@ def test_a_catalogue_has_cards_with_networks_on_its_pareto_front():
     light = COSTS | {"accuracy": 68.0}
     heavy = COSTS | {"model": "d", "accuracy": 84.0, "usd_per_million_inferences": 5.0}
     middle = DEARER | {"accuracy": 76.0}
-    assert cards(study_of("catalogue", BEATEN, heavy, middle, light), 4)[:-1] == [
+    assert cards(study_of("catalogue", BEATEN, heavy, middle, light), 4)[:-2] == [
         Card("Cheapest on the Pareto front", "$0.200", EACH, "a, OpenVINO, fp32, 68.0 % accuracy"),
         Card(
             "Cheapest with at least 75 % accuracy",
@@ -374,7 +396,7 @@ def test_each_card_of_a_catalogue_shows_another_network_on_the_front(front):
         COSTS | {"model": name, "accuracy": accuracy, "usd_per_million_inferences": cost}
         for name, accuracy, cost in networks
     ]
-    shown = cards(study_of("catalogue", *rows), 4)[:-1]
+    shown = cards(study_of("catalogue", *rows), 4)[:-2]
     assert len(shown) == len(labels)
     assert all(card.label.startswith(label) for card, label in zip(shown, labels, strict=True))
 

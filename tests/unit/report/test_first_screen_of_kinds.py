@@ -1,10 +1,12 @@
-"""Tests of the first screen of studies without searches: a headline with its certainty
-for each kind of experiment."""
+"""Tests of the first screen of studies without searches: a headline with its certainty, and key
+figures, for each kind of experiment."""
 
 import re
 
 import numpy as np
 import pytest
+import synthetic
+import synthetic_files
 from sentences import without_case
 from test_sentences import without
 from test_sentences_of_kinds import (
@@ -49,8 +51,11 @@ from test_sentences_of_kinds import (
 )
 
 from perseus.report import headlines_of_kinds
+from perseus.report.cards_of_kinds import CARDS
 from perseus.report.headline import MAX_WORDS, headline, word_count
 from perseus.report.headlines_of_kinds import HEADLINES, finding
+from perseus.report.key_figures import MAX_CARDS, Card, cards
+from perseus.results.study_results import StudyResults
 from perseus.study.experiments import OTHER_KINDS
 
 C = SHARED | {"tenant": "c"}
@@ -229,8 +234,8 @@ def test_every_text_of_a_headline_has_a_case():
     assert without_case(headlines_of_kinds, OF_KINDS) == []
 
 
-def test_each_kind_of_experiment_has_a_headline():
-    assert set(HEADLINES) == set(OTHER_KINDS)
+def test_each_kind_of_experiment_has_a_headline_and_cards():
+    assert set(HEADLINES) == set(CARDS) == set(OTHER_KINDS)
 
 
 def test_of_several_experiments_a_problem_comes_first_and_an_unknown_result_last():
@@ -246,3 +251,57 @@ def test_a_question_comes_before_the_dedicated_peaks_that_every_study_searches()
     unknown = study("replay", SHARED | UNPLAYED)["replay"]
     noise = study("aa", *FOUR_STARTS)["aa"]
     assert headline({**peaks, "replay": unknown, "aa": noise}) == headline(peaks)
+
+
+def tables_of_kind(kind, folder):
+    return tables_of([synthetic_files.write_kind(kind, folder)])
+
+
+def tables_of(cells):
+    results = StudyResults.read(synthetic.TASK, cells, [])
+    return {name: table.to_pandas() for name, table in synthetic_files.all_tables(results).items()}
+
+
+@pytest.mark.parametrize("kind", OTHER_KINDS)
+def test_every_kind_has_three_to_five_cards_of_which_the_last_says_how_sure(kind, tmp_path):
+    found = cards(tables_of_kind(kind, tmp_path), 1)
+    assert 3 <= len(found) <= MAX_CARDS and found[-1].label == "How sure"
+    shown = " ".join(f"{card.label} {card.value} {card.unit} {card.note}" for card in found)
+    assert not re.search(r"\b(nan|None|inf)\b", shown)
+
+
+@pytest.mark.parametrize("text", OF_KINDS)
+def test_no_card_lacks_its_value(text):
+    found = cards(OF_KINDS[text][0], 1)
+    assert 3 <= len(found) <= MAX_CARDS
+    assert not any(re.search(r"\b(nan|None|inf|NaT)\b", str(card)) for card in found)
+
+
+def test_cards_show_the_values_of_the_experiment():
+    assert cards(KEPT, 1)[0] == Card(
+        "a together, in time",
+        "96.0 %",
+        note="95 % interval: 95.0 % to 97.0 %; SLA: 95 % within 60 ms",
+    )
+    assert cards(study("soak", LATENCY, FEW, LEAK), 1)[1:] == [
+        Card("Requests", "42000", note="42 failed"),
+        Card("Growth of the memory", "12.0", "MB per hour", "95 % interval: 10.0 to 14.0"),
+        Card("How sure", "95 %", "intervals", "1 run"),
+    ]
+    pair = (1.7, "b beside a", "1.60 to 1.80"), (1.5, "a beside b", "1.40 to 1.60")
+    assert cards(study("slowdown", *TWO), 1)[:2] == [
+        Card(label, f"{factor:.2f}", "times as long", f"95 % interval: {ends}")
+        for factor, label, ends in pair
+    ]
+    two = [row | AGAIN for row in TWO]
+    assert cards(study("slowdown", *TWO, *two), 2)[-1] == Card(
+        "How sure", "2", "repeats", "means and ranges over the repeats"
+    )
+    assert cards(starts({}, {"ready_s": 3.2}), 1)[-1] == Card(
+        "How sure", "2", "starts", "medians and ranges of the starts"
+    )
+    assert cards(study("replay", SHARED | UNPLAYED), 1) == [
+        Card("Verdict ok", "0", "of 1 runs"),
+        Card("Most frequent verdict", "failed", note="1 of 1"),
+        Card("How sure", "no result"),
+    ]
