@@ -54,8 +54,10 @@ addEventListener("load", () =>
 """
 
 
-def look(page: str, widths: tuple[int, ...], ask: str = "null") -> dict[str, Any]:
-    """Return what a browser finds in a page at these widths in pixels.
+def look(
+    page: str, widths: tuple[int, ...], ask: str = "null", height: int = 900
+) -> dict[str, Any]:
+    """Return what a browser finds in a page at these widths and this height in pixels.
 
     The result has one entry for each width (such as "1100"), which contains: `width`, the width of
     the document; `cut`, the names of the tables that are too wide for the page; `images`, the
@@ -65,7 +67,7 @@ def look(page: str, widths: tuple[int, ...], ask: str = "null") -> dict[str, Any
     first width.
     """
     views = "".join(
-        f'<iframe width="{width}" height="900" srcdoc="{html.escape(page)}"></iframe>'
+        f'<iframe width="{width}" height="{height}" srcdoc="{html.escape(page)}"></iframe>'
         for width in widths
     )
     body = ask if "return" in ask else f"return {ask}"

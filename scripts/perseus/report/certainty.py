@@ -1,5 +1,5 @@
-"""Write the lines of the report's first screen that say how certain the conclusion is, and how to
-make the conclusion more certain."""
+"""Write the notes of the report's first screen: how certain the conclusion is, and how to make the
+conclusion more certain."""
 
 from __future__ import annotations
 
@@ -8,15 +8,16 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-import numpy as np
 import pandas as pd
 
 from perseus.peak.durations import expected_s
 from perseus.peak.outcome import Outcome
 from perseus.report.conclusions.conclusion import Tables
 from perseus.report.conclusions.over_demand import all_questions, saves
+from perseus.report.conclusions.servers_to_buy import SURE
 from perseus.report.conclusions.sharing import QUICK
 from perseus.report.headline import best_saving, cost_bounds, saving_bounds, top_fleets
+from perseus.report.headlines_of_kinds import finding
 from perseus.report.numbers import percent
 from perseus.report.shown_tables import machine_text
 from perseus.results.fleets.plans import SHARING
@@ -32,30 +33,52 @@ RESOLVED: Final = 0.03
 every relevant saving from 0."""
 MAX_MINUTES: Final = 100
 """If a time is longer than this number of minutes, the report states the time in hours."""
+UNKNOWN: Final = "The study has no result, so no interval is known."
+OF_KINDS: Final = (
+    "Intervals cover the variation within a run, and ranges the variation between runs. They do not"
+    " cover other hosts, or failures of a server."
+)
+FOR_A_RESULT: Final = "The preset smoke is too short for a result."
+AGAIN: Final = "First remove the causes in the section Failed measurements. Then run `make again`."
+ENOUGH: Final = (
+    "Nothing more needs to be done: more repeats would make the intervals narrower, but would not"
+    " change the answer."
+)
+TOO_CLOSE: Final = (
+    f"Even {MAX_REPEATS} repeats would not show whether sharing saves money on full servers: the"
+    " saving is too close to 0."
+)
+NO_BOUND: Final = (
+    "More repeats would not show whether sharing saves money on full servers: the interval of the"
+    " saving has no bound."
+)
 
 
 @dataclass(frozen=True)
 class Surer:
     """Advice on how to make the conclusion more certain: a setting under the key `measurement` of
-    the configuration, the time that the new measurement takes, and a sentence on the gain."""
+    the configuration, the time that the new measurement takes, and a sentence on the gain. If no
+    setting helps, `setting` is empty, and `gain` says why."""
 
-    setting: str
-    time: str
+    setting: str = ""
+    time: str = ""
     gain: str = ""
 
 
-def surer(tables: Tables, records: Sequence[Record]) -> Surer | None:
+def surer(tables: Tables, records: Sequence[Record]) -> Surer:
     """Return advice on how to make the conclusion more certain: more repeats, or else the preset
-    standard.
-
-    Return None if no search found a limit, if the preset is smoke, or if neither more repeats nor
-    the preset standard would help.
-    """
-    known = _known(tables["peaks"])
-    if known.empty:
-        return None
-    repeats = int(known["repeats"].max())
-    needed = max(FEWEST_REPEATS, _repeats_to_resolve(best_saving(tables)))
+    standard. If neither would help, the advice says why."""
+    peaks = tables["peaks"]
+    if len(peaks) and (peaks["preset"] == "smoke").all():
+        return Surer("preset: quick", gain=FOR_A_RESULT)
+    known = _known(peaks)
+    repeats = int(known["repeats"].max()) if len(known) else _repeats_of_kinds(tables)
+    if not repeats:
+        return Surer(gain=AGAIN)
+    to_resolve = _repeats_to_resolve(best_saving(tables))
+    needed = max(FEWEST_REPEATS, _repeats_of_plan(tables, repeats))
+    if to_resolve <= MAX_REPEATS:
+        needed = max(needed, math.ceil(to_resolve))
     if repeats < needed:
         more_s = _took_s(records) * (needed - repeats) / repeats
         gain = (
@@ -66,7 +89,23 @@ def surer(tables: Tables, records: Sequence[Record]) -> Surer | None:
         return Surer(f"repeats: {needed}", _time(more_s, "more "), gain)
     if "quick" in set(known["preset"]):
         return Surer("preset: standard", _time(_standard_s(records)))
-    return None
+    if to_resolve > MAX_REPEATS:
+        return Surer(gain=NO_BOUND if math.isinf(to_resolve) else TOO_CLOSE)
+    return Surer(gain=ENOUGH)
+
+
+def _repeats_of_kinds(tables: Tables) -> int:
+    """Return the number of repeats of the experiments other than searches; 0 without a result."""
+    found = finding(tables)
+    return 0 if found is None or found.kind == "unknown" else int(found.rows["repeat"].max())
+
+
+def _repeats_of_plan(tables: Tables, repeats: int) -> int:
+    """Return twice the number of repeats if the servers for the demand may not suffice; else 0."""
+    if tables["fleets"].empty or 2 * repeats > MAX_REPEATS:
+        return 0
+    enough = top_fleets(tables["fleets"])[SHARING]["probability_enough"]
+    return 2 * repeats if enough < SURE else 0
 
 
 def _known(peaks: pd.DataFrame) -> pd.DataFrame:
@@ -75,22 +114,19 @@ def _known(peaks: pd.DataFrame) -> pd.DataFrame:
     return peaks[is_measured & peaks["estimate_rps"].notna()]
 
 
-def _repeats_to_resolve(saving: pd.Series | None) -> int:
+def _repeats_to_resolve(saving: pd.Series | None) -> float:
     """Return the number of repeats after which the interval of the saving excludes 0.
 
     If the saving is closer to 0 than RESOLVED, return the number of repeats after which the
-    half-width of the interval is RESOLVED. Return 0 if the saving is unknown, if the interval
-    already excludes 0 or is infinite, or if more than MAX_REPEATS repeats are needed. The function
-    assumes that the width of an interval is proportional to 1 / sqrt(number of repeats).
+    half-width of the interval is RESOLVED. Return 0 if the saving is unknown, or if the interval
+    already excludes 0. Return infinity if the interval is infinite. The function assumes that the
+    width of an interval is proportional to 1 / sqrt(number of repeats).
     """
     if saving is None or not saving["ci_simultaneous_low"] <= 0 <= saving["ci_simultaneous_high"]:
         return 0
     half = (saving["ci_high"] - saving["ci_low"]) / 2
-    if not np.isfinite(half):
-        return 0
     aim = max(abs(float(saving["saving"])), RESOLVED)
-    needed = math.ceil(saving["repeats"] * (half / aim) ** 2)
-    return needed if needed <= MAX_REPEATS else 0
+    return float(saving["repeats"] * (half / aim) ** 2)
 
 
 def _took_s(records: Sequence[Record]) -> float:
@@ -133,10 +169,10 @@ def _time(seconds: float, more: str = "") -> str:
 
 def coverage(tables: Tables) -> str:
     """Return a text that names the variation that intervals and probabilities cover, and the risks
-    that they do not cover. If no search found a limit, the text is empty."""
+    that they do not cover."""
     known = _known(tables["peaks"])
     if known.empty:
-        return ""
+        return OF_KINDS if _repeats_of_kinds(tables) else UNKNOWN
     if (known["repeats_used"] < 2).any():
         covered, rest = "within one start of the server", "the variation between starts, "
     else:

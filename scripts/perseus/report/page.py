@@ -23,7 +23,7 @@ from perseus.report.evidence import (
     read_windows,
 )
 from perseus.report.figures import FIGURES, files_of, module_of
-from perseus.report.headline import headline
+from perseus.report.headline import Headline, headline
 from perseus.report.hosts import days, differences, hosts, without_statistics
 from perseus.report.key_figures import cards
 from perseus.report.line_evidence import lines
@@ -36,14 +36,21 @@ from perseus.results.scenario_names import with_scenario_names
 from perseus.study.tasks.report import ReportTask
 
 FIRST: Final = {
-    "frontier": "Beyond the dashed line, sharing saves money if the servers are full. In the mix"
-    " 2 : 1, the first model has twice as large a share of its dedicated peak as the second model."
-    " Plans use lower limits, which are below these estimates.",
+    "frontier": "Beyond the dashed line, sharing saves money if the servers are full.",
+    "grid": "Each mark is a setting: left is cheaper, and low is faster.",
+    "servers": "Each row is a server, the cheapest first: left is better.",
+    "background": "The peak of one model beside other models at constant rates.",
     "peaks": "The highest load that one server carries within the SLAs, all tenants together.",
-    "catalogue": "Each mark is a network: left is cheaper, up is more accurate. A line joins the"
-    " networks on a Pareto front: no other network is both cheaper and more accurate.",
+    "replay": "The rate of the arrivals (top), and the share of requests within the SLA (bottom).",
+    "soak": "The latencies, the memory and the open files of one server under the same load.",
+    "slowdown": "Each square shows how many times as long the requests of the model of the row take"
+    " beside the model of the column.",
+    "startup": "For each time, the share of the starts that took at most this time.",
+    "concurrency": "Left: latency over throughput; right: throughput over requests in flight.",
+    "catalogue": "Each mark is a network: left is cheaper, and up is more accurate.",
+    "aa": "Differences of throughput below the height of the band may be noise of the host.",
 }
-"""Figures for the first screen in the order of preference, each with its caption."""
+"""Figures for the first screen in the order of preference, each with a caption of one sentence."""
 MAX_WARNINGS: Final = 5
 MEANINGS: Final[Mapping[str, str]] = {
     Outcome.UNCERTIFIED: "No tested rate was certified, or no rate failed.",
@@ -97,8 +104,8 @@ def render(
     evidence = PageEvidence({record.task.cell: record for record in records}, windows, samples)
     failures = [record for record in records if record.outcome not in ("ok", "predicted")]
     doubtful = [record for record in records if record.warnings]
-    figures = _figures(drawn)
-    first = next((each for name in FIRST for each in figures if each["name"] == name), None)
+    figures, conclusion = _figures(drawn), headline(tables)
+    first = _first(figures, conclusion)
     predicted = sum(record.outcome == Outcome.PREDICTED for record in records)
     return (
         environment()
@@ -107,7 +114,7 @@ def render(
             study=evidence.study,
             seed=records[0].task.seed,
             measured=days(records),
-            headline=headline(tables),
+            headline=conclusion,
             cards=cards(tables, len(records) - predicted),
             surer=surer(tables, records),
             coverage=coverage(tables),
@@ -141,6 +148,12 @@ def render(
             traces=task.traces,
         )
     )
+
+
+def _first(figures: Sequence[dict[str, Any]], conclusion: Headline) -> dict[str, Any] | None:
+    """Return the figure for the first screen: the figure of the headline, if there is one."""
+    known = {each["name"]: each for each in figures}
+    return next((known[name] for name in (conclusion.figure, *FIRST) if name in known), None)
 
 
 def _figures(drawn: Mapping[str, bytes]) -> list[dict[str, Any]]:

@@ -49,13 +49,13 @@ from test_sentences import (
     taken,
     without,
 )
-from test_sentences_of_kinds import BEATEN, COSTS, DEARER
+from test_sentences_of_kinds import BEATEN, COSTS, DEARER, LATENCY, LEAK, SHARED
 from test_sentences_of_kinds import study as study_of
 
 from perseus.report import certainty
 from perseus.report import headline as headlines
 from perseus.report import page as report_page
-from perseus.report.certainty import bridge, caveats, coverage, surer
+from perseus.report.certainty import Surer, bridge, caveats, coverage, surer
 from perseus.report.conclusions.sharing import QUICK as QUICK_ANSWER
 from perseus.report.headline import MAX_WORDS, headline, word_count
 from perseus.report.key_figures import MAX_CARDS, Card, cards
@@ -351,7 +351,9 @@ def test_the_first_screen_has_the_conclusion_the_key_figures_and_one_picture():
     assert re.findall(r'<figure id="([\w-]+)"', first) == ["figure-frontier"]
     assert re.findall(r'<figure id="([\w-]+)"', rest) == ["figure-peaks", "figure-costs"]
     assert first.count("<h1>") == 1 and 3 <= first.count("<dt>") <= MAX_CARDS
-    assert "<p>" not in first and "<table" not in page.split("<body>")[1].split("</header>")[0]
+    shown = first.split("<details>")[0]
+    assert re.findall("<p.*", shown) == ['<p class="soft">Study synthetic</p>']
+    assert first.count("<details>") == 1 and "<table" not in first.split("<body>")[1]
     for other in ("peaks", "catalogue"):
         without_frontier = report_page.render(frames, {other: svg}, synthetic.loaded(made))
         assert f'id="figure-{other}"' in without_frontier.split("</header>")[0]
@@ -480,7 +482,9 @@ COVERAGE = {
     ),
     "Intervals and probabilities cover the variation within and between starts of the server."
     " They do not cover other hosts, or failures of a server.": SURE,
-    "": study(peaks(NOTHING)),
+    "Intervals cover the variation within a run, and ranges the variation between runs. They do not"
+    " cover other hosts, or failures of a server.": study_of("replay", SHARED),
+    "The study has no result, so no interval is known.": study(peaks(NOTHING)),
 }
 
 
@@ -519,6 +523,12 @@ ADVICE = {
     # (0.05 / 0.03)^2 x 3 repeats, rounded up to 9, take 15 minutes, of which 5 minutes are already
     # measured.
     "an unclear saving": (study(savings(UNCLEAR | NARROW)), "repeats: 9", "10 more minutes"),
+    "servers that may not suffice": (
+        fleet(together={"probability_enough": 0.8}),
+        "repeats: 6",
+        "5 more minutes",
+    ),
+    "one replay": (study_of("replay", SHARED), "repeats: 3", "10 more minutes"),
     # (0.06 / 0.03)^2 x 3 = 12 repeats take 20 minutes, of which 5 minutes are already measured.
     "an unclear saving by the preset quick": (
         study(QUICK, savings(UNCLEAR | {"ci_low": -0.06, "ci_high": 0.06})),
@@ -533,15 +543,32 @@ def test_there_is_one_advice_that_names_what_limits_the_certainty_and_how_long_i
     tables, setting, time = ADVICE[case]
     found = surer(tables, FIVE_MINUTES)
     assert (found.setting, found.time) == (setting, time)
-    assert bool(found.gain) == (int(tables["peaks"]["repeats"].max()) < 2)
+    assert bool(found.gain) == (tables["peaks"].empty or int(tables["peaks"]["repeats"].max()) < 2)
 
 
-def test_there_is_no_advice_where_more_repeats_would_not_help():
-    """If too many repeats are necessary, or if no search found a limit, there is no advice."""
-    too_many = study(savings(UNCLEAR))  # 34 repeats: (0.1 / 0.03)^2 x 3
-    nothing = study(peaks(NOTHING))
-    for tables in (SURE, too_many, nothing, study(*SMOKE)):
-        assert surer(tables, FIVE_MINUTES) is None
+TOO_MANY = study(savings(UNCLEAR))  # 34 repeats: (0.1 / 0.03)^2 x 3
+NO_ADVICE = {
+    "First remove the causes in the section Failed measurements. Then run `make again`.": study(
+        peaks(NOTHING)
+    ),
+    "Nothing more needs to be done: more repeats would make the intervals narrower, but would not"
+    " change the answer.": SURE,
+    "Even 20 repeats would not show whether sharing saves money on full servers: the saving is too"
+    " close to 0.": TOO_MANY,
+    "More repeats would not show whether sharing saves money on full servers: the interval of the"
+    " saving has no bound.": study(savings(OPEN)),
+}
+
+
+@pytest.mark.parametrize("text", NO_ADVICE)
+def test_where_more_repeats_would_not_help_the_report_says_why(text):
+    assert surer(NO_ADVICE[text], FIVE_MINUTES) == Surer(gain=text)
+
+
+def test_for_a_study_by_the_preset_smoke_the_advice_is_another_preset():
+    assert surer(study(*SMOKE), FIVE_MINUTES) == Surer(
+        "preset: quick", gain="The preset smoke is too short for a result."
+    )
 
 
 def test_repeats_by_the_preset_quick_become_those_of_the_preset_standard():
@@ -560,7 +587,9 @@ def test_repeats_by_the_preset_quick_become_those_of_the_preset_standard():
 def test_every_text_on_certainty_has_a_case():
     settings = [setting for _, setting, _ in ADVICE.values()]
     gain = surer(study(peaks(ONCE)), FIVE_MINUTES).gain
-    cases = [*BRIDGES, *CAVEATS, *COVERAGE, *settings, "preset: standard", gain]
+    smoke = surer(study(*SMOKE), FIVE_MINUTES)
+    cases = [*BRIDGES, *CAVEATS, *COVERAGE, *NO_ADVICE, *settings, "preset: standard", gain]
+    cases += [smoke.setting, smoke.gain]
     assert without_case(certainty, cases) == []
 
 
@@ -576,13 +605,14 @@ def test_what_makes_the_answer_surer_stands_on_the_first_screen_and_nowhere_else
     svg = b'<svg xmlns="http://www.w3.org/2000/svg"></svg>'
     page = report_page.render(frames, {"frontier": svg}, synthetic.loaded(made))
     first, rest = page.split("</header>")
-    shown = html.unescape(re.sub(r"<[^>]+>", "", first))
+    shown = html.unescape(re.sub(r"<[^>]+>", "", first)).replace("\N{NO-BREAK SPACE}", " ")
     advice = " ".join(shown.split()).partition("To be surer: ")[2]
     assert re.match(
         r"set measurement: {repeats: 3} in the configuration and run the study again: about \d+"
         r" more minutes?\. With repeats, the intervals cover the variation between server starts\.",
         advice,
     )
+    assert "How sure is this, and what would make it surer?" in first.split("</summary>")[0]
     assert coverage(frames) in shown and QUICK_ANSWER in shown
     assert bridge(frames) and bridge(frames) in shown
     body = re.sub(r"<script.*?</script>", "", rest, flags=re.DOTALL)
@@ -597,8 +627,30 @@ def test_the_page_counts_one_run_in_the_singular(cells, runs):
     assert runs in page and f"<p>{cells} cell{'' if cells == 1 else 's'}: " in page
 
 
-def test_a_study_without_peaks_has_no_picture_beside_its_conclusion():
+@pytest.mark.parametrize("figure", report_page.FIRST)
+def test_the_picture_is_that_of_the_study_with_one_sentence_below_it(figure):
+    made = synthetic.records(mixes=[(1, 1)], holds=())
+    frames = {name: table.to_pandas() for name, table in synthetic_files.tables_of(made).items()}
+    svg = b'<svg xmlns="http://www.w3.org/2000/svg"></svg>'
+    drawn = {"costs": svg, figure: svg}
+    first = report_page.render(frames, drawn, synthetic.loaded(made)).split("</header>")[0]
+    (caption,) = re.findall("<figcaption>(.*)</figcaption>", first)
+    assert f'id="figure-{figure}"' in first
+    assert html.unescape(caption) == report_page.FIRST[figure]
+    assert caption.count(".") == 1 and word_count(caption) <= 25
+
+
+def test_without_figures_the_first_screen_has_no_picture():
     made = synthetic.records(mixes=[(1, 1)], holds=())
     frames = {name: table.to_pandas() for name, table in synthetic_files.tables_of(made).items()}
     page = report_page.render(frames, {}, synthetic.loaded(made))
     assert "<figure" not in page.split("</header>")[0]
+
+
+def test_the_picture_of_an_experiment_shows_the_numbers_of_the_headline():
+    made = synthetic.records(mixes=[(1, 1)], holds=())
+    frames = study_of("soak", LATENCY, LEAK) | {"replay": study_of("replay", SHARED)["replay"]}
+    svg = b'<svg xmlns="http://www.w3.org/2000/svg"></svg>'
+    drawn = dict.fromkeys(("replay", "soak"), svg)
+    first = report_page.render(frames, drawn, synthetic.loaded(made)).split("</header>")[0]
+    assert headline(frames).figure == "soak" and 'id="figure-soak"' in first

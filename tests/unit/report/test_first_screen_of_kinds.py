@@ -55,6 +55,7 @@ from perseus.report.cards_of_kinds import CARDS
 from perseus.report.headline import MAX_WORDS, headline, word_count
 from perseus.report.headlines_of_kinds import HEADLINES, finding
 from perseus.report.key_figures import MAX_CARDS, Card, cards
+from perseus.report.page import FIRST
 from perseus.results.study_results import StudyResults
 from perseus.study.experiments import OTHER_KINDS
 
@@ -234,8 +235,8 @@ def test_every_text_of_a_headline_has_a_case():
     assert without_case(headlines_of_kinds, OF_KINDS) == []
 
 
-def test_each_kind_of_experiment_has_a_headline_and_cards():
-    assert set(HEADLINES) == set(CARDS) == set(OTHER_KINDS)
+def test_each_kind_of_experiment_has_a_headline_cards_and_a_picture():
+    assert set(HEADLINES) == set(CARDS) == set(OTHER_KINDS) <= set(FIRST)
 
 
 def test_of_several_experiments_a_problem_comes_first_and_an_unknown_result_last():
