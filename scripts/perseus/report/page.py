@@ -51,6 +51,8 @@ FIRST: Final = {
     "aa": "Differences of throughput below the height of the band may be noise of the host.",
 }
 """Figures for the first screen in the order of preference, each with a caption of one sentence."""
+CLOSED_LOOPS: Final = ("concurrency", "startup", "aa")
+"""Kinds of experiments without an open loop."""
 MAX_WARNINGS: Final = 5
 MEANINGS: Final[Mapping[str, str]] = {
     Outcome.UNCERTIFIED: "No tested rate was certified, or no rate failed.",
@@ -135,6 +137,8 @@ def render(
             all_doubtful=len(doubtful),
             failures=failures[:MAX_ROWS],
             meanings={o: MEANINGS[o] for o in dict.fromkeys(each.outcome for each in failures)},
+            has_open_loop=any(record.task.run.kind not in CLOSED_LOOPS for record in records),
+            has_searches=not tables["peaks"].empty,
             has_savings=bool(tables["savings"]["saving"].notna().any()),
             all_failures=len(failures),
             again=[record for record in records if len(record.attempts) > 1][:MAX_ROWS],

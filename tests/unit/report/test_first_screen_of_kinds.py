@@ -52,10 +52,11 @@ from test_sentences_of_kinds import (
 
 from perseus.report import headlines_of_kinds
 from perseus.report.cards_of_kinds import CARDS
+from perseus.report.evidence import read_records
 from perseus.report.headline import MAX_WORDS, headline, word_count
 from perseus.report.headlines_of_kinds import HEADLINES, finding
 from perseus.report.key_figures import MAX_CARDS, Card, cards
-from perseus.report.page import FIRST
+from perseus.report.page import FIRST, render
 from perseus.results.study_results import StudyResults
 from perseus.study.experiments import OTHER_KINDS
 
@@ -261,6 +262,27 @@ def tables_of_kind(kind, folder):
 def tables_of(cells):
     results = StudyResults.read(synthetic.TASK, cells, [])
     return {name: table.to_pandas() for name, table in synthetic_files.all_tables(results).items()}
+
+
+METHOD = {
+    "startup": (),
+    "catalogue": ("(open loop)",),
+    "replay": ("(open loop)",),
+    "peak": ("(open loop)", "A rate passes", "the uncertainty of each search"),
+}
+"""For each kind of experiment, the texts that the section Method needs."""
+
+
+@pytest.mark.parametrize("kind", METHOD)
+def test_the_method_states_only_what_the_study_did(kind, tmp_path):
+    if kind == "peak":
+        cells = synthetic_files.write(tmp_path, synthetic.records(mixes=(), holds=())[:1])
+    else:
+        cells = [synthetic_files.write_kind(kind, tmp_path)]
+    records = read_records([cell / "record.json" for cell in cells])
+    method = render(tables_of(cells), {}, records).split('<section id="method">')[1]
+    told = {text for text in METHOD["peak"] if text in method}
+    assert told == set(METHOD[kind])
 
 
 @pytest.mark.parametrize("kind", OTHER_KINDS)
