@@ -11,7 +11,7 @@ import pandas as pd
 from perseus.report.card import Card
 from perseus.report.cards_of_kinds import RATE, cards_of_kinds, outcomes
 from perseus.report.conclusions.conclusion import Tables
-from perseus.report.conclusions.over_demand import all_questions, from_to, saves
+from perseus.report.conclusions.over_demand import all_questions, from_to
 from perseus.report.conclusions.servers_to_buy import is_saving_known, may_save_less, servers
 from perseus.report.headline import (
     COST,
@@ -146,22 +146,21 @@ def _money(tables: Tables) -> list[Card]:
     """Return the cards about the saving of sharing and the cost of a demand.
 
     If the study has a demand, the costs are for this demand. If the study has no demand, and
-    sharing saves money in the lowest range of demands, the costs are for this range. In all other
+    sharing saves money at the lowest demands, the costs are for these demands. In all other
     studies, the costs are for full servers.
     """
     if len(tables["fleets"]):
         return list(_of_demand(tables, top_fleets(tables["fleets"])[SHARING]))
-    at_first = [each.stretches[0] for each in all_questions(tables) if len(each.models) > 1]
-    shared = [row for row in at_first if saves(row) and pd.notna(row["least_saving"])]
-    best = best_saving(tables)
-    if len(at_first) == len(shared) == 1:
-        row = shared[0]
-        until = f"up to {significant(row['to_rps'])} requests/s"
-        saving = saving_range(row["least_saving"], row["most_saving"])
+    known, best = known_groups(tables), best_saving(tables)
+    if len(known) == 1 and (rows := known[0].shared_at_first):
+        until = f"up to {significant(rows[-1]['to_rps'])} requests/s"
+        saving = saving_range(
+            min(row["least_saving"] for row in rows), max(row["most_saving"] for row in rows)
+        )
         full = "" if best is None else f"; {percent(best['saving'])} on full servers"
         saved = Card("Saving of sharing", saving, note=f"{until}{full}")
-        number = from_to(row["from_servers"], row["to_servers"], "{:.0f}".format)
-        price = from_to(row["from_usd_per_month"], row["to_usd_per_month"], usd)
+        number = from_to(rows[0]["from_servers"], rows[-1]["to_servers"], "{:.0f}".format)
+        price = from_to(rows[0]["from_usd_per_month"], rows[-1]["to_usd_per_month"], usd)
         note = f"{number} server{'' if number == '1' else 's'}, {until}"
         return [saved, Card(USD, price, note=note)]
     return [] if best is None else [_on_full_servers(best)]

@@ -285,6 +285,14 @@ def test_key_figures_are_peaks_alone_and_together_and_what_sharing_saves_and_cos
     of_one = {"to_servers": 1, "to_usd_per_month": 34.5}
     (*_, cost, _) = cards(over_demand(shared | of_one, STRETCH | LATER | AGAIN), 9)
     assert cost == Card("USD a month", "$34.5", note="1 server, up to 100 requests/s")
+    on_two_servers = over_demand(shared | of_one, shared | LATER | {"most_saving": 0.6})
+    (_, _, saving, cost, _) = cards(on_two_servers, 9)
+    assert (
+        saving.value == "10 % to 60 %" and "Up to 1000 requests/s" in headline(on_two_servers).text
+    )
+    assert cost == Card(
+        "USD a month", "$34.5 to $69.0", note="1 to 2 servers, up to 1000 requests/s"
+    )
 
 
 def test_the_mix_of_the_key_figures_carries_most_in_the_proportion_of_the_headline():
