@@ -622,6 +622,8 @@ def test_what_makes_the_answer_surer_stands_on_the_first_screen_and_nowhere_else
     )
     assert "How sure is this, and what would make it surer?" in first.split("</summary>")[0]
     assert coverage(frames) in shown and QUICK_ANSWER in shown
+    sure = cards(frames, len(made))[-1]
+    assert f"How sure: {sure.value} ({sure.note})." in " ".join(shown.split())
     assert bridge(frames) and bridge(frames) in shown
     body = re.sub(r"<script.*?</script>", "", rest, flags=re.DOTALL)
     assert not re.search(r"surer|repeats: \d|preset: standard|repeat to be sure", body)
