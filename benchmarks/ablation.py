@@ -59,7 +59,7 @@ def with_luck(replay: QueueReplay, curve: ExceedanceCurve) -> LateCounts:
     )
 
 
-def no_luck_of_work(
+def without_service_time_error(
     work_s: Floats, rate_rps: float, draws: int, rng: np.random.Generator
 ) -> Floats:
     return np.ones(draws)
@@ -109,7 +109,9 @@ RULES: Mapping[str, Patches] = {
     "the sampling error of arrivals is removed": {
         "tenant_limit._without_sampling_error": with_luck
     },
-    "few observed service times widen the interval": {"tenant_limit.work_error": no_luck_of_work},
+    "few observed service times widen the interval": {
+        "tenant_limit.work_error": without_service_time_error
+    },
     "certification windows count if service times are observed": {
         "queue_replay.QueueReplay.of": without_certification
     },

@@ -30,7 +30,7 @@ from perseus.host.orphans import temporary_folder
 from perseus.host.procfs import other_cpu_share, read_cpu
 from perseus.host.signals import terminate_as_exit
 from perseus.measurement.clients import arrivals
-from perseus.measurement.idle_host import HostPatience
+from perseus.measurement.idle_host import IdleHostWaiter
 from perseus.measurement.live_system import LiveSystem
 from perseus.measurement.raw_results import RequestsWriter
 from perseus.models.examples import examples
@@ -157,7 +157,7 @@ def measure(
         stack.enter_context(exclusive(locks, f"the client's ceiling beside {task.server}", say))
         os.sched_setaffinity(0, client_cores)
         started_unix_ns, measured = time.time_ns(), []
-        patience = HostPatience([*server_cores, *client_cores], os.getpid(), say)
+        waiter = IdleHostWaiter([*server_cores, *client_cores], os.getpid(), say)
         for i, (shape, models) in enumerate(shapes.items()):
             with temporary_folder() as folder:
                 write_null_model(folder, shape)
@@ -168,7 +168,7 @@ def measure(
                     tolerance = ON_IDLE_HOST
                     closed, tried, disturbed = bench.run(process, tolerance, say)
                     if disturbed:
-                        patience.wait_until_idle(MAX_OTHER_CPU_SHARE)
+                        waiter.wait_until_idle(MAX_OTHER_CPU_SHARE)
                         say("measuring again, with a larger tolerance for other processes")
                         tolerance = ON_BUSY_HOST
                         closed, tried, disturbed = bench.run(process, tolerance, say)

@@ -10,7 +10,7 @@ from pathlib import Path
 from perseus.host.gpu import other_gpu_work
 from perseus.measurement.cell import CellUnderTest
 from perseus.measurement.live_system import LiveSystem
-from perseus.measurement.server_life import naming_death
+from perseus.measurement.server_life import reporting_end_of_server
 from perseus.measurement.tenant_under_test import TenantUnderTest
 from perseus.peak.durations import loop_s
 from perseus.serving.running_server import RunningServer
@@ -54,7 +54,7 @@ def under_load(
             for name, route in routes.items()
         }
     with ExitStack() as stack:
-        with naming_death(server):
+        with reporting_end_of_server(server):
             clients = [
                 stack.enter_context(
                     Client(

@@ -15,7 +15,7 @@ LOOK_S = 5.0
 this time probably stays idle for a window."""
 
 
-class HostPatience:
+class IdleHostWaiter:
     """Waits until the host is idle, for at most PATIENCE_S seconds in total.
 
     During a wait, `say` gets a message about the load of other processes. The class counts all

@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 from perseus.host.gpu import OtherGpuWork
 from perseus.measurement.cpu_times import CpuTimes, cpu_times
 from perseus.measurement.decomposition import Decomposition, decompose
-from perseus.measurement.idle_host import HostPatience
+from perseus.measurement.idle_host import IdleHostWaiter
 from perseus.measurement.live_load import LiveLoad
 from perseus.measurement.raw_results import RequestsWriter
-from perseus.measurement.server_life import naming_death
+from perseus.measurement.server_life import reporting_end_of_server
 from perseus.peak.stats import Floats
 from perseus.serving.failures import ServerError
 from perseus.serving.running_server import RunningServer
@@ -85,7 +85,7 @@ class LiveSystem:
         self.arrivals, self._streams = arrivals, streams
         self._server_cores, self._client_cores = server_cores, client_cores
         self._longest_sla_s, self._on_gpus = longest_sla_s, on_gpus
-        self._patience = HostPatience(server_cores, server.pid, say, on_gpus)
+        self._idle_host_waiter = IdleHostWaiter(server_cores, server.pid, say, on_gpus)
         self.ended: list[EndedWindow] = []
         self.errors: dict[str, dict[str, str]] = {client.name: {} for client in clients}
         """For each tenant, the first message of each kind of error."""
@@ -137,11 +137,11 @@ class LiveSystem:
         All calls of this method together wait for at most PATIENCE_S seconds. After PATIENCE_S
         seconds of waiting, each call returns False.
         """
-        return self._patience.wait_until_idle(other_load)
+        return self._idle_host_waiter.wait_until_idle(other_load)
 
     @contextmanager
     def _window(self, start: Callable[[int], None]) -> Iterator[LiveLoad]:
-        with naming_death(self.server), self._loaded(start) as load:
+        with reporting_end_of_server(self.server), self._loaded(start) as load:
             yield load
 
     @contextmanager

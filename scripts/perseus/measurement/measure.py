@@ -122,7 +122,7 @@ def measure(
             attempt=1,
             on_progress=on_progress,
         )
-        tried = measure_until_answered(cell, procedure(task.run.kind))
+        tried = measure_with_retries(cell, procedure(task.run.kind))
     write_windows(outputs.windows, raw.windows)
     standing = [row for row in raw.windows if row["attempt"] == tried.attempt]
     found = tried.found.record
@@ -177,7 +177,7 @@ class Tried:
     endings: Sequence[Mapping[str, str]]
 
 
-def measure_until_answered(cell: CellUnderTest, experiment: Experiment) -> Tried:
+def measure_with_retries(cell: CellUnderTest, experiment: Experiment) -> Tried:
     """Measure a cell, and measure the cell again after a temporary failure. Return the findings of
     the last attempt.
 

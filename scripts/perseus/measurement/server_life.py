@@ -58,7 +58,7 @@ class ServerLife:
 
 
 @contextmanager
-def naming_death(server: RunningServer) -> Iterator[None]:
+def reporting_end_of_server(server: RunningServer) -> Iterator[None]:
     """If an error occurs and the server has ended, raise a ServerError that says that the server
     has ended.
 

@@ -177,7 +177,7 @@ class _Search:
             f"{name}: the latency does not become steady under load: its lower quartile changed"
             f" from {old.first.value_ms:.2f} to {new.last.value_ms:.2f} ms"
             for name, old, new in zip(self.names, first, second, strict=True)
-            if new.goes_on_from(old, LARGEST_CHANGE)
+            if new.still_changes_since(old, LARGEST_CHANGE)
         )
 
     def probe_saturation(self) -> None:

@@ -62,7 +62,7 @@ class Steadiness:
         """Return whether the latency shows no significant change."""
         return not (self.trend or self.first.differs(self.last, TOLERANCE))
 
-    def goes_on_from(self, before: Steadiness, factor: float) -> bool:
+    def still_changes_since(self, before: Steadiness, factor: float) -> bool:
         """Return whether the latency still changes, and has changed by more than the factor
         `factor` since the start of the previous window `before`.
 

@@ -215,7 +215,7 @@ def test_a_ceiling_that_others_disturbed_is_looked_for_once_more_with_more_toler
         return [], [], "other processes used 34% of the server's cores" if len(asked) < 3 else ""
 
     monkeypatch.setattr(ceiling._Bench, "run", run)
-    monkeypatch.setattr(ceiling.HostPatience, "wait_until_idle", lambda *arguments: True)
+    monkeypatch.setattr(ceiling.IdleHostWaiter, "wait_until_idle", lambda *arguments: True)
     monkeypatch.setattr(ceiling, "exclusive", lambda *arguments: nullcontext())
     served = []
     monkeypatch.setattr(

@@ -10,7 +10,7 @@ import pytest
 
 from perseus.host.procfs import CpuReading
 from perseus.measurement import idle_host
-from perseus.measurement.idle_host import LOOK_S, HostPatience
+from perseus.measurement.idle_host import LOOK_S, IdleHostWaiter
 from perseus.peak.durations import PATIENCE_S
 
 
@@ -41,18 +41,18 @@ def host(monkeypatch: pytest.MonkeyPatch) -> Any:
     return host
 
 
-def patience(host: Any, on_gpus: Any = None) -> HostPatience:
-    return HostPatience([1], 42, host.messages.append, on_gpus)
+def waiter(host: Any, on_gpus: Any = None) -> IdleHostWaiter:
+    return IdleHostWaiter([1], 42, host.messages.append, on_gpus)
 
 
 def test_nobody_is_waited_for_on_a_quiet_host(host: Any) -> None:
-    assert patience(host).wait_until_idle(0.5)
+    assert waiter(host).wait_until_idle(0.5)
     assert host.slept_s == LOOK_S and host.messages == []
 
 
 def test_others_are_waited_for_and_named_once(host: Any) -> None:
     host.busy = [0.8, 0.7, 0.6, 0.4]
-    assert patience(host).wait_until_idle(0.5)
+    assert waiter(host).wait_until_idle(0.5)
     assert host.slept_s == 4 * LOOK_S
     assert host.messages == [
         "other processes used 80% of the server's cores, among them make (process 7): waiting"
@@ -62,15 +62,15 @@ def test_others_are_waited_for_and_named_once(host: Any) -> None:
 
 def test_patience_ends_for_all_calls_together(host: Any) -> None:
     host.busy, host.who = [0.8] * 4 + [0.0] + [0.9], ""
-    beside_one_server = patience(host)
+    beside_one_server = waiter(host)
     assert beside_one_server.wait_until_idle(0.5) and not beside_one_server.wait_until_idle(0.5)
     assert host.slept_s == PATIENCE_S
     assert len(host.messages) == 2 and "among" not in host.messages[0]
     assert not beside_one_server.wait_until_idle(0.5) and host.slept_s == PATIENCE_S
-    assert not patience(host).wait_until_idle(0.5) and host.slept_s == 2 * PATIENCE_S
+    assert not waiter(host).wait_until_idle(0.5) and host.slept_s == 2 * PATIENCE_S
 
 
 def test_others_on_the_gpu_are_waited_for_too(host: Any) -> None:
     shares = iter([0.9, None])
-    assert patience(host, SimpleNamespace(share=lambda start_ns: next(shares))).wait_until_idle(0.5)
+    assert waiter(host, SimpleNamespace(share=lambda start_ns: next(shares))).wait_until_idle(0.5)
     assert host.slept_s == 2 * LOOK_S and "90% of the server's GPU:" in host.messages[0]

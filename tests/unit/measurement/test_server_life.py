@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import pytest
 
 from perseus.measurement import server_life
-from perseus.measurement.server_life import ServerLife, naming_death
+from perseus.measurement.server_life import ServerLife, reporting_end_of_server
 from perseus.serving.failures import ServerError
 from perseus.serving.running_server import RunningServer
 from perseus.serving.statistics import server_times
@@ -31,19 +31,19 @@ def test_a_refused_connection_of_a_dying_server_is_told_as_its_death(process):
     dies_later.start()
     with (
         pytest.raises(ServerError, match="the server ended during the measurement"),
-        naming_death(server),
+        reporting_end_of_server(server),
     ):
         server_times(server, "tenant")
 
 
 def test_a_client_that_finds_nobody_is_told_as_the_death_of_its_server(process):
     server = RunningServer(NOBODY_LISTENS, NOBODY_LISTENS, "", process.pid)
-    with pytest.raises(ClientError), naming_death(server):
+    with pytest.raises(ClientError), reporting_end_of_server(server):
         raise ClientError("the client of tenant died")
     process.kill()
     with (
         pytest.raises(ServerError, match="the server ended during the measurement"),
-        naming_death(server),
+        reporting_end_of_server(server),
     ):
         raise ClientError("the client of tenant died")
 
@@ -52,7 +52,10 @@ def test_a_client_that_finds_nobody_is_told_as_the_death_of_its_server(process):
 def test_a_refused_connection_of_a_living_server_is_told_as_it_is(process, lives_elsewhere):
     pid = None if lives_elsewhere else process.pid
     server = RunningServer(NOBODY_LISTENS, NOBODY_LISTENS, "", pid)
-    with pytest.raises(ServerError, match="no statistics of tenant"), naming_death(server):
+    with (
+        pytest.raises(ServerError, match="no statistics of tenant"),
+        reporting_end_of_server(server),
+    ):
         server_times(server, "tenant")
 
 

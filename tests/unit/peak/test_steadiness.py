@@ -38,6 +38,6 @@ def test_a_level_differs_by_more_than_the_tolerance_and_more_than_chance():
 def test_a_warm_up_goes_on_only_between_windows_with_enough_responses():
     slower = steadiness(latencies(5) * np.linspace(1, 2, 400))
     much_slower = steadiness(latencies(6) * np.linspace(2, 4, 400))
-    assert much_slower.goes_on_from(slower, 1.5)
-    assert not IDLE.goes_on_from(slower, 1.5)
-    assert not slower.goes_on_from(IDLE, 1.5)
+    assert much_slower.still_changes_since(slower, 1.5)
+    assert not IDLE.still_changes_since(slower, 1.5)
+    assert not slower.still_changes_since(IDLE, 1.5)

@@ -100,7 +100,7 @@ def measure(cell: CellUnderTest) -> Findings:
         try:
             with server.under_load() as system:
                 (unloaded_ms,) = server.unloaded_p50_ms.values()
-                times_s, full = full_server(cell, system, unloaded_ms)
+                times_s, full = saturated_server(cell, system, unloaded_ms)
                 for stated, sla in slas(cell.task, unloaded_ms):
                     limits.append(within(cell, system, stated, sla, unloaded_ms, times_s, full))
         except InvalidWindowError as error:
@@ -200,7 +200,7 @@ def slas(task: MeasureTask, unloaded_ms: float) -> Iterator[tuple[str, Sla]]:
     yield "latency", own
 
 
-def full_server(
+def saturated_server(
     cell: CellUnderTest, system: LiveSystem, unloaded_ms: float
 ) -> tuple[Floats, tuple[float, float, float]]:
     """Return the service times and the throughput of a saturated server. The service times are the
@@ -263,7 +263,7 @@ def within(
 ) -> Limit:
     """Return the largest rate within an SLA, and the certified rate.
 
-    `times_s` and `full` are the results of `full_server`. Raises InvalidWindowError.
+    `times_s` and `full` are the results of `saturated_server`. Raises InvalidWindowError.
     """
     no_limit = partial(Limit, stated, sla.latency_ms)
     if unloaded_ms > sla.latency_ms:
