@@ -226,7 +226,7 @@ def _where_sharing_saves(tables: Tables) -> str:
         saving = top_fleets(tables["fleets"])[SHARING]["saving"]
         return "At this demand" if saving > 1e-9 else ""
     groups = [each for each in all_questions(tables) if len(each.models) > 1]
-    if not any(saves(row) for each in groups for row in each.stretches):
+    if not any(saves(row) for each in groups for row in each.demand_ranges):
         return ""
     return "At small demands" if all(each.shared_at_first for each in groups) else "At some demands"
 

@@ -138,7 +138,7 @@ def _over_demand(tables: Tables) -> Headline | None:
         return None
     certainty = _certainty(chance_of_saving(known))
     if len(known) > 1:
-        gain = sum(any(map(saves, each.stretches)) for each in known)
+        gain = sum(any(map(saves, each.demand_ranges)) for each in known)
         cost = "costs" if gain == 1 else "cost"
         text = (
             f"{gain} of {len(known)} groups of models {cost} less on shared servers at some demand"
@@ -167,7 +167,7 @@ def _over_demand(tables: Tables) -> Headline | None:
 def _split(asked: Asked) -> str:
     """For two models, return the share of the requests that the first model gets, for example
     "(69 % a)". For more than two models, return "in total"."""
-    parts = str(asked.stretches[0]["proportion"]).split(", ")
+    parts = str(asked.demand_ranges[0]["proportion"]).split(", ")
     if len(parts) != 2:
         return "in total"
     name, share = parts[0].rsplit(" ", 1)
@@ -175,7 +175,7 @@ def _split(asked: Asked) -> str:
 
 
 def _shared(asked: Asked) -> list[pd.Series]:
-    return list(filter(saves, asked.stretches))
+    return list(filter(saves, asked.demand_ranges))
 
 
 def known_groups(tables: Tables) -> list[Asked]:

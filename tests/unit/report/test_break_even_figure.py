@@ -35,10 +35,10 @@ def test_demands_are_shaded_where_the_table_says_that_sharing_pays(gain, between
     panels = figure_of("break_even", results).axes
     (panel,) = (each for each in panels if " + " in each.get_title(loc="left"))
     tables = (results.tables[name] for name in ("break_even", "crossings"))
-    demands, stretches = (frame[frame["models"] == models] for frame in tables)
+    demands, demand_ranges = (frame[frame["models"] == models] for frame in tables)
     spans = [(span.get_x(), span.get_x() + span.get_width()) for span in panel.patches]
     for rps in np.unique(demands["total_rps"]):
-        at = stretches[(stretches["from_rps"] <= rps) & (rps <= stretches["to_rps"])]
+        at = demand_ranges[(demand_ranges["from_rps"] <= rps) & (rps <= demand_ranges["to_rps"])]
         pays = at["shared"].item() and at["reliable"].item()
         assert any(low <= rps <= high for low, high in spans) == pays
 

@@ -628,8 +628,8 @@ A_ON_GPU = COMMON | REPEATED | PEAK | OF_LINES[0] | {"server": "gpu1", "scenario
 OF_ONE = STRETCH | {"models": "a", "proportion": "a 100%", **AGAIN}
 
 
-def over_demand(*stretches, edits=()):
-    return study(*edits, crossings=list(stretches))
+def over_demand(*demand_ranges, edits=()):
+    return study(*edits, crossings=list(demand_ranges))
 
 
 ALWAYS = over_demand(STRETCH)

@@ -12,7 +12,7 @@ import synthetic
 from synthetic import demand
 
 from perseus.results.fleets import break_even, servers_needed
-from perseus.results.fleets.break_even import Option, costs, questions, stretches
+from perseus.results.fleets.break_even import Option, costs, demand_ranges, questions
 from perseus.results.fleets.cheapest import NoFleetError, Offers, Wanted, cheapest
 from perseus.results.fleets.operating_points import operating_points
 from perseus.results.fleets.plans import offered, planned
@@ -55,7 +55,7 @@ def test_draws_have_the_servers_of_each_model_that_are_asked_for():
     assert (found == [3, 5]).all()
 
 
-def test_rounding_does_not_say_which_servers_are_taken_again_and_again():
+def test_rounding_does_not_decide_which_servers_are_extrapolated():
     """With 8, 16, 40 or 48 servers, the capacity per server is highest.
 
     For a demand of 1710.4 requests/s, 42 servers are the fewest servers that suffice.
@@ -218,7 +218,7 @@ def test_the_cheapest_servers_of_a_range_are_those_of_the_plan_also_without_a_re
     )
     of = operating_points(list(found.values()), {"cpu1": synthetic.PRICE})
     made = list(costs(of, None))
-    ranges = list(stretches(made))
+    ranges = list(demand_ranges(made))
     kinds = {(each.option.shared, each.is_reliable) for each in ranges}
     assert kinds == {(True, True), (True, False), (False, True)}
     for each in ranges:
@@ -238,7 +238,7 @@ def test_the_cheapest_servers_of_a_range_are_those_of_the_plan_also_without_a_re
 
 
 def test_ranges_of_demand_meet_within_half_a_percent():
-    ranges = list(stretches(list(costs(points(), None))))
+    ranges = list(demand_ranges(list(costs(points(), None))))
     gaps = [after.first.total_rps / before.last.total_rps for before, after in pairwise(ranges)]
     assert len(gaps) > 1 and max(gaps) < 1.005
 
@@ -263,5 +263,5 @@ def test_demands_go_from_a_hardly_used_server_to_ten_full_ones(capacity, first, 
     assert made[0].total_rps == pytest.approx(first, rel=1e-6)
     assert made[-1].total_rps == pytest.approx(last, rel=1e-6)
     assert (made[0].servers, made[-1].servers) == (2, 10)
-    few = next(stretches(list(costs(of, None))))
+    few = next(demand_ranges(list(costs(of, None))))
     assert few.option.shared and few.first.total_rps == made[0].total_rps

@@ -28,7 +28,7 @@ from perseus.results.compare.host_noise import (
     FROM_REPEATS,
     repeated_peaks,
 )
-from perseus.results.compare.judge import judge, simultaneous_reach
+from perseus.results.compare.judge import judge, simultaneous_half_width
 from perseus.results.compare.lines import of_interval
 from perseus.results.compare.pairs import PEAK, ComparedPair
 from perseus.results.compare.source import CompareError, read_source
@@ -316,9 +316,9 @@ def test_of_100_comparisons_of_many_rows_about_5_find_something():
 def test_reach_is_that_of_bonferroni_for_independent_rows_and_of_one_for_equal_rows():
     rng = np.random.default_rng(1)
     logs = rng.standard_normal((20, 20_000))
-    assert simultaneous_reach(logs) == pytest.approx(3.02, abs=0.05)  # z(1 - 0.05 / 40)
+    assert simultaneous_half_width(logs) == pytest.approx(3.02, abs=0.05)  # z(1 - 0.05 / 40)
     equal = np.repeat(logs[:1], 20, axis=0) * np.arange(1, 21)[:, None]
-    assert simultaneous_reach(equal) == pytest.approx(1.96, abs=0.05)
+    assert simultaneous_half_width(equal) == pytest.approx(1.96, abs=0.05)
 
 
 def test_rows_that_tie_or_do_not_vary_are_no_difference():

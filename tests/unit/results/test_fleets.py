@@ -18,7 +18,14 @@ from perseus.results.columns import written
 from perseus.results.fleets import demand_map, servers_needed
 from perseus.results.fleets import plans as of_plans
 from perseus.results.fleets.attainment import attained
-from perseus.results.fleets.break_even import Cost, Option, Question, costs, questions, stretches
+from perseus.results.fleets.break_even import (
+    Cost,
+    Option,
+    Question,
+    costs,
+    demand_ranges,
+    questions,
+)
 from perseus.results.fleets.changes import changes
 from perseus.results.fleets.cheapest import (
     GAP,
@@ -27,7 +34,7 @@ from perseus.results.fleets.cheapest import (
     Offers,
     Wanted,
     cheapest,
-    with_most_headroom,
+    with_most_spare_capacity,
 )
 from perseus.results.fleets.columns import PROPORTION
 from perseus.results.fleets.operating_points import operating_points
@@ -97,7 +104,7 @@ def test_of_equally_cheap_fleets_the_one_with_most_to_spare(best):
     rates[0, best] = 20.0
     offers = Offers(rates, np.ones(3), np.zeros(3, bool))
     wanted = Wanted(np.array([9.0]))
-    found = with_most_headroom(offers, wanted, cheapest(offers, wanted))
+    found = with_most_spare_capacity(offers, wanted, cheapest(offers, wanted))
     assert np.flatnonzero(found.counts).tolist() == [best]
     assert found.usd_per_hour == 1
 
@@ -111,7 +118,9 @@ def test_what_is_the_cheapest_does_not_depend_on_the_unit_of_money(scale):
     found = cheapest(offers, wanted)
     assert found.usd_per_hour == pytest.approx(13.8 * scale)
     assert found.gap <= GAP and found.status == OPTIMAL
-    assert with_most_headroom(offers, wanted, found).usd_per_hour == pytest.approx(13.8 * scale)
+    assert with_most_spare_capacity(offers, wanted, found).usd_per_hour == pytest.approx(
+        13.8 * scale
+    )
 
 
 def test_servers_that_cost_nothing_carry_a_demand():
@@ -364,7 +373,7 @@ def test_no_probability_of_a_saving_where_a_capacity_has_no_upper_limit(line, re
     chances = [cost.probability_of_saving for cost in over_demand if cost.option.shared]
     assert set(np.isnan([row["probability_of_saving"], *ends, *chances])) == {bool(line)}
     assert reliable == any(
-        each.option.shared and each.is_reliable for each in stretches(over_demand)
+        each.option.shared and each.is_reliable for each in demand_ranges(over_demand)
     )
 
 
@@ -511,11 +520,11 @@ def test_light_fleets_keep_their_slas_in_virtual_time():
 
 
 def test_a_gain_of_two_pays_at_every_demand_but_one_of_half_only_at_small_ones():
-    rich = list(stretches(list(costs(points(), None))))
+    rich = list(demand_ranges(list(costs(points(), None))))
     assert [each.option.shared for each in rich] == [True]
     assert rich[0].least_saving >= 1 / 3
     poor = synthetic.Truth(EXACT.capacities, gain=0.5, between=0, within=1e-9, repeats=1)
-    found = list(stretches(list(costs(points(poor), None))))
+    found = list(demand_ranges(list(costs(points(poor), None))))
     # At higher demands, sharing saves a server only if the last dedicated server of each model has
     # hardly any load.
     assert [each.option.shared for each in found[:4]] == [True, False, True, False]
@@ -555,20 +564,20 @@ def test_a_saving_at_the_lower_limits_alone_is_that_of_the_plan_but_not_reliable
     question = Question((A, B), (0.5, 0.5))
     alone, shared = Option("cpu1", False), Option("cpu1", True)
     unsure = [Cost(question, alone, 10.0, 3, 3.0, 2.0), Cost(question, shared, 10.0, 2, 2.0, 2.0)]
-    (found,) = stretches(unsure)
+    (found,) = demand_ranges(unsure)
     assert (found.option, found.is_reliable) == (shared, False)
     assert (found.least_saving, found.most_saving) == pytest.approx((0, 1 / 3))
     as_dear = [unsure[0], Cost(question, shared, 10.0, 3, 3.0, 1.0)]
-    (found,) = stretches(as_dear)
+    (found,) = demand_ranges(as_dear)
     assert (found.option, found.is_reliable) == (alone, True)
     sure = [unsure[0], Cost(question, shared, 10.0, 2, 2.0, 1.0)]
-    (found,) = stretches(sure)
+    (found,) = demand_ranges(sure)
     assert (found.option, found.is_reliable) == (shared, True)
     assert (found.least_saving, found.most_saving) == pytest.approx((1 / 3, 0.5))
     # A more expensive type with a reliable saving comes before a cheaper type without one.
     other = Option("cpu2", True)
     several = [*unsure, Cost(question, other, 10.0, 1, 2.5, 1.5)]
-    (found,) = stretches(several)
+    (found,) = demand_ranges(several)
     assert (found.option, found.is_reliable) == (other, True)
 
 
@@ -577,7 +586,7 @@ def test_a_saving_is_not_reliable_where_one_draw_in_ten_saves_nothing(probabilit
     question = Question((A, B), (0.5, 0.5))
     alone = Cost(question, Option("cpu1", False), 10.0, 3, 3.0, 3.0)
     other = Cost(question, Option("cpu1", True), 10.0, 2, 2.0, 2.0, probability)
-    (found,) = stretches([alone, other])
+    (found,) = demand_ranges([alone, other])
     assert found.option.shared and found.is_reliable == reliable
 
 
@@ -597,8 +606,8 @@ def test_how_sure_a_saving_of_whole_servers_is(gain, within):
         assert unsure < 0.02 and {0.0, 1.0} < set(shared)
     else:
         assert unsure > 0.1
-    for stretch in stretches(found):
-        assert np.isnan(stretch.least_probability) == (not stretch.option.shared)
+    for demand_range in demand_ranges(found):
+        assert np.isnan(demand_range.least_probability) == (not demand_range.option.shared)
 
 
 def test_how_sure_is_not_told_where_ways_to_divide_servers_are_too_many(monkeypatch):
@@ -658,7 +667,7 @@ def test_a_change_is_solved_once_and_keeps_the_fleet_where_none_is_cheaper(monke
     asked = demand({A: 15.0, B: 60.0})
     of = points(synthetic.Truth(EXACT.capacities, between=0, within=1e-9, repeats=1))
     made = plans(of, asked)
-    monkeypatch.setattr(of_plans, "with_most_headroom", None)
+    monkeypatch.setattr(of_plans, "with_most_spare_capacity", None)
     (before,) = (plan for plan in made if plan.strategy == SHARING)
     again = planned(SHARING, before.offers, before.level, asked, in_full=False)
     others = [c for c in itertools.product(range(4), repeat=len(again.counts))
@@ -857,7 +866,7 @@ def test_the_ways_to_divide_servers_are_all_of_them():
 
 
 @pytest.mark.parametrize("chances", [(0.97, np.nan), (np.nan, 0.97)])
-def test_a_stretch_ends_where_it_is_no_longer_known_how_sure_a_saving_is(chances):
+def test_a_demand_range_ends_where_it_is_no_longer_known_how_sure_a_saving_is(chances):
     question = Question((A, B), (0.5, 0.5))
     both = [
         cost
@@ -867,6 +876,6 @@ def test_a_stretch_ends_where_it_is_no_longer_known_how_sure_a_saving_is(chances
             Cost(question, Option("cpu1", True), rps, 2, 2.0, 2.0, chance),
         )
     ]
-    found = list(stretches(both))
+    found = list(demand_ranges(both))
     assert [(each.first.total_rps, each.last.total_rps) for each in found] == [(10, 10), (20, 20)]
     assert [each.least_probability for each in found] == pytest.approx(chances, nan_ok=True)

@@ -26,26 +26,26 @@ class Asked:
     """Models whose demands rise in a fixed proportion, and the ranges of their total demand. The
     cheapest servers change only between two ranges of the total demand.
 
-    `stretches` has rows of the table crossings, sorted by ascending demand. `points` has the rows
-    of the table peaks from which the ranges follow.
+    `demand_ranges` has rows of the table crossings, sorted by ascending demand. `points` has the
+    rows of the table peaks from which the ranges follow.
     """
 
     models: tuple[str, ...]
-    stretches: tuple[pd.Series, ...]
+    demand_ranges: tuple[pd.Series, ...]
     points: pd.DataFrame
 
     @property
     def most_rps(self) -> float:
         """Highest examined demand for all models together, in requests/s."""
-        return float(self.stretches[-1]["to_rps"])
+        return float(self.demand_ranges[-1]["to_rps"])
 
     def sentences(self, tables: Tables) -> list[str]:
-        rows = self.stretches[:MAX_LISTED]
-        sentences = [_stretch(row, is_first=row is rows[0]) for row in rows]
-        if len(self.stretches) > MAX_LISTED:
+        rows = self.demand_ranges[:MAX_LISTED]
+        sentences = [_sentence(row, is_first=row is rows[0]) for row in rows]
+        if len(self.demand_ranges) > MAX_LISTED:
             sentences.append(
                 "The table of the cheapest servers by demand lists all"
-                f" {len(self.stretches)} ranges of demand up to {significant(self.most_rps)}"
+                f" {len(self.demand_ranges)} ranges of demand up to {significant(self.most_rps)}"
                 " requests/s."
             )
         return [
@@ -97,12 +97,12 @@ class Asked:
     def shared_at_first(self) -> tuple[pd.Series, ...]:
         """The lowest ranges of the demand, up to the first range in which shared servers are not
         reliably the cheapest (excluded)."""
-        return tuple(takewhile(saves, self.stretches))
+        return tuple(takewhile(saves, self.demand_ranges))
 
     @property
     def why_unknown(self) -> str:
         """Reason why the saving of shared servers is unknown; empty if the saving is known."""
-        shared = [row for row in self.stretches if row["shared"]]
+        shared = [row for row in self.demand_ranges if row["shared"]]
         if any(pd.isna(row["least_saving"]) for row in shared):
             return "not every model has a measured dedicated server"
         is_open = bool(np.isinf(self.points["ci_high_rps"]).any())
@@ -134,15 +134,15 @@ def all_questions(tables: Tables) -> Iterator[Asked]:
     demand, yield nothing."""
     if len(tables["fleets"]) or (tables["peaks"]["preset"] == "smoke").all():
         return
-    for models, stretches in tables["crossings"].groupby("models", sort=False):
+    for models, demand_ranges in tables["crossings"].groupby("models", sort=False):
         names = tuple(str(models).split(" + "))
         points = points_of(tables["peaks"], names)
         if not (points["preset"] == "smoke").any():
-            yield Asked(names, tuple(row for _, row in stretches.iterrows()), points)
+            yield Asked(names, tuple(row for _, row in demand_ranges.iterrows()), points)
 
 
 def _conclusion(asked: Asked, tables: Tables) -> Conclusion:
-    proportion = _proportion(asked.stretches)
+    proportion = _proportion(asked.demand_ranges)
     kind, headline = _whether_to_share(asked)
     sentences = (
         *asked.sentences(tables),
@@ -156,7 +156,7 @@ def _conclusion(asked: Asked, tables: Tables) -> Conclusion:
 
 def _whether_to_share(asked: Asked) -> tuple[str, str]:
     """Return the kind and the headline of the conclusion."""
-    who, rows, most = listed(asked.models), asked.stretches, significant(asked.most_rps)
+    who, rows, most = listed(asked.models), asked.demand_ranges, significant(asked.most_rps)
     shared = list(filter(saves, rows))
     at_first = asked.shared_at_first
     if asked.why_unknown:
@@ -192,7 +192,7 @@ def _proportion(rows: Sequence[pd.Series]) -> str:
     return " : ".join(each).replace("%", " %")
 
 
-def _stretch(row: pd.Series, is_first: bool) -> str:
+def _sentence(row: pd.Series, is_first: bool) -> str:
     first, last = significant(row["from_rps"]), significant(row["to_rps"])
     demand = f"Up to {last}" if is_first else first if first == last else f"{first} to {last}"
     count = from_to(row["from_servers"], row["to_servers"], "{:.0f}".format)
@@ -222,13 +222,13 @@ def from_to(first: float, last: float, write: Callable[[float], str]) -> str:
     return write(first) if first == last else f"{write(first)} to {write(last)}"
 
 
-def _range(stretches: Sequence[pd.Series]) -> str:
-    low = percent(min(row["least_saving"] for row in stretches))
-    high = percent(max(row["most_saving"] for row in stretches))
+def _range(demand_ranges: Sequence[pd.Series]) -> str:
+    low = percent(min(row["least_saving"] for row in demand_ranges))
+    high = percent(max(row["most_saving"] for row in demand_ranges))
     return low if low == high else f"{low} to {high}"
 
 
-def _probability(stretches: Sequence[pd.Series]) -> str:
+def _probability(demand_ranges: Sequence[pd.Series]) -> str:
     """Return the lowest probability of a saving as text; empty if the probability is unknown."""
-    chances = [row["probability_of_saving"] for row in stretches]
+    chances = [row["probability_of_saving"] for row in demand_ranges]
     return "" if any(pd.isna(each) for each in chances) else f" ({sure(min(chances))})"

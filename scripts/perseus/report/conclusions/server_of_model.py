@@ -19,13 +19,13 @@ def conclusions(tables: Tables) -> Iterator[Conclusion]:
 def _is_choice(asked: Asked) -> bool:
     """Return whether the model has several types of server to choose from, or whether copies of the
     model save money by sharing a server."""
-    is_shared = any(map(saves, asked.stretches))
+    is_shared = any(map(saves, asked.demand_ranges))
     return is_shared or asked.points["server"].nunique() > 1
 
 
 def _conclusion(asked: Asked, tables: Tables) -> Conclusion:
     (who,), sentences = asked.models, tuple(asked.sentences(tables))
-    cheapest = {str(row["server"]) for row in asked.stretches}
+    cheapest = {str(row["server"]) for row in asked.demand_ranges}
     if len(cheapest) > 1:
         headline = f"The cheapest server for {who} depends on the demand"
         return Conclusion("unclear", headline, sentences, asked.behind)

@@ -101,7 +101,7 @@ def _first_shown(rows: pd.DataFrame) -> float:
     return max(least, FLAT * float(changed.min())) if len(changed) else least
 
 
-def _shade(panel: Axes, rows: pd.DataFrame, stretches: pd.DataFrame) -> None:
+def _shade(panel: Axes, rows: pd.DataFrame, demand_ranges: pd.DataFrame) -> None:
     """Shade the demands at which shared servers reliably save money.
 
     The costs are known only at certain demands. An end of a shaded range is half-way between two
@@ -109,7 +109,7 @@ def _shade(panel: Axes, rows: pd.DataFrame, stretches: pd.DataFrame) -> None:
     """
     demands_rps = np.unique(rows["total_rps"])
     ends_rps = [demands_rps[0], *(demands_rps[1:] + demands_rps[:-1]) / 2, demands_rps[-1]]
-    is_reliable = stretches["shared"] & stretches["reliable"]
-    saves = stretches[is_reliable & stretches["least_saving"].notna()]
+    is_reliable = demand_ranges["shared"] & demand_ranges["reliable"]
+    saves = demand_ranges[is_reliable & demand_ranges["least_saving"].notna()]
     for first, last in np.searchsorted(demands_rps, saves[["from_rps", "to_rps"]]):
         panel.axvspan(ends_rps[first], ends_rps[last + 1], color=GREY, alpha=0.2, linewidth=0)

@@ -38,11 +38,11 @@ def judge(pairs: Sequence[ComparedPair]) -> list[Judged]:
     difference of the two values is at most the noise floor.
     """
     compared = [pair for pair in pairs if pair.ratio.is_known and not pair.why_not]
-    reach = simultaneous_reach(np.log(pair.ratio.draws) for pair in compared)
+    reach = simultaneous_half_width(np.log(pair.ratio.draws) for pair in compared)
     return [_judged(pair, reach) for pair in pairs]
 
 
-def simultaneous_reach(logs: Iterable[Floats]) -> float:
+def simultaneous_half_width(logs: Iterable[Floats]) -> float:
     """Return the half-width of the simultaneous intervals, in standard deviations; NaN without
     rows. With this half-width, all intervals together contain their true values with a probability
     of 95 %.

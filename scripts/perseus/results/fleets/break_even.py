@@ -98,7 +98,7 @@ class Cost:
 
 
 @dataclass(frozen=True)
-class Stretch:
+class DemandRange:
     """A range of total demands in which the same option is the cheapest.
 
     At each demand of the range, there are two savings relative to dedicated servers: the saving at
@@ -108,7 +108,7 @@ class Stretch:
     `first` and `last` are the costs at the lowest and at the highest demand of the range.
     `least_probability` is the lowest probability of a saving in the range; NaN if unknown, or if
     dedicated servers are the cheapest. `is_reliable` is false if shared servers are the cheapest in
-    the range but their saving is not reliable (see `stretches`). Without dedicated servers,
+    the range but their saving is not reliable (see `demand_ranges`). Without dedicated servers,
     `is_reliable` is true, and the savings are NaN.
     """
 
@@ -336,7 +336,7 @@ def _probability_of_less(usd: Floats, other_usd: Floats) -> Floats:
     return np.where(known.all(axis=0), less, np.nan)
 
 
-def stretches(of: Sequence[Cost]) -> Iterator[Stretch]:
+def demand_ranges(of: Sequence[Cost]) -> Iterator[DemandRange]:
     """For each question (group of models), yield the ranges of total demand in which the cheapest
     option is the same.
 
@@ -354,7 +354,7 @@ def stretches(of: Sequence[Cost]) -> Iterator[Stretch]:
         for (*_, is_reliable), run in groupby(_best_of_each(list(asked)), key=_kind):
             found = list(run)
             savings = [saving for _, both, _ in found for saving in both]
-            yield Stretch(
+            yield DemandRange(
                 found[0][0],
                 found[-1][0],
                 min(savings, default=np.nan),

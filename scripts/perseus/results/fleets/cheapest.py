@@ -16,8 +16,8 @@ GAP = 1e-4
 cheaper by more than this share."""
 TIME_LIMIT_S = 30.0
 HEADROOM_S = 3.0
-"""Time limit in seconds for `with_most_headroom`. For a thousand models, more time did not lead to
-a better fleet."""
+"""Time limit in seconds for `with_most_spare_capacity`. For a thousand models, more time did not
+lead to a better fleet."""
 OPTIMAL, TIME_LIMIT = "optimal", "time limit"
 STATUSES: Final = (OPTIMAL, TIME_LIMIT)
 TOLERANCE = 1e-9
@@ -112,7 +112,7 @@ def cheapest(
     return Solution(counts, usd, left, OPTIMAL if found.status == 0 else TIME_LIMIT)
 
 
-def with_most_headroom(offers: Offers, wanted: Wanted, found: Solution) -> Solution:
+def with_most_spare_capacity(offers: Offers, wanted: Wanted, found: Solution) -> Solution:
     """Return the fleet with the largest spare capacity among the fleets that cost no more than
     `found`.
 

@@ -19,7 +19,7 @@ from perseus.results.fleets.cheapest import (
     Wanted,
     carries,
     cheapest,
-    with_most_headroom,
+    with_most_spare_capacity,
 )
 from perseus.results.fleets.operating_points import OperatingPoint, of_models
 from perseus.study.tasks.tables import DemandLevel, FleetDemand
@@ -262,7 +262,7 @@ def planned(
     except NoFleetError as error:
         return replace(plan, why_not=str(error))
     if in_full:
-        found = with_most_headroom(on_offer, wanted, found)
+        found = with_most_spare_capacity(on_offer, wanted, found)
     is_bounded = not any(offer.point.peak.open_above for offer in offers)
     resample = in_full and is_bounded and len(offers) * len(models) <= MAX_RESAMPLED
     return replace(

@@ -152,14 +152,14 @@ def needed_at_each(
         if not is_more.any():
             continue
         if len(carried) == MAX_TRIED and with_each == 1:
-            found[is_more] = _again_and_again(carried, demands[is_more])
+            found[is_more] = _extrapolated(carried, demands[is_more])
         else:
             found[is_more] = _solved(rates, shares, np.array(demands_rps)[is_more], with_each)
         found[:] = np.minimum(found, needed_apart(rates, shares, demands_rps, with_each))
     return servers
 
 
-def _again_and_again(reached_rps: Floats, demands_rps: Floats) -> NDArray[np.int64]:
+def _extrapolated(reached_rps: Floats, demands_rps: Floats) -> NDArray[np.int64]:
     """Return the number of servers for each demand. Each demand must need more than MAX_TRIED
     servers.
 

@@ -11,7 +11,7 @@ from perseus.results.fleets.break_even import (
     MIN_SERVERS,
     RELIABLE,
     STEPS,
-    stretches,
+    demand_ranges,
 )
 from perseus.results.fleets.columns import PROPORTION
 from perseus.results.fleets.plans import HOURS_PER_MONTH
@@ -132,22 +132,22 @@ SCHEMA = Schema(
 
 
 def rows(results: StudyResults) -> Iterator[Row]:
-    for stretch in stretches(results.costs_over_demand):
+    for demand_range in demand_ranges(results.costs_over_demand):
         yield {
             "study": results.task.study,
-            "models": " + ".join(stretch.first.question.models),
-            "proportion": stretch.first.question.description,
-            "from_rps": stretch.first.total_rps,
-            "to_rps": stretch.last.total_rps,
-            "cheapest": stretch.option.description,
-            "server": stretch.option.server,
-            "shared": stretch.option.shared,
-            "reliable": stretch.is_reliable,
-            "from_servers": stretch.first.servers,
-            "to_servers": stretch.last.servers,
-            "from_usd_per_month": stretch.first.usd_per_hour * HOURS_PER_MONTH,
-            "to_usd_per_month": stretch.last.usd_per_hour * HOURS_PER_MONTH,
-            "least_saving": stretch.least_saving,
-            "most_saving": stretch.most_saving,
-            "probability_of_saving": stretch.least_probability,
+            "models": " + ".join(demand_range.first.question.models),
+            "proportion": demand_range.first.question.description,
+            "from_rps": demand_range.first.total_rps,
+            "to_rps": demand_range.last.total_rps,
+            "cheapest": demand_range.option.description,
+            "server": demand_range.option.server,
+            "shared": demand_range.option.shared,
+            "reliable": demand_range.is_reliable,
+            "from_servers": demand_range.first.servers,
+            "to_servers": demand_range.last.servers,
+            "from_usd_per_month": demand_range.first.usd_per_hour * HOURS_PER_MONTH,
+            "to_usd_per_month": demand_range.last.usd_per_hour * HOURS_PER_MONTH,
+            "least_saving": demand_range.least_saving,
+            "most_saving": demand_range.most_saving,
+            "probability_of_saving": demand_range.least_probability,
         }
