@@ -32,7 +32,7 @@ class Definition(Part):
         default=1, description="The seed of random weights, arrival times and resampling."
     )
     models: Annotated[tuple[Model, ...], Field(min_length=1)] = Field(
-        description="The CNNs, each with its response-time SLA.",
+        description="The models, each with its SLA (response-time target).",
         examples=[[{"name": "resnet50", "sla": {"latency_ms": 100.0}}]],
     )
     servers: Annotated[tuple[Server, ...], Field(min_length=1)] = Field(

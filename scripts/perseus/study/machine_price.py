@@ -99,8 +99,8 @@ def _by_pricing(of: MachinePrice, costs: Costs) -> tuple[float, ...]:
 
 
 def usable_pricings(costs: Costs) -> tuple[str, ...]:
-    """Return pricings. Perseus uses a row of the price list only if the row has a price for at
-    least one of the returned pricings.
+    """Return the pricings that decide whether a row of the price list is usable: a usable row has a
+    price for at least one of these pricings.
 
     If the study's `pricing` contains on_demand, the function returns only on_demand. If `pricing`
     does not contain on_demand, the function returns on_demand and all pricings of the study.

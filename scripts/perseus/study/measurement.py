@@ -79,17 +79,18 @@ class Measurement(Part):
     repeats: Annotated[Whole, Field(ge=1, le=100)] | None = Field(
         default=None,
         description=(
-            "Number of independent repeats of each cell, each on a restarted server. Default: the"
-            " number of repeats of the preset."
+            "Number of independent repeats of each load line or experiment, each on a restarted"
+            " server. Default: the number of repeats of the preset."
         ),
     )
     ratio_within: Annotated[Real, Field(ge=0.01, le=0.5)] | None = Field(
         default=None,
         description=(
-            "Wanted precision of a sharing ratio: half the width of its 95 % interval. In a cell"
-            " with several tenants, Perseus saturates the server in rounds. The rounds end when the"
-            " sharing ratio has the wanted precision, or after the number of rounds that the preset"
-            " states. Default: the value of the preset (docs/explanation/sharing-ratio.md)."
+            "Wanted half-width of the 95 % interval of a sharing ratio. In a cell with several"
+            " tenants, Perseus saturates the server in rounds. The rounds end when the half-width"
+            " for the sharing ratio at saturation is below 0.3 x `ratio_within`, or after the"
+            " number of rounds of the preset. Default: the value of the preset"
+            " (docs/explanation/sharing-ratio.md)."
         ),
     )
     arrivals: ArrivalProcess = Field(

@@ -12,8 +12,8 @@ class Effort:
 
     The planned length is the time in which the tenant with the lowest rate sends `requests`
     requests, but at most `max_s` seconds. For slow models, the planned length may exceed `max_s`
-    (`perseus.peak.durations`). The client computes the verdict of a window at `looks` evenly spaced
-    times. As soon as a computed verdict is `pass` or `fail`, the client ends the window.
+    (`perseus.peak.durations`). Perseus computes the verdict of a window at `looks` evenly spaced
+    times. As soon as a computed verdict is `pass` or `fail`, Perseus ends the window.
     """
 
     requests: int
@@ -25,7 +25,7 @@ class Effort:
 class SearchSettings:
     """Amount of evidence that a search collects."""
 
-    warm_up_s: float  # longest warm-up (closed loop until the latency is steady)
+    warm_up_s: float  # longest window of the warm-up, at least 6 s; a search runs at most two
     confidence: float  # one-sided confidence of a window's verdict, over all its `looks`
     settle_slas: float  # settling time of a window, in multiples of the longest SLA latency
     coarse: Effort
@@ -36,7 +36,7 @@ class SearchSettings:
     certify_windows: int  # number of new windows that must all pass
     ratio: float  # bisection ends if failed load / passed load is at most this number
     rounds: int  # most rounds; a round saturates the server with each tenant, and with all
-    ratio_within: float  # rounds end at this half-width of the ratio's 95 % interval
+    ratio_within: float  # rounds end below 0.3 x this half-width of the ratio at saturation
     max_windows: int = 16  # largest number of different loads in bracketing and bisection
 
 

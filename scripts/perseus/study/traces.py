@@ -18,7 +18,8 @@ class TraceSource(Part):
         description=(
             "The path of the trace file: Parquet; or CSV, JSON lines or the access log of a web"
             " server, each also compressed (.gz). Perseus recognises the public traces of Azure"
-            " Functions, Azure LLM inference, Bailian, BurstGPT and Mooncake, and traces of AIPerf."
+            " Functions, Azure LLM inference, Alibaba Bailian (Qwen), BurstGPT and Mooncake, and"
+            " traces of AIPerf."
         ),
         examples=["arrivals.csv"],
     )

@@ -40,9 +40,10 @@ def validated(raw: Json) -> tuple[Definition | None, list[str], list[Place]]:
     """Return the definition, the problems, and the places with stand-ins (valid values in place of
     invalid values).
 
-    A stand-in is the default value or an example value of a key. Because stand-ins replace invalid
-    values, one validation finds the problems of all keys. The definition is None if stand-ins
-    cannot repair the configuration.
+    A stand-in is the most similar valid choice, an example value or the default value of a key. A
+    stand-in for the name of a server is a name that no server has. Because stand-ins replace
+    invalid values, one validation finds the problems of all keys. The definition is None if
+    stand-ins cannot repair the configuration.
     """
     if not isinstance(raw, Mapping):
         return None, [f"the configuration: must be a mapping (key: value), not {_short(raw)}"], []

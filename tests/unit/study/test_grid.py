@@ -446,7 +446,9 @@ def test_many_that_are_left_out_for_one_reason_are_said_in_one_line():
         ),
         (
             alone({"cores": [1]}, at_most={"joules_per_inference": 1}),
-            "grid.at_most.joules_per_inference: this host reports the energy of GPUs only",
+            "grid.at_most.joules_per_inference: Perseus cannot measure the energy of server 'cpu1':"
+            " the server has no GPU, and this user cannot read the energy counters in"
+            " /sys/class/powercap (remove this key)",
         ),
         (
             alone({"instances": list(range(1, 65)), "intra_op_threads": list(range(1, 6))}),
@@ -485,9 +487,9 @@ def test_energy_of_a_cpu_is_bounded_where_its_host_tells_it(monkeypatch):
     monkeypatch.setattr(powercap, "is_readable", lambda: True)
     (question,) = planning.tables_task(load(bounded)).grids
     assert question.at_most == {"joules_per_inference": 1.0}
-    # the message is about this host, not about the server
+    # the counters of this host do not count the energy of a remote server
     (problem,) = problems({"servers": [REMOTE], **bounded})
-    assert "this host reports the energy of GPUs only" in problem
+    assert "server 'cpu1': the server has no GPU, and is remote (remove this key)" in problem
 
 
 def test_a_grid_of_what_is_not_there_is_one_problem():

@@ -1,4 +1,4 @@
-"""Check the section `costs`: currencies, dates and commitments."""
+"""Check the section `costs`: the currency, its value in USD, and the date of the prices."""
 
 from __future__ import annotations
 

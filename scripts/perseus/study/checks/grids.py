@@ -72,8 +72,8 @@ def _grid_problems(
         if grid.at_most.joules_per_inference is not None and not _tells_energy(server):
             yield (
                 (*at, "at_most", "joules_per_inference"),
-                f"this host reports the energy of GPUs only, but server {server.name!r} has no GPU"
-                " (the energy of processors needs /sys/class/powercap)",
+                f"Perseus cannot measure the energy of server {server.name!r}: the server has no"
+                f" GPU, and {_why_no_energy(server)} (remove this key)",
             )
     made = list(variants(item, grid, servers, models))
     reasons = [why_not(variant, models, most_cores) for variant in made]
@@ -86,6 +86,12 @@ def _grid_problems(
 def _tells_energy(server: Server) -> bool:
     here = not LAUNCHERS[server.launcher].elsewhere
     return server.device == "gpu" or (here and powercap.is_readable())
+
+
+def _why_no_energy(server: Server) -> str:
+    if LAUNCHERS[server.launcher].elsewhere:
+        return "is remote"
+    return "this user cannot read the energy counters in /sys/class/powercap"
 
 
 def why_not(variant: Variant, models: Mapping[str, Model], most_cores: int | None) -> str:

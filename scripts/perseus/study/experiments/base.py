@@ -81,8 +81,8 @@ class ExperimentSettings(Part):
 
     @property
     def starts_servers(self) -> bool:
-        """True if the experiment starts several servers. Perseus cannot start a remote server, so
-        an experiment that starts servers is impossible with a remote server."""
+        """True if the experiment starts several servers. Perseus cannot restart the server of a
+        `served_model`, so this experiment is impossible with a `served_model`."""
         return False
 
     @property
