@@ -184,15 +184,16 @@ def coverage(tables: Tables) -> str:
 
 
 def caveats(tables: Tables) -> Iterator[str]:
-    """Yield warnings that the prices belong to other machines than the measured host, and that the
-    preset is quick."""
+    """Yield warnings that the prices may belong to other machines than the measured host, and that
+    the preset is quick."""
     priced = tables["costs"].drop_duplicates(["instance", "accelerator", "share"])
     if len(priced) == 1:
         machine = machine_text(priced.iloc[0])
-        yield f"The rates come from the host of this study, but the price belongs to {machine}."
+        yield f"The price is the price of {machine}."
     elif len(priced):
-        yield "The rates come from the host of this study, but the prices belong to other machines."
+        yield "The prices are the prices of several machines."
     if len(priced):
+        yield "Perseus does not check whether the host of this study is such a machine."
         yield "Before you buy a server, measure on a server of the same type."
     if "quick" in set(_known(tables["peaks"])["preset"]):
         yield QUICK

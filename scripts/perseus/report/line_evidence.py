@@ -93,7 +93,8 @@ def _facts(windows: pd.DataFrame, row: Row | None) -> dict[str, str]:
     if row and row["first_failing_rps"] is not None:
         worst = windows.loc[windows["window_verdict"] == "fail", "exceedance"]
         over = (
-            f"; in the worst window, {percent(worst.max())} of the requests of a tenant were late"
+            f"; in the worst of all failed windows, {percent(worst.max())} of the requests of a"
+            " tenant were late"
             if len(worst)
             else ""
         )

@@ -83,9 +83,9 @@ def _peaks(rows: list[Row], ceilings: list[Row], evidence: PageEvidence) -> Show
         remarks.append(
             Remark(
                 f"{BELOW} Fails below the interval:",
-                "the first failing rate is the lowest rate at which a window of any repeat failed."
-                " The estimate uses all windows, including windows that passed near this rate or"
-                " above it.",
+                "the first failing rate is the lowest rate above the certified rate at which a"
+                " window of any repeat failed. The estimate uses all windows, including windows"
+                " that passed near this rate or above it.",
             )
         )
     return ShownTable(

@@ -454,13 +454,14 @@ def test_nothing_is_connected_if_one_saving_is_unknown_or_not_reliable():
 
 
 CAVEATS = {
-    "The rates come from the host of this study, but the price belongs to n1-standard-4.": (
-        SURE,
-        without("costs"),
-    ),
-    "The rates come from the host of this study, but the prices belong to other machines.": (
+    "The price is the price of n1-standard-4.": (SURE, without("costs")),
+    "The prices are the prices of several machines.": (
         study(("costs", MIX, {"instance": "n1-standard-8"})),
         SURE,
+    ),
+    "Perseus does not check whether the host of this study is such a machine.": (
+        SURE,
+        without("costs"),
     ),
     "Before you buy a server, measure on a server of the same type.": (SURE, without("costs")),
     QUICK_ANSWER: (study(QUICK), SURE),

@@ -1,10 +1,10 @@
 """Derive the conclusions of the report from the tables: each module of this package answers one
 question.
 
-Every kind of experiment except `peak` has a module of the same name. Several modules have
-conclusions on experiments of the kind `peak`. The function `conclusions` of a module yields the
-answers, and nothing if the study does not ask the question. If a question has many conclusions, the
-report counts them by kind; the module `summary` has a label for each kind.
+Every kind of experiment except `peak` and `frontier` has a module of the same name. Several modules
+have conclusions on experiments of the kind `peak`. The function `conclusions` of a module yields
+the answers, and nothing if the study does not ask the question. If a question has many conclusions,
+the report counts them by kind; the module `summary` has a label for each kind.
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ from perseus.report.numbers import percent
 
 
 def conclusions(tables: Tables) -> Iterator[Conclusion]:
-    """Yield one conclusion for each server with an `aa` experiment."""
+    """Yield one conclusion for each `aa` experiment, with all its repeats."""
     for on, rows in runs(tables["aa"]):
         yield _conclusion(on, rows)
 

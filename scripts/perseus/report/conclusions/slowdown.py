@@ -77,7 +77,7 @@ class SlowedPair:
 
 
 def conclusions(tables: Tables) -> Iterator[Conclusion]:
-    """Yield one conclusion for each server with a `slowdown` experiment."""
+    """Yield one conclusion for each `slowdown` experiment, with all its repeats."""
     for on, rows in runs(tables["slowdown"]):
         yield _conclusion(on, rows)
 

@@ -19,7 +19,7 @@ MAX_FAILED_PERCENT = 100 * (1 - ANSWERED)
 
 
 def conclusions(tables: Tables) -> Iterator[Conclusion]:
-    """Yield one conclusion for each server with a `soak` experiment."""
+    """Yield one conclusion for each `soak` experiment, with all its repeats."""
     for on, rows in runs(tables["soak"]):
         yield _conclusion(on, rows)
 
