@@ -60,15 +60,17 @@ WINDOWS_SCHEMA = pa.schema(
         column("window", pa.int32(), "", "index of the window in the cell, starting at 0"),
         column("phase", TEXT, "",
             "purpose of the window. In a search (docs/explanation/search.md): warm_up, bracket,"
-            " bisect, near_limit, certify, probe (saturation probe), alone (one tenant at its"
-            " certified rate). In closed loops: concurrency, aa (starts of the same server). In a"
-            " slowdown experiment: warm_up, slowdown. In replays: warm_up, shared, alone. In a soak"
-            " test: soak. In a catalogue: full (saturated server), within (load within an SLA)."),
+            " bisect, near_limit, certify, probe (saturation probe), alone (one tenant at its share"
+            " of the certified rate or, without one, of 82 % of the estimate). In closed loops:"
+            " concurrency, aa (starts of the same server). In a slowdown experiment: warm_up,"
+            " slowdown. In replays: warm_up, shared, alone. In a soak test: soak. In a catalogue:"
+            " full (saturated server), within (load within an SLA)."),
         column("scale", REAL, "",
             "load factor s of the window: each tenant has the rate base + s x direction. In a"
-            " closed loop, `scale` is the number of requests in flight of each tenant. In the phase"
-            " `within`, `scale` is the rate in requests/s. In all other windows that are not on a"
-            " load line, `scale` is NaN."),
+            " closed loop outside a search, `scale` is the number of requests in flight of each"
+            " tenant. In the phase `within`, `scale` is the rate in requests/s. In all other"
+            " windows that are not on a load line, such as warm_up and probe in a search, `scale`"
+            " is NaN."),
         column("elapsed_s", REAL, "s", "time from the start of the window to its verdict"),
         column("settle_s", REAL, "s",
             "settling time: length of the first part of the window, whose requests do not count for"
@@ -142,8 +144,8 @@ WINDOWS_SCHEMA = pa.schema(
             " report the share."),
         column("slowed", REAL, "times",
             "largest factor by which the busy server was temporarily slower than usual in the"
-            " window. The factor is 1 if no slowdown is significant, or if the window is not near"
-            " the limit."),
+            " window. The factor is 1 if no slowdown is significant, and in all phases except"
+            " bracket, bisect and near_limit."),
         column("verdict", TEXT, "",
             "verdict on the tenant in this window: pass, fail, undecided or invalid"),
         column("reason", TEXT, "", "reason for the verdict"),

@@ -56,7 +56,7 @@ class QuotaWatch:
 
 
 def warnings(record: Mapping[str, Any]) -> Iterator[str]:
-    """Yield a warning if a CPU quota stopped the server or the client of a cell. `record` is the
-    cell's part of record.json."""
+    """Yield a warning if a CPU quota stopped the server or the client of a cell. `record` has the
+    keys that the experiment adds to record.json."""
     if message := record.get("throttled"):
         yield f"{message}: the measured limits are valid only with this quota"

@@ -99,7 +99,8 @@ def warnings(record: Mapping[str, Any], windows: Sequence[Mapping[str, Any]]) ->
     """Yield one warning for each tenant whose throughput exceeds DOUBTFUL times the limit of its
     model.
 
-    `record` is the cell's part of record.json, and `windows` contains rows of windows.parquet.
+    `record` has the keys that the experiment adds to record.json, and `windows` contains rows of
+    windows.parquet.
     """
     for tenant, limit_rps in record.get("unbatched_limit_rps", {}).items():
         fastest_rps = _fastest_rps(tenant, windows)

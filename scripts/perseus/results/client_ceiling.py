@@ -73,9 +73,9 @@ class Ceiling(BaseModel):
             " several concurrencies. `open` has the rates that the client tried to send, in"
             " descending order. Each rate has its send lag, and `valid` is true if its window was"
             " valid. The highest valid rate is the client ceiling. `longest_lag_ms` is the largest"
-            " allowed p99 of the send lag. `disturbed` names the closed loops and the rates that"
-            " other processes disturbed. A disturbance may make the ceiling too low. Without a"
-            " disturbance, `disturbed` is empty."
+            " allowed p99 of the send lag. `disturbed` names one closed loop or rate at which other"
+            " processes disturbed every attempt. A disturbance may make the ceiling too low."
+            " Without a disturbance, `disturbed` is empty."
         )
     )
 

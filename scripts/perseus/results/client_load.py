@@ -37,8 +37,8 @@ def ceiling_problems(
             load = _load(peak, rates_rps, every)
             if load > 1:
                 took = (
-                    f"the client sent {load:.0%} of this client ceiling in valid windows of"
-                    f" {peak.mix}, so the ceiling is too low"
+                    f"in valid windows of {peak.mix}, the rates of all tenants add up to"
+                    f" {load:.0%} of their client ceilings, so this ceiling is too low"
                 )
                 loaded = compress(_keys(peak), rates_rps)
                 exceeded |= dict.fromkeys(loaded, took)

@@ -46,10 +46,10 @@ def dictionary() -> str:
         "## Raw results: `results/<study>/raw/<cell>/`\n",
         "Each folder contains the results of one cell: one repeat of one load line of one scenario."
         " `server.log` is the log of the server. If Perseus measures a dedicated peak several"
-        " times, `repeats/<scenario>.<load line>.json` lists the record.json files of these"
-        " repeats. `measured/<kind>.json` lists the measured cells of one kind of experiment, each"
-        " with the SHA-256 of its record.json. Perseus makes tables and figures from the listed"
-        " cells.\n",
+        " times, `repeats/<scenario>.<load line>.json` contains the contents of record.json of all"
+        " these repeats. `measured/<kind>.json` lists the measured cells of one kind of experiment,"
+        " each with the SHA-256 of its record.json. Perseus makes tables and figures from the"
+        " listed cells.\n",
         _table(
             "requests.parquet",
             "One row per request. Each row group of the Parquet file contains the requests of one"

@@ -130,8 +130,8 @@ class Record(BaseModel):
     )
     startup_s: Number = Field(
         description=(
-            "time from the start of the server until all models are ready, s. Null if the cell has"
-            " no server."
+            "time from the start of the server until all models are ready, s. For a remote server,"
+            " the time to load the models. Null if the cell has no server."
         )
     )
     server_name: str | None = Field(
@@ -169,8 +169,8 @@ class Record(BaseModel):
     )
     first_inference_ms: dict[str, Number] = Field(
         description=(
-            "per tenant, latency of the tenant's very first request after the start of the server,"
-            " ms"
+            "per tenant, latency of Perseus's first request to the tenant after the start of the"
+            " server, ms"
         )
     )
     relative_errors: dict[str, Number] = Field(
@@ -213,8 +213,9 @@ class Record(BaseModel):
         description=(
             "outcome of the cell (docs/reference/verdicts.md): ok, uncertified, predicted,"
             " infeasible, blocked, client_limited, disturbed, unsteady, throttled or failed. In the"
-            " cells of a grid, and in those cells of a shared server that use dedicated peaks, the"
-            " outcome is also failed if the server did not start or sent wrong responses."
+            " cells of a grid or of a catalogue, and in those cells of a shared server that use"
+            " dedicated peaks, the outcome is also failed if the server did not start or sent wrong"
+            " responses."
         )
     )
     reason: str = Field(description="reason for an outcome other than ok")
@@ -236,7 +237,7 @@ class Record(BaseModel):
         description=(
             "per tenant, median latency of requests without other load, ms. The server has not seen"
             " the inputs of these requests before. Null if the server answers these requests with"
-            " an error."
+            " an error, or if the requests are image files."
         ),
     )
     unbatched_limit_rps: dict[str, Number] = Field(
@@ -244,10 +245,11 @@ class Record(BaseModel):
         description=(
             "per tenant, largest throughput of its model instances if each instance executes one"
             " request at a time, requests/s: the number of instances divided by the service time of"
-            " requests with inputs that the server has not seen before. Null in four cases: (1) the"
+            " requests with inputs that the server has not seen before. Null in five cases: (1) the"
             " model is an ensemble; (2) the server combines requests for the model into batches;"
-            " (3) the server does not report the number of instances; (4) the server does not"
-            " answer requests with inputs that it has not seen before."
+            " (3) the server does not report the number of instances; (4) `unseen_p50_ms` is null;"
+            " (5) the service time is unknown, because the server has no gRPC and reports no"
+            " statistics."
         ),
     )
     traces: dict[str, str] = Field(
@@ -403,8 +405,8 @@ class PeakRecord(Record):
         description=(
             "per tenant, the distribution of the service times in the saturation probes, ms."
             " On a saturated server, the time between two responses is a service time. Perseus"
-            " sorts these times, divides them into 100 groups of equal size, and stores the mean of"
-            " each group."
+            " sorts these times, divides them into at most 100 groups of nearly equal size, and"
+            " stores the mean of each group."
         ),
     )
     rounds: tuple[RoundRecord, ...] = Field(

@@ -82,8 +82,8 @@ class StudyResults:
 
     @cached_property
     def certified_windows(self) -> dict[Path, list[Row]]:
-        """Certification windows of each search, by the folder of its raw results (see
-        `windows.certified`)."""
+        """The last certification window that passed, and the windows of each tenant alone, of each
+        search, by the folder of its raw results (see `windows.certified`)."""
         return windows.certified(self.searches)
 
     @cached_property

@@ -1,8 +1,8 @@
 """Make the tables of a study. Each module of this package defines the table of the same name.
 
-Each kind of experiment except `peak` has a table of the same name, and some kinds have additional
-tables (MORE). The results of the kind `peak` are in several tables, such as `peaks`, `tenants` and
-`savings`.
+Each kind of experiment except `peak` and `frontier` has a table of the same name, and some kinds
+have additional tables (MORE). The results of these two kinds are in several tables, such as
+`peaks`, `tenants` and `savings`.
 
 Each module has SCHEMA (the columns and rules of the table, see `results.schema`), DESCRIPTION (a
 text for the data dictionary), and the function `rows`, which computes the rows of the table from
@@ -34,7 +34,7 @@ MORE: Final = {"concurrency": ("knees",), "catalogue": ("catalogue_predictions",
 """Additional tables of each kind of experiment."""
 
 OF_KINDS: Final = tuple(name for kind in OTHER_KINDS for name in (kind, *MORE.get(kind, ())))
-"""Tables of all kinds of experiments except `peak`, in the order of the report."""
+"""Tables of all kinds of experiments except `peak` and `frontier`, in the order of the report."""
 
 PREDICTIONS: Final = ("predictions", "prediction_errors")
 """Tables of predictions. A separate job makes these tables, because the predictions of a large

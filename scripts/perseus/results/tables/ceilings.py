@@ -47,9 +47,10 @@ SCHEMA = Schema(
             "99th percentile of the send lag at the client ceiling"),
         column("longest_lag_ms", REAL, "ms",
             "largest allowed 99th percentile of the send lag: 2 % of the shortest SLA latency of"
-            " the models in this row, but at least 1 ms. If the study permits windows on a busy"
-            " host, the limit is 20 % of this latency, but at least 1 ms. Before this computation,"
-            " Perseus rounds the SLA latency down to 50, 100, 200, 500, 1000, ... ms.",
+            " the models in this row, but at least 1 ms. If other processes disturbed the first"
+            " measurement, Perseus measured again, and the limit is 20 % of this latency, but at"
+            " least 1 ms. Before this computation, Perseus rounds the SLA latency down to 50, 100,"
+            " 200, 500, 1000, ... ms.",
                null=False),
         column("client_cpu", REAL, "cores",
             "CPU load of the client at the client ceiling, as the larger of two values: CPU time"

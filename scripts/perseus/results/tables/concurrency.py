@@ -96,8 +96,7 @@ SCHEMA = Schema(
             "effective sample size: `requests`, reduced because the latencies of successive"
             " requests are correlated (docs/explanation/verdict.md)"),
         column("batches", WHOLE, "batches",
-            "number of batches (groups of consecutive requests) from which the 95 % intervals are"
-            " computed"),
+            "number of batches (at most 10) into which Perseus divides the consecutive requests"),
         column("errors", WHOLE, "requests",
             "number of requests that failed, timed out, were refused or were not sent"),
         column("p50_ms", REAL, "ms",
@@ -120,7 +119,7 @@ SCHEMA = Schema(
             " tenant's busiest client process, and CPU time per second of all clients divided by"
             " the number of client cores"),
         column("valid", FLAG, "",
-            "true if the server limited the throughput, and neither the client nor the host did"),
+            "true if neither the client nor the host limited the throughput"),
         column("reason", TEXT, "",
             "reason why the closed loop is not valid. Empty if the loop is valid."),
     ],

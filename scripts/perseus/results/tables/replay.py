@@ -174,7 +174,7 @@ SCHEMA = Schema(
             "effective sample size: `requests`, reduced because the latencies of successive"
             " requests are correlated (docs/explanation/verdict.md)"),
         column("errors", WHOLE, "requests",
-            "number of requests that failed, timed out or were not sent",
+            "number of requests that failed, timed out, were refused or were not sent",
                null=True),
         column("sla_percentile", REAL, "%",
             "percentile of the latency in the SLA, such as 95 for p95", null=False),

@@ -93,7 +93,7 @@ SCHEMA = Schema(
             "time in which the server loads the tenant's model, from the log of the server. Null if"
             " the log is not on this host."),
         column("first_inference_ms", REAL, "ms",
-            "latency of the very first request of the tenant after the start of the server"),
+            "latency of Perseus's first request to the tenant after the start of the server"),
         column("steady_inference_ms", REAL, "ms",
             "median latency of the tenant's later requests, which the client sends one after"
             " another"),

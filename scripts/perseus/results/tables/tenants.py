@@ -100,9 +100,10 @@ SCHEMA = Schema(
             "median latency of requests that the client sends one after another, without other"
             " load"),
         column("first_inference_ms", REAL, "ms",
-            "latency of the very first request of the tenant after the start of the server"),
+            "latency of Perseus's first request to the tenant after the start of the server"),
         column("startup_s", REAL, "s",
-            "time from the start of the server until all models are ready"),
+            "time from the start of the server until all models are ready. For a remote server, the"
+            " time to load the models."),
         column("preprocessing", TEXT, "",
             "program that converts images into tensors: client (before the window starts) or"
             " server. Empty without a conversion.", choices=("", "client", "server")),
