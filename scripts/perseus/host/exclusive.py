@@ -65,7 +65,7 @@ def _exclusive(name: str, owner: str, say: Callable[[str], None], folder: Path) 
     while True:
         with _opened(path) as descriptor:
             if not _locked_now(descriptor):
-                say(f"waiting for the measurement of {_read_owner(descriptor)}")
+                say(f"waiting for cores, a GPU or a server that {_read_owner(descriptor)} uses")
                 fcntl.flock(descriptor, fcntl.LOCK_EX)
             if _still_is(path, descriptor):
                 _write_owner(descriptor, owner)

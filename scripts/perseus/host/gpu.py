@@ -2,8 +2,8 @@
 
 The number of a GPU in a study is the number that nvidia-smi shows. If CUDA_VISIBLE_DEVICES is set
 (for example in a cluster job), the number of a GPU is its position in CUDA_VISIBLE_DEVICES. If a
-GPU does not report a value, the module leaves the value out. If a GPU is missing, the module raises
-GpuError.
+GPU does not report a value, the module leaves the value out of a sample, and writes None in a
+description. If a GPU is missing, the module raises GpuError.
 """
 
 from __future__ import annotations

@@ -9,10 +9,11 @@ _ERROR_LINES = 20
 
 
 def last_lines(log_path: Path) -> str:
-    """Return the last informative lines of the log of a server.
+    """Return the last informative lines of the log of a server, at most _ERROR_LINES lines.
 
-    The result leaves out tables, messages about success, messages about missing GPUs, and lines
-    that several model instances repeat.
+    The result leaves out tables, messages of the level info, and messages that usually report a
+    missing GPU. If several model instances write the same message, the result contains this message
+    once. Without an informative line, the function returns the last lines of the log.
     """
     lines = [line.rstrip() for line in log_path.read_text(errors="replace").splitlines()]
     noise = re.compile(r"^I\d{4} |^[+|]|^$|NVML|DCGM|CudaDriverHelper|pinned_memory_manager")

@@ -73,8 +73,8 @@ def _bring_to_disk(path: Path) -> None:
 
 @contextmanager
 def _is_free(folder: Path) -> Iterator[bool]:
-    """Yield True if no run uses this folder. If the result is True, no run can start in the folder
-    until the context ends.
+    """Yield True if no run uses this folder. If the result is True and the file LIVE exists, no run
+    can start in the folder until the context ends.
 
     If this user may not write to the file LIVE, the function yields False, because some file
     systems then refuse locks on the file.

@@ -1,7 +1,10 @@
-"""Write and read export errors. If Perseus cannot export a model, the model file contains the error
-message.
+"""Write and read export errors. An export error is an error message in place of a model.
 
-Snakemake handles a file with an error message in the same way as a model file. For a failed export
+The model file contains the error message if Perseus cannot convert a model (to another precision, a
+program of torch.export or a TensorRT plan), or cannot export a model that only experiments
+`catalogue` use. All other failed exports stop their job and write no file.
+
+Snakemake handles a file with an error message in the same way as a model file. For an export error
 in a setting of a grid or in an experiment `catalogue`, the tables of results have the error message
 in place of results. The export error does not stop the measurements of other models and settings.
 If the model belongs to neither a setting of a grid nor an experiment `catalogue`, `require_model`

@@ -37,8 +37,9 @@ random weights."""
 
 
 def export_network(task: NetworkTask, onnx_path: Path, reference_path: Path) -> dict[str, Any]:
-    """Export a network to `onnx_path`. Write examples, and the responses of the network to these
-    examples, to `reference_path`. Return the export record (the content of check.json).
+    """Export a network to `onnx_path`. Write examples, and the responses of the ONNX file in ONNX
+    Runtime to these examples, to `reference_path`. Return the export record (the content of
+    check.json).
 
     The input has the name "input" and contains images (n, 3, H, W). If the network does not name
     its outputs, its only output has the name "output". If the network does not support batches,

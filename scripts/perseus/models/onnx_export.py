@@ -65,10 +65,11 @@ def export_model(task: ExportTask, onnx_path: Path, reference_path: Path) -> dic
     computes for these images) to `reference_path`. Return the export record (the content of
     check.json).
 
-    The ONNX file has the input "input" float32 [batch, 3, H, W] and the output "output" float32
-    [batch, classes], and contains the weights. The function writes both files only after the check
-    has passed. Raises ExportError if the architecture or the weights are unknown, if the weights or
-    the input size do not fit the architecture, if an image cannot be read, or if the check fails.
+    The ONNX file has the input "input" [batch, 3, H, W] and the output "output" float32 [batch,
+    classes], and contains the weights. The type of the input is float32 or, for uint8 requests,
+    uint8. The function writes both files only after the check has passed. Raises ExportError if the
+    architecture or the weights are unknown, if the weights or the input size do not fit the
+    architecture, if an image cannot be read, or if the check fails.
     """
     torch, _ = import_torchvision()
     network, images, output = answered(task)

@@ -30,9 +30,9 @@ def export_program(task: ExportTask, path: Path) -> dict[str, Any]:
     """Write the program to `path` (.pt2). Return a record with the relative error of the program's
     responses, compared with the responses of the network.
 
-    The program converts images, float32 (batch, 3, H, W), into scores, float32 (batch, classes),
-    for 1 to LARGEST_BATCH images. Raises ExportError if torch cannot export the network, or if the
-    responses differ.
+    The program converts images (batch, 3, H, W) into scores, float32 (batch, classes), for 1 to
+    LARGEST_BATCH images. The images are float32 or, for uint8 requests, uint8. Raises ExportError
+    if torch cannot export the network, or if the responses differ.
     """
     torch, _ = import_torchvision()
     network, images, expected = answered(task)

@@ -18,7 +18,8 @@ CERTIFY_AT = (0.82, 0.72, 0.6)
 rates in this order until all windows at one rate pass."""
 
 ATTEMPTS = 3
-"""A search repeats an invalid window until it has made this number of attempts."""
+"""A search repeats an invalid window until it has made this number of attempts. If other processes
+disturbed the last attempt, the search waits for an idle host and makes one more."""
 
 FEWEST_COUNTED, LONGEST_COUNTED_S = 50, 120.0
 """For a slow model, the counted part of a window may last longer than the preset allows. The

@@ -105,9 +105,10 @@ def find_peak(
     """Search for the peak along a load line, and return the result.
 
     If only one tenant has load, the first window on the load line is at the load factor `start`. If
-    several tenants have load, the first window is near the limit of a simulated queue.
-    `unloaded_ms` contains, for each tenant, an array of latencies without load. The function calls
-    `on_window` after each window, with an estimate of the remaining seconds.
+    several tenants have load, the first window is just below the limit of a simulated queue, or at
+    `start` if this limit is unknown or far below `start`. `unloaded_ms` contains, for each tenant,
+    an array of latencies without load. The function calls `on_window` after each window, with an
+    estimate of the remaining seconds.
     """
     queue = VirtualQueue.of(unloaded_ms, [sla.latency_ms for sla in slas])
     model = LineModel(line, tuple(slas), system.arrivals, queue)

@@ -11,8 +11,8 @@ from perseus.peak.stats import Floats
 from perseus.peak.system import Observation
 
 TOLERANCE = 0.1
-"""A latency is steady if its relative change is at most this value. The varying speed of a
-host changes the latency by about 10 %."""
+"""A latency is steady if its relative change is at most this value, or not significant. The varying
+speed of a host changes the latency by about 10 %."""
 
 ALIKE = 0.25
 BATCHES = 10

@@ -21,8 +21,8 @@ class VirtualQueue:
 
     The service times of requests are drawn from `work_s` and multiplied by `slowness`. If
     `observed` is false, `spare_s` is the time in seconds that the SLA leaves for waiting. If
-    `observed` is true, the service times were inferred from the real requests, and `spare_s` is the
-    time that the SLA leaves for waiting and service.
+    `observed` is true, the service times come from requests under load, and `spare_s` is the time
+    that the SLA leaves for waiting and service.
     """
 
     work_s: tuple[Floats, ...]

@@ -31,11 +31,13 @@ class RunningServer:
     metrics_url: str
     """URL of the Prometheus metrics."""
     pid: int | None
-    """Process id of the server; None if the server runs on another host."""
+    """Process id of the server; None if the server runs on another host, or if this host does not
+    show the process of the server."""
     access: Access = PLAIN
     """TLS and headers of all calls."""
     image_id: str | None = None
-    """Id of the container's image; None if the engine reports no id."""
+    """Id of the container's image for docker and podman; None for other launchers, or if the engine
+    reports no id."""
     startup_s: float = 0.0
     """Seconds from the start of the server's process until its models were ready, without the pull
     of an image. For a remote server, the seconds to load the pushed models; 0 without pushed
@@ -52,7 +54,7 @@ class RunningServer:
         return self.http_address if self.protocol == "http" else self.grpc_address
 
     def alive(self) -> bool:
-        """Return whether the server's process runs; always true for a server on another host."""
+        """Return whether the server's process runs; always true if `pid` is None."""
         return self.pid is None or self._status() not in (None, psutil.STATUS_ZOMBIE)
 
     def stopped(self) -> bool:

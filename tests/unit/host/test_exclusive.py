@@ -61,7 +61,9 @@ def test_the_second_waits_and_says_once_for_whom(holder):
     first = holder("paper/cpu1.resnet50", "core-0", "core-1")
     assert first.stdout.readline() == "held\n"
     second = holder("quick/cpu1.alexnet", "core-1", "core-0")
-    waiting = f"waiting for the measurement of pid {first.pid} (paper/cpu1.resnet50)\n"
+    waiting = (
+        f"waiting for cores, a GPU or a server that pid {first.pid} (paper/cpu1.resnet50) uses\n"
+    )
     assert second.stdout.readline() == waiting
     first.stdin.close()
     assert second.stdout.readline() == "held\n"
@@ -157,7 +159,10 @@ def test_a_full_disk_locks_as_any_other(holder, tmp_path, monkeypatch):
     monkeypatch.setattr(os, "pwrite", full)
     with exclusive(["core-0"], "a", print, tmp_path):
         second = holder("b", "core-0")
-        assert second.stdout.readline() == "waiting for the measurement of another process\n"
+        assert (
+            second.stdout.readline()
+            == "waiting for cores, a GPU or a server that another process uses\n"
+        )
     assert second.stdout.readline() == "held\n"
 
 
