@@ -1,8 +1,8 @@
 """Test whether intervals of sharing ratios contain the true ratio, in simulated studies.
 
-A study has three cells, one after another, on a host whose speed changes: each of two tenants
-alone, then both tenants in the mix 1 : 1 of the measured peaks. The truth is the ratio on an idle
-host.
+A study has three cells, one after another, on an idle host or on a host whose speed changes: each
+of two tenants alone, then both tenants in the mix 1 : 1 of the measured peaks. The truth is the
+ratio on an idle host, after an average start of the shared server.
 """
 
 from __future__ import annotations

@@ -26,7 +26,7 @@ MISSING = "name what to compare: --config base=results/default new=default.tar.g
 
 
 rule compare:
-    """Compare two results: each value is better, worse, or differs by no more than the noise."""
+    """Compare two results: each value is better, worse, not different or not comparable."""
     input:
         [] if COMPARED else MISSING,
     output:

@@ -110,7 +110,7 @@ rule own_onnx:
 
 
 rule convert:
-    """Convert an exported ONNX file to fp16 or int8, and compare it with torch.
+    """Convert an ONNX file to fp16 or int8, and compare its responses with the reference responses.
 
     Inputs and outputs stay fp32. If the conversion fails, the output files contain the reason. A
     grid then leaves out this precision, and the run continues.

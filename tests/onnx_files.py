@@ -58,7 +58,10 @@ def with_nodes(model, *nodes):
 
 
 def time_first():
-    """Return a text recogniser: the output has the batch in axis 2 and declares a wrong shape."""
+    """Return a text recogniser: the second of the three axes of its output is the batch.
+
+    The output declares only two axes.
+    """
     model = with_nodes(
         network(1, ones=1),
         helper.make_node("Unsqueeze", ["input", "ends"], ["columns"]),
@@ -93,7 +96,7 @@ def of_all_types():
 
 
 def of_scalar():
-    """Return a network that multiplies an image by a scalar input."""
+    """Return a network that multiplies its scores by a scalar input."""
     model = with_nodes(network(1), helper.make_node("Mul", ["input", "times"], ["scores"]))
     model.graph.input.append(helper.make_tensor_value_info("times", TensorProto.FLOAT, []))
     return model
@@ -117,9 +120,9 @@ def detector():
 def recurrent(first="n", state=1, squeezed=False):
     """Return a network that adds the sum of the rows of `state` to the rows of `x`.
 
-    The first dimensions of `x` and `state` differ or are open. If `squeezed` is true, the network
-    has a branch that no request takes. ONNX Runtime refuses this branch if the first dimension of
-    `x` has the size 1.
+    `first` and `state` are the sizes of the first dimensions of `x` and `state`. If `squeezed` is
+    true, the network has a branch that no request takes. ONNX Runtime refuses this branch if the
+    first dimension of `x` has the size 1.
     """
     nodes = [
         helper.make_node("ReduceSum", ["state"], ["sum"], keepdims=0),

@@ -302,7 +302,7 @@ def with_lost(made: Sequence[Plain], line: str, outcome: str) -> list[Plain]:
 
 
 def with_failures(made: Sequence[Plain]) -> list[Plain]:
-    """Return the records with each outcome except `ok` on a load line of its own."""
+    """Return the records, with another outcome than `ok` on each of four load lines."""
     outcomes = {
         "mix-3-1": (
             "infeasible",
@@ -450,8 +450,9 @@ REPLAYED_S, BURST_S, BURST_AT = 150, 4, (20, 90)
 def replay_record(names: tuple[str, ...] = tuple(TRUTH.capacities)) -> Plain:
     """Return the record of a replay with 10 requests/s, and 50 requests/s in bursts.
 
-    In bursts, one fifth of the requests are late on dedicated servers and one half on the shared
-    server. On the shared server, all requests in the second after a burst are late, too.
+    In bursts, one fifth of the requests of a tenant alone are late, and one half of its requests
+    beside the other tenants. Beside the other tenants, all requests in the second after a burst are
+    late, too.
     """
     run = ReplayRun(
         name="replay-mmpp",
