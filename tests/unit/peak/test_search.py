@@ -768,7 +768,9 @@ def test_a_window_that_waits_for_more_requests_passes_only_with_enough_requests(
     longer = [
         window
         for seed in range(40)
-        for window in [begun(seed, exponential(0.001), Sla(latency_ms=20))._measure(Phase.CERTIFY, 850)]
+        for window in [
+            begun(seed, exponential(0.001), Sla(latency_ms=20))._measure(Phase.CERTIFY, 850)
+        ]
         if window.elapsed_s > 1.01 * planned_s
     ]
     passed = [window.tenants[0] for window in longer if window.verdict is Verdict.PASS]
