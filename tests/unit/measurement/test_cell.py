@@ -72,7 +72,9 @@ def test_no_request_times_out_during_a_closed_loop(monkeypatch, run, is_longer, 
     cell = Mock(task=task, server_cores=[], client_cores=[0])
     cell.inputs.trace = None
     route = Route("grpc", "nowhere:1", "a", (), timeout_s)
-    with under_load(cell, RunningServer("", "", "", os.getpid()), {"a": route}):
+    server, tenants = RunningServer("", "", "", os.getpid()), [Mock(steps=())]
+    tenants[0].name = "a"
+    with under_load(cell, server, tenants, {"a": route}):
         pass
     least_s = loop_s(task.search, task.slas)
     assert 5 < least_s < 60

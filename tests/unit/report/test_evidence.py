@@ -368,7 +368,7 @@ def test_a_section_says_what_was_offered_what_passed_and_what_failed(tmp_path):
     text = f"at {significant(certified)} requests/s, every SLA held in new windows"
     assert facts["certified"] == text
     late = percent(windows[windows["window_verdict"] == "fail"]["exceedance"].max())
-    text = f"; in the worst window, {late} of the requests of a tenant were late"
+    text = f"; in the worst of all failed windows, {late} of the requests of a tenant were late"
     assert facts["first failure"] == f"at {significant(failing)} requests/s{text}"
 
 
