@@ -2,8 +2,9 @@
 
 Each tenant has a colour, a hatch, a marker and a dash pattern. The colours are the palette of Okabe
 and Ito (jfly.uni-koeln.de/color), which colour-blind readers can distinguish. In black and white,
-readers distinguish the tenants by hatch, marker and dash pattern. In colour, the hatch, marker and
-dash pattern distinguish tenants with the same colour, such as the first and the seventh tenant.
+readers distinguish up to twelve tenants by hatch, marker and dash pattern. In colour, the hatch,
+marker and dash pattern distinguish tenants with the same colour, such as the first and the seventh
+tenant.
 """
 
 from __future__ import annotations
@@ -24,8 +25,8 @@ from perseus.results.fleets.plans import HOURS_PER_MONTH
 from perseus.results.scenario_names import with_scenario
 
 COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00")
-HATCHES = ("", "///", "xxx", "\\\\\\", "++", "...")
-MARKERS = ("o", "s", "^", "D", "v", "P")
+HATCHES = ("", "///", "xxx", "\\\\\\", "++", "...", "|||", "---", "ooo", "**", "//|", "\\\\-")
+MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*", "<", ">", "d", "p")
 Dashes = Literal["-"] | tuple[float, tuple[float, ...]]
 DASHES: tuple[Dashes, ...] = (
     "-",
@@ -34,6 +35,12 @@ DASHES: tuple[Dashes, ...] = (
     (0, (6, 1.5, 1.5, 1.5)),
     (0, (2.5, 2.5)),
     (0, (8, 1.5, 1, 1.5, 1, 1.5)),
+    (0, (10, 2)),
+    (0, (1, 2.5)),
+    (0, (3, 1.5, 1, 1.5)),
+    (0, (10, 2, 4, 2)),
+    (0, (5, 4)),
+    (0, (4, 1, 1, 1, 1, 1, 1, 1)),
 )
 LONGEST_MIX = 100
 """On an axis, the label of a load line has at most this many characters."""
@@ -127,10 +134,10 @@ class FigureData:
         return DASHES[self._pattern(tenant)]
 
     def _pattern(self, tenant: str) -> int:
-        """Return the index of the tenant's hatch, marker and dashes, which differs between tenants
-        of the same colour."""
+        """Return the index of the tenant's hatch, marker and dashes. The index differs between
+        twelve tenants, and between tenants of the same colour."""
         place = self.names.index(tenant)
-        return (place + place // len(COLOURS)) % len(COLOURS)
+        return (place + place // len(MARKERS)) % len(MARKERS)
 
     def look(self, tenant: str) -> dict[str, Any]:
         """Return the style of the tenant's marks."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
@@ -9,7 +11,8 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import LogLocator, NullFormatter
 
-from perseus.report.figure_data import COLOURS, FigureData
+from perseus.report.figure_data import COLOURS, MARKERS, FigureData
+from perseus.report.line_panels import columns_of
 from perseus.report.style import DARK, GREY, empty_figure, legend, panels, remainder, wrapped_title
 from perseus.results.fleets.break_even import RELIABLE
 from perseus.results.fleets.plans import HOURS_PER_MONTH
@@ -26,8 +29,9 @@ CAPTION = (
 )
 ALSO = ("crossings",)
 
-MAX_PANELS, MAX_SERVERS, COLUMNS = 8, 6, 2
+MAX_PANELS, MAX_SERVERS = 8, 6
 MAX_MODELS = 4  # largest number of models in a title
+MARK_EVERY = 0.15  # distance between markers on a line, as a share of the diagonal of a panel
 FLAT = 0.2
 """The demand axis starts at this share of the lowest demand at which a plotted cost changes."""
 
@@ -45,7 +49,7 @@ def draw(frame: pd.DataFrame, results: FigureData, style: FigureTask) -> Figure:
     servers = every[:MAX_SERVERS]
     crossings = results.tables["crossings"]
     shown = groups[:MAX_PANELS]
-    columns = min(COLUMNS, len(shown))
+    columns = columns_of(style, len(shown))
     figure, axes = panels(style, len(shown), columns, 62)
     for panel, rows in zip(axes, shown, strict=True):
         models = str(rows["models"].iloc[0])
@@ -53,7 +57,7 @@ def draw(frame: pd.DataFrame, results: FigureData, style: FigureTask) -> Figure:
         _shade(panel, rows, crossings[crossings["models"] == models])
         wrapped_title(panel, _title(models), style, columns)
     handles = [
-        *(Line2D([], [], color=COLOURS[i], label=name) for i, name in enumerate(servers)),
+        *(Line2D([], [], **_look(servers, name), label=name) for name in servers),
         Line2D([], [], color=DARK, linestyle="--", label="dedicated"),
         Line2D([], [], color=DARK, label="sharing allowed"),
     ]
@@ -77,7 +81,7 @@ def _costs(panel: Axes, rows: pd.DataFrame, servers: list[str]) -> None:
                 line["total_rps"],
                 HOURS_PER_MONTH * line["usd_per_hour"],
                 where="mid",
-                color=COLOURS[servers.index(server)],
+                **_look(servers, server),
                 linestyle="-" if shared else "--",
             )
     panel.set_xscale("log")
@@ -89,6 +93,17 @@ def _costs(panel: Axes, rows: pd.DataFrame, servers: list[str]) -> None:
     panel.set_xlim(_first_shown(rows), rows["total_rps"].max())
     panel.set_xlabel("requests/s, all models together")
     panel.set_ylabel("USD per month")
+
+
+def _look(servers: list[str], server: str) -> dict[str, Any]:
+    """Return the colour of the lines of a server and, if there are several servers, their marker.
+    The markers of different servers are at different places on their lines."""
+    place = servers.index(server)
+    look: dict[str, Any] = {"color": COLOURS[place]}
+    if len(servers) > 1:
+        first = MARK_EVERY * place / MAX_SERVERS
+        look |= {"marker": MARKERS[place], "markevery": (first, MARK_EVERY)}
+    return look
 
 
 def _first_shown(rows: pd.DataFrame) -> float:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -124,7 +126,8 @@ def _attainment(panel: Axes, results: FigureData, row: pd.Series, bins: pd.DataF
     start_s, worst = row["worst_minute_start_s"], row["worst_minute_attained"]
     if is_known(worst):
         end_s = min(start_s + 60, row["duration_s"])
-        panel.plot([start_s, end_s], [worst, worst], color=colour, linewidth=3, alpha=0.5, zorder=1)
+        look: dict[str, Any] = {"color": colour, "linestyle": LINES[row["phase"]]}
+        panel.plot([start_s, end_s], [worst, worst], **look, linewidth=3, alpha=0.5, zorder=1)
         # The text is beside the panel, where no bar, step or line of the SLA crosses it.
         panel.text(
             1.01,

@@ -122,7 +122,7 @@ def _drift(
     panel.axvspan(hours[0], first, color=WARM_UP, zorder=0, lw=0)
     if is_known(row["per_hour"]):
         ends = [row["level"], row["level"] + row["per_hour"] * row["hours"]]
-        panel.plot([first, first + row["hours"]], ends, color=look["color"], linestyle=dashes)
+        panel.plot([first, first + row["hours"]], ends, **look, linestyle=dashes)
 
 
 def _annotation(row: pd.Series) -> str:

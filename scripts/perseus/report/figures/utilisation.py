@@ -27,8 +27,8 @@ MAX_CELLS = 8
 SERVER, CLIENT = "#0072B2", "#E69F00"
 PHASES: Final[dict[str, dict[str, Any]]] = {
     "bracket": {"facecolor": "#b8b8b8"},
-    "bisect": {"facecolor": "#d3d3d3"},
-    "near_limit": {"facecolor": "#dcebf5"},
+    "bisect": {"facecolor": "#d3d3d3", "hatch": "\\\\\\\\", "edgecolor": "white"},
+    "near_limit": {"facecolor": "#dcebf5", "hatch": "....", "edgecolor": "#a9c3d6"},
     "certify": {"facecolor": "#c4e3ca", "hatch": "////", "edgecolor": "white"},
 }
 OTHER: Final[dict[str, Any]] = {
