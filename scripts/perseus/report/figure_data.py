@@ -9,6 +9,7 @@ tenant.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -42,6 +43,7 @@ DASHES: tuple[Dashes, ...] = (
     (0, (5, 4)),
     (0, (4, 1, 1, 1, 1, 1, 1, 1)),
 )
+REPEAT = r"\.r[0-9]+$"  # end of the name of a cell
 LONGEST_MIX = 100
 """On an axis, the label of a load line has at most this many characters."""
 
@@ -104,6 +106,28 @@ class FigureData:
         usd_per_hour = of_server["usd_per_hour"].dropna()
         price = f", {per_month(usd_per_hour.iloc[0])}" if len(usd_per_hour) else ""
         return f"1 server of type {server}{price}"
+
+    def where(self, row: pd.Series, among: pd.DataFrame, pricing: str) -> str:
+        """Describe the server of a row of the table `among`, for example "repeat 2: 1 server of
+        type cpu1, $34.7/month".
+
+        The text begins with the scenario, the experiment and the repeat, if `among` has several of
+        them. If `among` has no cells, the text has no experiment and no repeat.
+        """
+        of = among[among["server"] == row["server"]]
+        parts = []
+        if of["scenario"].nunique() > 1:
+            parts.append(row["scenario"].removeprefix(f"{row['server']}."))
+        if "cell" in of:
+            of = of[of["scenario"] == row["scenario"]]
+            experiments = of["cell"].str.replace(REPEAT, "", regex=True)
+            experiment = re.sub(REPEAT, "", row["cell"])
+            if experiments.nunique() > 1:
+                parts.append(experiment.removeprefix(f"{row['scenario']}."))
+            if of[experiments == experiment]["repeat"].nunique() > 1:
+                parts.append(f"repeat {row['repeat']}")
+        which = f"{', '.join(parts)}: " if parts else ""
+        return which + self.one_server(row["server"], pricing)
 
     @property
     def _has_several_groups(self) -> bool:

@@ -85,6 +85,8 @@ def wrapped_title(
 def title_over(axes: Sequence[Axes], text: str, style: FigureTask) -> None:
     """Write a title above a row of panels without making the panels narrower."""
     title = wrapped_title(axes[0], text, style, 1)
+    if len(axes) == 1:
+        return
     title.set_in_layout(False)
     axes[-1].set_title(
         " " + "\n" * title.get_text().count("\n"), loc="left"

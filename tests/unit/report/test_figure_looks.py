@@ -158,8 +158,8 @@ def test_the_lowest_panel_of_each_column_shows_its_ticks():
 
 def test_quantities_without_samples_have_no_panels(failed):
     drawn = figure_of("utilisation", failed)
-    titles = [panel.get_title(loc="left").partition("\n")[0] for panel in drawn.axes[:2]]
-    assert titles == ["CPU (cores)", "memory (GiB)"]
+    titles = [panel.get_ylabel() for panel in drawn.axes[:2]]
+    assert titles == ["CPU\n(cores)", "memory\n(GiB)"]
     assert len(drawn.axes) == 2 * utilisation.MAX_CELLS
 
 

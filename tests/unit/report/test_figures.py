@@ -244,7 +244,7 @@ def replays(folder, *records):
     )
     cells = [synthetic_files.write_replay(folder, record) for record in records]
     read = StudyResults.read(synthetic.TASK, [*made, *cells], [])
-    names = ("tenants", "replay", "attainment")
+    names = ("tenants", "replay", "attainment", "costs")
     modules = {name: tables.module_of(name) for name in names}
     return FigureData(
         {
@@ -443,7 +443,8 @@ def test_each_searched_tenant_has_its_rates_and_its_shares_side_by_side():
     assert len(drawn.axes) == 4
     absolute, normalised = drawn.axes[:2]
     slow, quick = synthetic.TRUTH.capacities
-    assert absolute.get_title(loc="left") == f"cpu1.shared: {slow} beside {quick}"
+    title = f"{slow} beside {quick}, 1 server of type cpu1, $34.7/month"
+    assert absolute.get_title(loc="left") == title
     assert normalised.get_xlabel() == "background load / dedicated peak"
     (x, y), *_ = (line.get_data() for line in absolute.lines if len(line.get_xdata()) == 4)
     assert list(x) == sorted(x) and all(np.diff(y) < 0)  # more background load lowers the peak

@@ -96,3 +96,23 @@ def test_the_figure_of_a_comparison_tells_them_apart(tmp_path):
     for panel in (peaks, ratios):
         labels = [label.get_text() for label in panel.get_yticklabels()]
         assert len(set(labels)) == len(labels)
+
+
+def test_a_title_names_what_a_study_has_several_of():
+    cells = ["shared.soak-40.r1", "shared.soak-40.r2", "shared.soak-80.r1", "pair.soak-40.r1"]
+    rows = [
+        {"cell": f"cpu1.{cell}", "scenario": f"cpu1.{cell.split('.')[0]}", "repeat": int(cell[-1])}
+        for cell in cells
+    ]
+    among = pd.DataFrame(rows).assign(server="cpu1")
+    costs = synthetic_files.tables_of(synthetic.records(mixes=(), holds=()))["costs"]
+    results = FigureData({"costs": costs.to_pandas()})
+    server = "1 server of type cpu1, $34.7/month"
+    assert [results.where(row, among, "on_demand") for _, row in among.iterrows()] == [
+        f"shared, soak-40, repeat 1: {server}",
+        f"shared, soak-40, repeat 2: {server}",
+        f"shared, soak-80: {server}",
+        f"pair: {server}",
+    ]
+    one = among.head(1)
+    assert results.where(one.iloc[0], one, "on_demand") == server

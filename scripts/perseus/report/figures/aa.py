@@ -10,8 +10,18 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
 from perseus.report.figure_data import FigureData
+from perseus.report.line_panels import columns_of
 from perseus.report.numbers import percent
-from perseus.report.style import DARK, GREY, empty_figure, is_known, legend, panels, remainder
+from perseus.report.style import (
+    DARK,
+    GREY,
+    empty_figure,
+    is_known,
+    legend,
+    panels,
+    remainder,
+    wrapped_title,
+)
 from perseus.study.tasks.figure import FigureTask
 
 CAPTION = (
@@ -20,7 +30,7 @@ CAPTION = (
     " noise of the host can cause this difference."
 )
 
-MAX_PANELS, COLUMNS = 8, 2
+MAX_PANELS = 8
 BAND = "#e8e8e8"
 
 
@@ -30,10 +40,13 @@ def draw(frame: pd.DataFrame, results: FigureData, style: FigureTask) -> Figure:
         return empty_figure(style, "nothing was measured on restarted servers")
     cells = list(dict.fromkeys(frame["cell"]))
     shown = cells[:MAX_PANELS]
-    figure, axes = panels(style, len(shown), min(COLUMNS, len(shown)), 50)
+    columns = columns_of(style, len(shown))
+    figure, axes = panels(style, len(shown), columns, 50)
     for panel, name in zip(axes, shown, strict=True):
-        _servers(panel, frame[frame["cell"] == name])
-        panel.set_title(name, loc="left")
+        rows = frame[frame["cell"] == name]
+        _servers(panel, rows)
+        title = results.where(rows.iloc[0], frame, style.pricing)
+        wrapped_title(panel, title, style, columns)
     handles = [
         Line2D([], [], color=DARK, marker="o", linestyle="none", label="a server"),
         Line2D([], [], color=GREY, label="mean"),

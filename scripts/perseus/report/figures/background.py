@@ -50,13 +50,11 @@ def draw(frame: pd.DataFrame, results: FigureData, style: FigureTask) -> Figure:
     figure, axes = panels(style, 2 * len(shown), 2, 62)
     for i, rows in enumerate(shown):
         absolute, normalised = axes[2 * i : 2 * i + 2]
-        scenario, searched, background = rows.iloc[0][
-            ["scenario", "searched", "background_tenants"]
-        ]
+        searched, background = rows.iloc[0][["searched", "background_tenants"]]
         look = results.look(searched)
-        title_over(
-            (absolute, normalised), f"{scenario}: {searched} beside {few(background)}", style
-        )
+        where = results.where(rows.iloc[0], frame[["server", "scenario"]], style.pricing)
+        title = f"{searched} beside {few(background)}, {where}"
+        title_over((absolute, normalised), title, style)
         _absolute(absolute, rows, look)
         _normalised(normalised, rows, look)
         for panel in (absolute, normalised):

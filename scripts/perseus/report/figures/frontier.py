@@ -146,11 +146,8 @@ def draw(peaks: pd.DataFrame, results: FigureData, style: FigureTask) -> Figure:
 def _title(results: FigureData, lines: pd.DataFrame, style: FigureTask) -> str:
     """Return the title of a panel: the server and, if the server has several scenarios, the
     scenario."""
-    server, scenario = lines.iloc[0][["server", "scenario"]]
     shared = results.peaks[results.peaks["kind"] != "dedicated"]
-    several = shared[shared["server"] == server]["scenario"].nunique() > 1
-    name = f"{scenario.removeprefix(f'{server}.')}: " if several else ""
-    return f"{name}{results.one_server(server, style.pricing)}"
+    return results.where(lines.iloc[0], shared, style.pricing)
 
 
 def _is_empty(tenants: pd.DataFrame) -> bool:

@@ -53,7 +53,8 @@ def draw(frame: pd.DataFrame, results: FigureData, style: FigureTask) -> Figure:
     heights = [RATE_MM, ATTAINMENT_MM] * len(shown)
     figure, axes = panels(style, len(heights), 1, heights)
     for rate, attainment, phases in zip(axes[::2], axes[1::2], shown, strict=True):
-        wrapped_title(rate, _title(phases), style, 1)
+        where = results.where(phases.iloc[0], frame, style.pricing)
+        wrapped_title(rate, f"{_title(phases)}, {where}", style, 1)
         _tenant(rate, attainment, results, phases)
     axes[-1].set_xlabel("time since the start of the window (s)")
     handles = [
@@ -69,9 +70,8 @@ def draw(frame: pd.DataFrame, results: FigureData, style: FigureTask) -> Figure:
 
 
 def _title(phases: pd.DataFrame) -> str:
-    first = phases.iloc[0]
     told = ", ".join(f"{row['phase']}: {verdict(row)}" for _, row in phases.iterrows())
-    return f"{first['cell']}, {first['tenant']} ({told})"
+    return f"{phases.iloc[0]['tenant']} ({told})"
 
 
 def _tenant(rate: Axes, attainment: Axes, results: FigureData, phases: pd.DataFrame) -> None:

@@ -23,6 +23,7 @@ from perseus.report.style import (
     remainder,
     say,
     verdict,
+    wrapped_title,
 )
 from perseus.results.tables.soak import FAILED_REQUESTS, SoakRecord
 from perseus.study.tasks.figure import FigureTask
@@ -36,6 +37,7 @@ CAPTION = (
 )
 
 MAX_CELLS = 4
+LEAST_MM = 35.0  # least width of a panel, if all panels of a cell are side by side
 WARM_UP = "#f0f0f0"
 QUANTITIES = ("latency (ms)", "memory (MB)", "open files", "failed requests (%)")
 PANELS = len(QUANTITIES)
@@ -63,11 +65,15 @@ def draw(values: pd.DataFrame, results: FigureData, style: FigureTask) -> Figure
         return empty_figure(style, "no experiment soak has a result")
     cells = [folder for folder in results.cells if folder.name in set(frame["cell"])]
     shown = cells[:MAX_CELLS]
-    figure, axes = panels(style, PANELS * len(shown), PANELS, 56, 6)
+    columns = PANELS if style.width_mm >= LEAST_MM * PANELS else PANELS // 2
+    figure, axes = panels(style, PANELS * len(shown), columns, 56)
     for i, folder in enumerate(shown):
         rows = frame[frame["cell"] == folder.name]
         mine = axes[PANELS * i : PANELS * (i + 1)]
         _cell(mine, results, rows, values[values["cell"] == folder.name])
+        title = wrapped_title(mine[0], results.where(rows.iloc[0], frame, style.pricing), style, 1)
+        title.set_text(f"{title.get_text()}\n\n\n")  # the other titles of the row have more lines
+        title.set_in_layout(False)
     handles = [
         *results.handles(frame["tenant"]),
         Line2D([], [], color=DARK, label="p50"),
@@ -82,7 +88,6 @@ def draw(values: pd.DataFrame, results: FigureData, style: FigureTask) -> Figure
 
 
 def _cell(axes: list[Axes], results: FigureData, rows: pd.DataFrame, values: pd.DataFrame) -> None:
-    axes[0].set_title(f"{rows['cell'].iloc[0]}\n\n\n", loc="left")
     for panel, quantity in zip(axes, QUANTITIES, strict=True):
         panel.set_xlabel("time (h)")
         panel.set_ylabel(quantity)
@@ -129,6 +134,6 @@ def _annotation(row: pd.Series) -> str:
     """Return a title with the fitted drift on several lines, or with the reason why there is no
     fit."""
     if not is_known(row["per_hour"]):
-        return f"\n\n\n{verdict(row) if row['verdict'] != 'ok' else row['drift']}"
+        return f"\n\n\n\n{verdict(row) if row['verdict'] != 'ok' else row['drift']}"
     ends = bounds(row["low_per_hour"], row["high_per_hour"], significant)
-    return f"\n{row['drift']}\n{significant(row['per_hour'])} per hour\n({ends})"
+    return f"\n\n{row['drift']}\n{significant(row['per_hour'])} per hour\n({ends})"

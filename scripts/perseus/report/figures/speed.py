@@ -59,7 +59,7 @@ def draw(looks: pd.DataFrame, results: FigureData, style: FigureTask) -> Figure:
                 linewidth=1,
                 rasterized=len(of_server) > MAX_VECTORS,
             )
-        panel.set_title(server, loc="left")
+        panel.set_title(results.one_server(server, style.pricing), loc="left")
         panel.set_ylabel("speed, relative to its mean (%)")
     axes[-1].set_xlabel("time since the first probe (min)")
     named = dict.fromkeys(looks["tenant"])

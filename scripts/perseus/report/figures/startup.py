@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from perseus.report.figure_data import FigureData
-from perseus.report.style import DARK, GREY, empty_figure, legend, panels, remainder
+from perseus.report.style import DARK, GREY, empty_figure, legend, panels, remainder, title_over
 from perseus.study.tasks.figure import FigureTask
 
 CAPTION = (
@@ -21,6 +21,7 @@ CAPTION = (
 )
 
 MAX_SCENARIOS = 4
+LEAST_MM = 30.0  # least width of a panel, if all panels of a scenario are side by side
 DASHES: Final[dict[str, Literal["-", "--"]]] = {"warm": "-", "cold": "--"}
 TIMES = {
     "ready_s": "start to\nready (s)",
@@ -37,12 +38,15 @@ def draw(frame: pd.DataFrame, results: FigureData, style: FigureTask) -> Figure:
         return empty_figure(style, "no start of a server was measured")
     scenarios = list(dict.fromkeys(frame["scenario"]))
     shown = scenarios[:MAX_SCENARIOS]
-    figure, axes = panels(style, len(TIMES) * len(shown), len(TIMES), 62, sharey=True)
+    columns = len(TIMES) if style.width_mm >= LEAST_MM * len(TIMES) else len(TIMES) // 2
+    figure, axes = panels(style, len(TIMES) * len(shown), columns, 62, sharey=True)
     for i, scenario in enumerate(shown):
         mine = frame[frame["scenario"] == scenario]
         row = axes[i * len(TIMES) : (i + 1) * len(TIMES)]
-        row[0].set_title(scenario, loc="left")
-        row[0].set_ylabel("share of starts")
+        title = results.where(mine.iloc[0], frame[["server", "scenario"]], style.pricing)
+        title_over(row[:columns], title, style)
+        for panel in row[::columns]:
+            panel.set_ylabel("share of starts")
         for panel, (time, label) in zip(row, TIMES.items(), strict=True):
             _distributions(panel, results, mine, time)
             panel.set_xlabel(label)

@@ -12,8 +12,9 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
 from perseus.report.figure_data import FigureData
+from perseus.report.line_panels import title
 from perseus.report.samples import COLUMNS, QUANTITIES, samples
-from perseus.report.style import empty_figure, legend, panels, remainder
+from perseus.report.style import empty_figure, legend, panels, remainder, title_over
 from perseus.results.records import Record
 from perseus.study.tasks.figure import FigureTask
 
@@ -24,6 +25,7 @@ CAPTION = (
 )
 
 MAX_CELLS = 8
+LEAST_MM = 25.0  # least width of a panel, if all panels of a cell are side by side
 SERVER, CLIENT = "#0072B2", "#E69F00"
 PHASES: Final[dict[str, dict[str, Any]]] = {
     "bracket": {"facecolor": "#b8b8b8"},
@@ -44,31 +46,36 @@ def data(results: FigureData) -> pd.DataFrame:
 
 
 def draw(drawn: pd.DataFrame, results: FigureData, style: FigureTask) -> Figure:
-    """Draw one column of panels per quantity, and one row per cell."""
+    """Draw one panel per quantity for each cell. In a narrow figure, each cell has two rows of
+    panels."""
     sampled = set(drawn["cell"])
     shown = [folder for folder in results.cells if folder.name in sampled]
     if not shown:
         return empty_figure(style, "no samples of any cell")
-    quantities = set(drawn["quantity"])
-    titles = [title for title in QUANTITIES if title in quantities]
-    figure, axes = panels(style, len(titles) * len(shown), len(titles), 26, 22, sharey="col")
+    highest = drawn.groupby("quantity")["value"].max()
+    quantities = [quantity for quantity in QUANTITIES if quantity in highest]
+    count = len(quantities)
+    columns = count if style.width_mm >= LEAST_MM * count else -(-count // 2)
+    places = columns * -(-count // columns)
+    figure, axes = panels(style, places * len(shown), columns, 30)
     for i, folder in enumerate(shown):
-        row = axes[i * len(titles) : (i + 1) * len(titles)]
+        row = axes[i * places : (i + 1) * places]
         of_cell = drawn[drawn["cell"] == folder.name]
-        row[0].set_title(folder.name, loc="left")
-        for panel, title in zip(row, titles, strict=True):
+        title_over(row[:columns], _title(results, folder), style)
+        for unused in row[count:]:
+            unused.remove()
+        for panel, quantity in zip(row, quantities, strict=False):
             _phases(panel, folder)
             panel.grid(visible=False)
-            for metric in QUANTITIES[title]:
+            for metric in QUANTITIES[quantity]:
                 part = of_cell[of_cell["metric"] == metric.name]
                 look: dict[str, Any] = (
                     {"color": CLIENT, "linestyle": "--"} if metric.of_client else {"color": SERVER}
                 )
                 panel.plot(part["time_s"], part["value"], linewidth=1, **look)
-    for panel, title in zip(axes, titles, strict=False):
-        panel.set_title(f"{title}\n{panel.get_title(loc='left')}", loc="left")
-        panel.set_ylim(bottom=0)  # the rows of a column share the scale
-    for panel in axes[-len(titles) :]:
+            panel.set_ylabel(quantity.replace(" (", "\n("))
+            panel.set_ylim(0, 1.05 * highest[quantity] or 1.0)  # all cells share the scale
+    for panel in figure.axes[-columns:]:
         panel.set_xlabel("time (s)")
     handles = [
         Line2D([], [], color=SERVER, label="server"),
@@ -78,10 +85,18 @@ def draw(drawn: pd.DataFrame, results: FigureData, style: FigureTask) -> Figure:
     ]
     legend(figure, handles, 7)
     looked_at = results.cells[:MAX_CELLS]
-    empty = [folder.name for folder in looked_at if folder not in shown]
+    empty = [_title(results, folder) for folder in looked_at if folder not in shown]
     where = "monitor.parquet of each cell"
     remainder(figure, len(looked_at), len(results.cells), "cells", where, empty)
     return figure
+
+
+def _title(results: FigureData, folder: Path) -> str:
+    """Return the load line of a cell and, if the study has several repeats, the repeat."""
+    tenants = results.tenants
+    mine = tenants[tenants["cell"] == folder.name].iloc[0]
+    repeat = f", repeat {mine['repeat']}" if tenants["repeat"].nunique() > 1 else ""
+    return f"{title(results, mine)}{repeat}"
 
 
 def _phases(axes: Axes, folder: Path) -> None:
