@@ -54,7 +54,7 @@ def by_line(
         if not known
     ]
     columns = columns_of(style, len(shown))
-    figure, axes = panels(style, len(shown), columns, 44, 16, **shared)
+    figure, axes = panels(style, len(shown), columns, 44, **shared)
     remainder(figure, looked_at, len(has), "load lines", "the raw results of their cells", empty)
     return shown, figure, axes
 

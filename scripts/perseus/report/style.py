@@ -15,8 +15,11 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.backends.backend_svg import FigureCanvasSVG
+from matplotlib.collections import PathCollection
 from matplotlib.figure import Figure
 from matplotlib.text import Text
+from matplotlib.textpath import TextPath
+from matplotlib.transforms import Bbox
 
 from perseus.host.files import whole
 from perseus.report.svg import compact
@@ -31,7 +34,6 @@ GREY, DARK = "#999999", "#222222"
 NOTHING: Final = "nothing-to-draw"
 MM = 1 / 25.4
 BESIDE_MM = 12.0  # width in mm beside a panel, for the axis with its labels
-NOTE_CHARACTERS = 110  # number of characters on a line as wide as a figure
 ROW_MM = 6.0
 NAMES_SHARE = 0.4  # largest share of the width of a figure for row names
 MAX_LINES = 5  # largest number of lines of a row name
@@ -41,6 +43,10 @@ MAX_BACKGROUND_NAMED = 2  # largest number of background tenants that a label na
 MAX_BACKGROUND_CHARACTERS = 40  # largest length of the names of background tenants
 MAX_WEIGHTS = 4  # largest number of equal weights that a label lists
 MAX_NAMED = 12  # largest number of rows without data that a text names
+BESIDE_MARK: Final = "beside a mark"
+CORNER_PT: Final = 4.5  # distance from the middle of a mark to the text beside it
+CORNERS: Final = ((True, True), (True, False), (False, True), (False, False))
+"""Corners of a mark, as (is right, is up), in the order in which `fit` tries the corners."""
 
 
 def panels(
@@ -48,20 +54,17 @@ def panels(
     count: int,
     columns: int,
     height_mm: float | Sequence[float],
-    around_mm: float = 0.0,
     **shared: Any,
 ) -> tuple[Figure, list[Axes]]:
     """Return a figure with `count` panels, and the axes of the panels. Each row has `columns`
     panels.
 
-    `height_mm` is the height of each row, or has one value per row. `around_mm` is the additional
-    height for the legend above and the text below the panels.
+    `height_mm` is the height of each row, or has one value per row. The function
+    `fit` adds the height of the legend and the notes.
     """
     rows = -(-count // columns)
     heights = [height_mm] * rows if isinstance(height_mm, (int, float)) else list(height_mm)
-    figure = Figure(
-        figsize=(style.width_mm * MM, (sum(heights) + around_mm) * MM), layout="constrained"
-    )
+    figure = Figure(figsize=(style.width_mm * MM, sum(heights) * MM), layout="constrained")
     FigureCanvasAgg(figure)
     grid = figure.subplots(rows, columns, squeeze=False, height_ratios=heights, **shared)
     flat = list(grid.flat)
@@ -96,6 +99,11 @@ def title_over(axes: Sequence[Axes], text: str, style: FigureTask) -> None:
 def characters(width_mm: float, font_pt: float) -> int:
     """Return the number of characters that fit on a line of the width `width_mm`."""
     return int(width_mm / (0.6 * font_pt / 72 / MM))
+
+
+def text_mm(text: str, font_pt: float) -> float:
+    """Return the width in mm of a text in the font of the figure."""
+    return float(TextPath((0, 0), text, font_pt).get_extents().width) / 72 / MM
 
 
 def short(row: pd.Series) -> str:
@@ -165,8 +173,7 @@ def remainder(
     more = [f"{len(empty) - MAX_NAMED} more"] if len(empty) > MAX_NAMED else []
     notes += [f"No data for {', '.join([*empty[:MAX_NAMED], *more])}"] if empty else []
     if notes:
-        text = "\n".join(line for each in notes for line in textwrap.wrap(each, NOTE_CHARACTERS))
-        figure.supxlabel(text, fontsize="small", color=DARK)
+        figure.supxlabel("\n".join(notes), fontsize="small", color=DARK)
 
 
 def legend(figure: Figure, handles: Sequence[Any], columns: int) -> None:
@@ -180,11 +187,36 @@ def legend(figure: Figure, handles: Sequence[Any], columns: int) -> None:
         drawn.remove()
 
 
+def label_mark(axes: Axes, text: str, at: tuple[float, float], **look: Any) -> None:
+    """Write a short text beside a mark. The function `fit` chooses the corner of the mark."""
+    axes.annotate(
+        text,
+        at,
+        xytext=(CORNER_PT, CORNER_PT),
+        textcoords="offset points",
+        fontsize="small",
+        color=DARK,
+        label=BESIDE_MARK,
+        zorder=4,
+        **look,
+    )
+
+
 def fit(figure: Figure) -> None:
-    """Wrap the titles and x labels of panels to the width of the grid cell of each panel."""
+    """Wrap labels, titles and notes to the width of their panel or of the figure.
+
+    The function makes the figure higher by the heights of the legend and the notes, and by the
+    additional lines of titles and x labels, so that the panels keep their heights.
+    """
+    drawn: Any = figure  # matplotlib has no public names for its notes and its titles on the left
+    around = [*figure.legends]
+    if drawn._supxlabel is not None:
+        _wrap(drawn._supxlabel, figure.bbox.width)
+        around.append(drawn._supxlabel)
+    _add_height(figure, sum(each.get_window_extent().height for each in around))
     figure.draw_without_rendering()
-    panel: Any  # matplotlib has no public name for the title on the left
-    for panel in figure.axes:
+    lines_px: dict[int, float] = {}  # by row of panels
+    for panel in drawn.axes:
         place = panel.get_subplotspec()
         if place is None:
             continue
@@ -193,8 +225,69 @@ def fit(figure: Figure) -> None:
                        (place.colspan.start, place.colspan.stop))  # fmt: skip
         box = panel.get_window_extent()
         middle = (box.x0 + box.x1) / 2
-        _wrap(panel.xaxis.label, 2 * min(middle - left, right - middle))
-        _wrap(panel._left_title, right - box.x0)
+        title, label = panel._left_title, panel.xaxis.label
+        _wrap(label, 2 * min(middle - left, right - middle))
+        # A title over a row of panels is not in the layout.
+        _wrap(title, (right if title.get_in_layout() else figure.bbox.width) - box.x0)
+        row, more_px = place.rowspan.start, _more_lines_px(title) + _more_lines_px(label)
+        lines_px[row] = max(lines_px.get(row, 0.0), more_px)
+    _add_height(figure, sum(lines_px.values()))
+    _place_beside_marks(figure)
+
+
+def _add_height(figure: Figure, height_px: float) -> None:
+    width, height = figure.get_size_inches()
+    figure.set_size_inches(width, height + height_px / figure.dpi)
+
+
+def _more_lines_px(text: Text) -> float:
+    """Return the height in pixels of the lines of a text after its first line."""
+    lines = text.get_text().count("\n") + 1
+    return float(text.get_window_extent().height * (lines - 1) / lines)
+
+
+def _place_beside_marks(figure: Figure) -> None:
+    """Move each text of `label_mark` to the corner of its mark where the text covers the fewest
+    marks. The function hides a text that covers another such text at each corner."""
+    figure.draw_without_rendering()
+    for panel in figure.axes:
+        texts = [text for text in panel.texts if text.get_label() == BESIDE_MARK]
+        texts.sort(key=lambda text: -len(text.get_text()))  # a long text fits in fewer places
+        marks = _marks_px(panel) if texts else np.empty((0, 2))
+        taken: list[Bbox] = []
+        for text in texts:
+            costs = {}
+            for corner in CORNERS:
+                box = _at_corner(text, *corner)
+                is_inside = panel.bbox.containsx(box.x0) and panel.bbox.containsx(box.x1)
+                is_inside &= panel.bbox.containsy(box.y0) and panel.bbox.containsy(box.y1)
+                covered = int(box.padded(CORNER_PT / 2).count_contains(marks))
+                costs[corner] = (sum(map(box.overlaps, taken)), not is_inside, covered)
+            best = min(CORNERS, key=costs.__getitem__)
+            taken.append(_at_corner(text, *best))
+            if costs[best][0]:
+                text.set_visible(False)
+                taken.pop()
+
+
+def _marks_px(panel: Axes) -> np.ndarray:
+    """Return the places of all marks of a panel in pixels, as rows."""
+    lines = [line for line in panel.lines if line.get_marker() not in ("None", "")]
+    places = [line.get_transform().transform(line.get_xydata()) for line in lines]
+    places += [
+        each.get_offset_transform().transform(each.get_offsets())
+        for each in panel.collections
+        if isinstance(each, PathCollection)
+    ]
+    return np.vstack(places) if places else np.empty((0, 2))
+
+
+def _at_corner(text: Text, right: bool, up: bool) -> Bbox:
+    """Move a text of `label_mark` to a corner of its mark, and return the box of the text."""
+    text.set_position((CORNER_PT if right else -CORNER_PT, CORNER_PT if up else -CORNER_PT))
+    text.set_horizontalalignment("left" if right else "right")
+    text.set_verticalalignment("bottom" if up else "top")
+    return text.get_window_extent()
 
 
 def _wrap(text: Text, width: float) -> None:

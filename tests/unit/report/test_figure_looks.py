@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 import synthetic
 import synthetic_files
-from drawn import STYLE, figure_of
+from drawn import STYLE, figure_of, laid_out
 from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 
@@ -369,10 +369,8 @@ def test_names_of_two_servers_do_not_write_over_each_other_beside_their_ceilings
     """The names of the servers do not overlap, even with many tenants in the legend."""
     frames = dict(pairs_of_many.tables)
     frames["ceilings"] = pd.concat([frames["ceilings"]] * 2, ignore_index=True)
-    with drawing.drawing(STYLE):
-        figure = figure_of("ceilings", FigureData(frames))
-        figure.draw_without_rendering()
-        first, second = (label.get_window_extent() for label in figure.axes[0].get_yticklabels())
+    figure = laid_out("ceilings", FigureData(frames))
+    first, second = (label.get_window_extent() for label in figure.axes[0].get_yticklabels())
     assert not first.overlaps(second)
 
 
@@ -421,7 +419,7 @@ def test_a_compact_picture_has_the_same_coordinates_and_what_it_refers_to():
 @pytest.mark.parametrize("name", OF_TABLES)
 def test_a_compact_figure_lacks_nothing_that_it_refers_to(name, failed):
     drawn = io.StringIO()
-    figure_of(name, failed).savefig(drawn, format="svg")
+    laid_out(name, failed).savefig(drawn, format="svg")
     small = compact(drawn.getvalue())
     names = re.findall(r' id="([^"]*)"', small)
     assert set(re.findall(r'(?:href="|url\()#([^")]*)', small)) <= set(names)

@@ -1,17 +1,14 @@
 """Tests that the text in figures is not cut and leaves space for the data."""
 
-import io
 from itertools import combinations
 
 import pandas as pd
 import pytest
 import synthetic
 import synthetic_files
-from drawn import STYLE, figure_of
-from matplotlib.backends.backend_svg import FigureCanvasSVG
+from drawn import figure_of, laid_out
 from matplotlib.text import Text
 
-from perseus.report import drawing
 from perseus.report.figure_data import FigureData
 from perseus.report.plot_marks import by_server
 from perseus.report.style import few, short
@@ -31,17 +28,6 @@ EDGE_PX = 2
 def results_of(made, task=synthetic.TASK):
     found = synthetic_files.tables_of(made, task)
     return FigureData({name: table.to_pandas() for name, table in found.items()})
-
-
-def laid_out(name, results, dpi=100):
-    """Return the figure as it is written: laid out once, and drawn with `dpi` dots per inch."""
-    with drawing.drawing(STYLE):
-        figure = figure_of(name, results)
-        FigureCanvasSVG(figure).print_svg(io.StringIO())
-        figure.set_layout_engine("none")
-        figure.set_dpi(dpi)
-        figure.draw_without_rendering()
-    return figure
 
 
 def cut(figure, edge=EDGE_PX):
@@ -114,7 +100,7 @@ def test_rows_of_names_do_not_write_over_each_other(name, beside_many):
 
 @pytest.mark.parametrize("dpi", [72, 80, 150])
 def test_names_stay_in_the_picture_at_every_resolution(dpi, beside_many):
-    assert not cut(laid_out("peaks", beside_many, dpi), edge=0)
+    assert not cut(laid_out("peaks", beside_many, dpi=dpi), edge=0)
 
 
 def test_who_stays_is_named_where_these_are_few(beside_many):

@@ -12,6 +12,7 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
 from perseus.report.figure_data import COLOURS, FigureData
+from perseus.report.line_panels import columns_of
 from perseus.report.style import DARK, GREY, empty_figure, legend, panels, remainder
 from perseus.results.tables.catalogue import MEASURED, front_order
 from perseus.study.runtimes import RUNTIMES
@@ -39,7 +40,7 @@ WIDE: Final = 30.0
 """If the highest cost exceeds the least cost by this factor, the axis has ticks at powers of ten
 only."""
 
-NAME_HEIGHT: Final = 0.04
+NAME_HEIGHT: Final = 0.05
 """Least vertical distance between the names of two networks, as a share of the range of
 accuracies."""
 
@@ -54,7 +55,8 @@ def draw(frame: pd.DataFrame, results: FigureData, style: FigureTask) -> Figure:
     groups = list(known.groupby(["request_batch_size", "sla"], sort=False))
     ways = list(dict.fromkeys(zip(known["runtime"], known["precision"], strict=True)))
     shown = groups[:MAX_PANELS]
-    figure, axes = panels(style, len(shown), min(2, len(shown)), 75, 12, sharey=True)
+    columns = columns_of(style, len(shown))
+    figure, axes = panels(style, len(shown), columns, 75, sharey=True)
     height = NAME_HEIGHT * (known["accuracy"].max() - known["accuracy"].min())
     for panel, ((images, sla), rows) in zip(axes, shown, strict=True):
         several = "1 image" if images == 1 else f"{images} images"
@@ -71,9 +73,9 @@ def draw(frame: pd.DataFrame, results: FigureData, style: FigureTask) -> Figure:
             )
         _names(panel, front[front["front"] == named], height)
         _cost_axis(panel, rows[COST])
-    axes[0].set_ylabel(
-        "top-1 (%)" if (known["front"] == MEASURED).any() else "top-1 on ImageNet (%)"
-    )
+    is_measured = (known["front"] == MEASURED).any()
+    for panel in axes[::columns]:
+        panel.set_ylabel("top-1 (%)" if is_measured else "top-1 on ImageNet (%)")
     handles = [Line2D([], [], **_look(i), label=_title(*way)) for i, way in enumerate(ways)]
     legend(figure, [*handles, Line2D([], [], color=GREY, label="front")], 4)
     remainder(figure, len(shown), len(groups), "SLAs and batches", "catalogue.csv")
@@ -126,7 +128,7 @@ def _names(panel: Axes, rows: pd.DataFrame, height: float) -> None:
             textcoords=("offset points", "data"),
             ha="right",
             va="center",
-            fontsize="xx-small",
+            fontsize="x-small",
             color=DARK,
             arrowprops={"arrowstyle": "-", "color": GREY, "linewidth": 0.5, "shrinkA": 1},
         )

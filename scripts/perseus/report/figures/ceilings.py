@@ -30,7 +30,6 @@ CAPTION = (
 ALSO = ("peaks",)
 
 MAX_ROWS, ROW_MM = 20, 9.0
-LEGEND_COLUMNS, LEGEND_MM = 3, 5.0
 SAME_BYTES = 0.01
 """Requests have the same shape if their sizes in bytes differ by at most this share."""
 
@@ -49,17 +48,17 @@ def draw(ceilings: pd.DataFrame, results: FigureData, style: FigureTask) -> Figu
         Line2D([], [], color=GREY, marker="x", linestyle="none", label="first invalid rate"),
         Line2D([], [], color=GREY, marker="|", linestyle="none", label="closed loop"),
     ]  # fmt: skip
-    lines = -(-len(handles) // LEGEND_COLUMNS)
-    figure, (panel,) = panels(style, 1, 1, 16 + LEGEND_MM * lines + ROW_MM * len(shown))
+    figure, (panel,) = panels(style, 1, 1, 16 + ROW_MM * len(shown))
     for y, (_, row) in enumerate(shown.iterrows()):
         _row(panel, results, row, y)
     panel.set_xscale("log")
     panel.xaxis.set_major_formatter(LogFormatter())
     panel.xaxis.set_minor_formatter(LogFormatter(minor_thresholds=(2, 0.5)))
+    panel.tick_params(axis="x", which="both", length=3)  # the labels of all ticks stand in a line
     panel.set_ylim(len(shown) - 0.5, -0.5)
     panel.set_yticks(range(len(shown)), [_label(row) for _, row in shown.iterrows()])
     panel.set_xlabel("requests/s (logarithmic)")
-    legend(figure, handles, LEGEND_COLUMNS)
+    legend(figure, handles, 3)
     remainder(figure, len(shown), len(ceilings), "sizes of request", "ceilings.csv")
     return figure
 

@@ -16,7 +16,17 @@ from matplotlib.lines import Line2D
 from perseus.report.figure_data import FigureData
 from perseus.report.numbers import bounds, significant
 from perseus.report.plot_marks import furthest, upright
-from perseus.report.style import DARK, GREY, empty_figure, is_known, legend, panels, remainder
+from perseus.report.style import (
+    DARK,
+    GREY,
+    empty_figure,
+    is_known,
+    label_mark,
+    legend,
+    panels,
+    remainder,
+    title_over,
+)
 from perseus.results.scalability import throughput_rps
 from perseus.study.tasks.figure import FigureTask
 
@@ -41,7 +51,7 @@ def draw(frame: pd.DataFrame, results: FigureData, style: FigureTask) -> Figure:
         return empty_figure(style, "no closed loop was measured")
     scenarios = list(dict.fromkeys(frame["scenario"]))
     shown = scenarios[:MAX_SCENARIOS]
-    figure, axes = panels(style, 2 * len(shown), 2, 52, 14)
+    figure, axes = panels(style, 2 * len(shown), 2, 52)
     for i, scenario in enumerate(shown):
         latency, throughput = axes[2 * i : 2 * i + 2]
         mine, fits = frame[frame["scenario"] == scenario], knees[knees["scenario"] == scenario]
@@ -56,7 +66,8 @@ def draw(frame: pd.DataFrame, results: FigureData, style: FigureTask) -> Figure:
             ha="right",
             fontsize="small",
         )
-        latency.set_title(scenario, loc="left")
+        title = results.where(mine.iloc[0], frame[["server", "scenario"]], style.pricing)
+        title_over((latency, throughput), title, style)
         latency.set_xlabel("throughput (requests/s)")
         latency.set_ylabel("p95 latency (ms)")
         throughput.set_xlabel("requests in flight, all tenants")
@@ -101,13 +112,8 @@ def _curve(
         ends = (y, row["p95_low_ms"], row["p95_high_ms"])
         upright(panel, x, ends, limit, color=results.colour(tenant), linewidth=0.8)
     for _, row in mean.iterrows():
-        panel.annotate(
-            f"{row['concurrency']:.0f}",
-            (row["answered_rps"], row["p95_ms"]),
-            textcoords="offset points",
-            xytext=(4, 4),
-            fontsize="small",
-        )
+        at = (row["answered_rps"], row["p95_ms"])
+        label_mark(panel, f"{row['concurrency']:.0f}", at)
     _star(panel, mean, fits, levels["tenant"].nunique())
 
 

@@ -45,7 +45,6 @@ def draw(costs: pd.DataFrame, results: FigureData, style: FigureTask) -> Figure:
     frames = list(shown.values())
     names = [row_names(results.names_of(frame), style) for frame in frames]
     heights = [20 + rows_mm(of_rows, style) for of_rows in names]
-    heights[0] += 8
     figure, axes = panels(style, len(shown), 1, heights, sharex=True)
     usd = ["usd_per_million_inferences", "usd_per_million_certified", "dedicated_usd_per_million"]
     limit = furthest(pd.concat(frames)[usd])

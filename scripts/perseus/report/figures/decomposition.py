@@ -55,7 +55,7 @@ def draw(times: pd.DataFrame, results: FigureData, style: FigureTask) -> Figure:
     frames = list(shown.values())
     names = [row_names(_names(results, frame), style) for frame in frames]
     heights = [12 + rows_mm(of_rows, style) for of_rows in names]
-    figure, axes = panels(style, len(shown), 1, heights, around_mm=16, sharex=True)
+    figure, axes = panels(style, len(shown), 1, heights, sharex=True)
     for panel, server, frame, of_rows in zip(axes, shown, frames, names, strict=True):
         panel.set_title(results.one_server(server, style.pricing), loc="left")
         _bars(panel, frame)

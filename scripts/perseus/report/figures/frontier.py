@@ -22,6 +22,7 @@ from perseus.report.frontier_points import (
     relative_speed,
     shared_markers,
 )
+from perseus.report.line_panels import columns_of
 from perseus.report.plot_marks import (
     CERTIFIED,
     MAX_PANELS,
@@ -38,12 +39,14 @@ from perseus.report.style import (
     characters,
     empty_figure,
     is_known,
+    label_mark,
     legend,
     panels,
     remainder,
     row_names,
     rows_mm,
     short,
+    text_mm,
     verdict,
     wrapped_title,
 )
@@ -69,7 +72,6 @@ upper end, which is beyond the axes."""
 PLANE_MM, HEIGHT = 100.0, 0.8
 """A panel for two tenants is at most PLANE_MM high, and at most HEIGHT times as high as wide."""
 
-LEGEND_MM = 12.0
 EDGE = 1.05
 """The axes of a panel for two tenants end at EDGE times the largest rate of a marker or of an
 interval. A longer interval extends the axes only up to LONGEST_INTERVAL times the largest rate of a
@@ -110,13 +112,13 @@ def draw(peaks: pd.DataFrame, results: FigureData, style: FigureTask) -> Figure:
     shown = scenarios[:MAX_PANELS]
     parts = [of[name] for name in shown]
     are_planes = [tenants["tenant"].nunique() == 2 for _, tenants in parts]
-    columns = min(2, len(shown)) if all(are_planes) else 1
+    columns = columns_of(style, len(shown)) if all(are_planes) else 1
     plane_mm = min(PLANE_MM, HEIGHT * style.width_mm / columns)
-    heights = [plane_mm] * -(-len(shown) // 2)
+    heights = [plane_mm] * -(-len(shown) // columns)
     if columns == 1:
         planes = zip(parts, are_planes, strict=True)
         heights = [plane_mm if plane else _ratios_mm(*part, style) for part, plane in planes]
-    figure, axes = panels(style, len(shown), columns, heights, LEGEND_MM)
+    figure, axes = panels(style, len(shown), columns, heights)
     for panel, (lines, tenants) in zip(axes, parts, strict=True):
         if tenants["tenant"].nunique() == 2:
             wrapped_title(panel, _title(results, lines, style), style, columns)
@@ -164,7 +166,7 @@ def _ratios_mm(lines: pd.DataFrame, tenants: pd.DataFrame, style: FigureTask) ->
 
 
 def _names_mm(tenants: pd.DataFrame, style: FigureTask) -> float:
-    return 0.6 * SMALL * style.font_pt / 72 / MM * max(map(len, tenants["tenant"]))
+    return max(text_mm(name, SMALL * style.font_pt) for name in tenants["tenant"].unique())
 
 
 def _plane(
@@ -220,17 +222,9 @@ def _plane(
     for name, points in named:
         inside = points[(points <= limit).all(axis=1)]
         if len(inside):
-            is_left = inside[0][0] < limit[0] / 2  # the label goes to the side with more room
-            axes.annotate(
-                fill(name, beside),
-                inside[0],
-                xytext=(6 if is_left else -6, 5),
-                textcoords="offset points",
-                ha="left" if is_left else "right",
-                fontsize="small",
-                color=DARK,
-                bbox={"facecolor": "white", "edgecolor": "none", "alpha": 0.8, "pad": 0.5},
-            )
+            background = {"facecolor": "white", "edgecolor": "none", "alpha": 0.8, "pad": 0.5}
+            text = fill(name.replace(" %", "\N{NO-BREAK SPACE}%"), beside)
+            label_mark(axes, text, tuple(inside[0]), bbox=background)
     for marker in markers:
         if np.isfinite(marker.rates_rps).all():
             look = {**LOOKS[marker.scale], "linestyle": "none"}

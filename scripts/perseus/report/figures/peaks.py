@@ -44,7 +44,6 @@ def draw(peaks: pd.DataFrame, results: FigureData, style: FigureTask) -> Figure:
     frames = list(shown.values())
     names = [row_names(results.names_of(frame), style) for frame in frames]
     heights = [16 + rows_mm(of_rows, style) for of_rows in names]
-    heights[0] += 12
     figure, axes = panels(style, len(shown), 1, heights, sharex=True)
     limit = furthest(pd.concat(frames)[["estimate_rps", "certified_rps"]])
     for panel, server, frame, of_rows in zip(axes, shown, frames, names, strict=True):

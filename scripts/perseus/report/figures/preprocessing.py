@@ -82,14 +82,14 @@ def draw(rows: pd.DataFrame, results: FigureData, style: FigureTask) -> Figure:
         return empty_figure(style, "no images were preprocessed")
     shown = rows.head(MAX_ROWS)
     names = row_names(_names(results, shown), style)
-    figure, axes = panels(style, 4, 2, 16 + rows_mm(names, style), 10)
+    figure, axes = panels(style, 4, 2, 16 + rows_mm(names, style))
     limit, latency, wire, cpu = axes
     _with_ends(limit, shown, "limit_rps", "ci_low_rps", "ci_high_rps")
     limit.set_xlabel("estimated limit (requests/s)")
     _with_ends(latency, shown, "p95_ms", "p95_low_ms", "p95_high_ms")
     latency.set_xlabel("p95, certified (ms)")
     wire.barh(range(len(shown)), shown["request_bytes"] / 1000, 0.6, color=GREY)
-    wire.set_xlabel("a request (kB)")
+    wire.set_xlabel("request (kB)")
     left = pd.Series(0.0, index=shown.index)
     for part, colour, hatch in zip(CPU, COLOURS, HATCHES, strict=False):
         width = shown[part].fillna(0.0)
