@@ -374,20 +374,23 @@ def test_the_distribution_is_of_the_requests_that_the_table_counts(study):
     assert np.percentile(latency_ms, 50, method="inverted_cdf") == frame["p50_ms"]
 
 
-@pytest.mark.parametrize("tenants", [2, 6, 12])
-def test_a_matrix_has_a_value_and_an_interval_in_every_square(tenants, tmp_path):
+@pytest.mark.parametrize(
+    ("tenants", "width_mm", "each"), [(2, 160, 2), (6, 160, 2), (12, 160, 1), (12, 60, 0)]
+)
+def test_a_matrix_has_as_many_texts_as_there_is_room_for(tenants, width_mm, each, tmp_path):
+    """A square has a value and an interval, or only a value, or only a colour with a scale."""
     names = [f"a_model_of_long_name_{i}" for i in range(tenants)]
     write_json(tmp_path / "record.json", synthetic.slowdown_record(names))
-    frame = slowdown_frame(tmp_path)
-    drawn = figure_of("slowdown", FigureData({"slowdown": frame}))
-    (panel,) = drawn.axes
+    style = STYLE.model_copy(update={"width_mm": width_mm})
+    panel, *scales = figure_of("slowdown", slowdowns(tmp_path), style).axes
     texts = [text.get_text() for text in panel.texts]
-    assert len(texts) == 2 * tenants**2
-    assert texts[0].startswith("1.") or texts[0].startswith("0.9")
-    assert " to " in texts[1]
-    weights = {text.get_weight() for text in panel.texts[2:3]}  # the second square of a row
-    assert weights == {"bold"}
-    assert panel.texts[0].get_weight() == "normal"  # a square on the diagonal
+    assert len(texts) == each * tenants**2
+    assert len(scales) == (each == 0)
+    if each:
+        assert texts[0].startswith("1.") or texts[0].startswith("0.9")
+        assert panel.texts[each].get_weight() == "bold"  # the second square of a row
+        assert panel.texts[0].get_weight() == "normal"  # a square on the diagonal
+    assert sum(" to " in text for text in texts) == (tenants**2 if each == 2 else 0)
 
 
 def test_a_square_without_a_value_says_why_and_one_over_its_sla_is_marked(tmp_path):
@@ -398,20 +401,15 @@ def test_a_square_without_a_value_says_why_and_one_over_its_sla_is_marked(tmp_pa
             step["seen"][slow]["completed_ratio"] = 0.5
             step["seen"][quick]["verdict"] = "fail"
     write_json(tmp_path / "record.json", record)
-    drawn = figure_of("slowdown", FigureData({"slowdown": slowdown_frame(tmp_path)}))
+    drawn = figure_of("slowdown", slowdowns(tmp_path))
     texts = [text.get_text() for text in drawn.axes[0].texts]
     assert "infeasible" in texts
     assert [text.endswith("*") for text in texts].count(True) == 1
 
 
-def slowdown_frame(folder):
-    """Return the slowdown table of one cell, as the figure reads it."""
-    module = tables.module_of("slowdown")
-    made = parquet.table(
-        list(module.rows(StudyResults.read(synthetic.TASK, [folder], []))), module.SCHEMA.arrow
-    )
-    parquet.write(made, folder / "slowdown.parquet", folder / "slowdown.csv")
-    return pd.read_parquet(folder / "slowdown.parquet")
+def slowdowns(folder):
+    """Return the tables of the figure of slowdowns for one cell."""
+    return FigureData({name: table_of(name, [folder]) for name in ("slowdown", "costs")})
 
 
 def beside(change=lambda made: None, **which):
