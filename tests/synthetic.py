@@ -328,7 +328,7 @@ def _of_kind(
     return record_of(_task(tuple(names), "shared", run, 1)) | found
 
 
-def sweep_record() -> Plain:
+def sweep_record(names: Sequence[str] = tuple(TRUTH.capacities)) -> Plain:
     """Return the record of a closed loop on a server that carries 100 requests/s of each tenant."""
     levels = [
         {
@@ -339,15 +339,15 @@ def sweep_record() -> Plain:
             "high_rps": 1.02 * min(25.0 * level, 100.0),
         }
         for level in LEVELS
-        for tenant in TRUTH.capacities
+        for tenant in names
     ]
-    return _of_kind(ConcurrencyRun(concurrencies=LEVELS), levels=levels)
+    return _of_kind(ConcurrencyRun(concurrencies=LEVELS), names, levels=levels)
 
 
 STARTS = 8
 
 
-def startup_record() -> Plain:
+def startup_record(names: Sequence[str] = tuple(TRUTH.capacities)) -> Plain:
     """Return the record of server starts. With a cold page cache, a start takes 1 s longer."""
     run = StartupRun(starts=STARTS, page_cache=("warm", "cold"))
     starts = [
@@ -355,14 +355,14 @@ def startup_record() -> Plain:
             "page_cache": state,
             "resident_share": float(state == "warm"),
             "ready_s": 1.2 + 0.05 * i + (state == "cold"),
-            "load_s": dict.fromkeys(TRUTH.capacities, 0.2 + 0.01 * i),
-            "first_inference_ms": dict.fromkeys(TRUTH.capacities, 40.0 + i),
-            "steady_inference_ms": dict.fromkeys(TRUTH.capacities, 4.0 + 0.1 * i),
+            "load_s": dict.fromkeys(names, 0.2 + 0.01 * i),
+            "first_inference_ms": dict.fromkeys(names, 40.0 + i),
+            "steady_inference_ms": dict.fromkeys(names, 4.0 + 0.1 * i),
         }
         for i in range(STARTS)
         for state in run.page_cache
     ]
-    return _of_kind(run, starts=starts)
+    return _of_kind(run, names, starts=starts)
 
 
 AA_RPS = ((98.0, 100.0, 102.0), (104.0, 106.0, 108.0), (92.0, 94.0, 96.0), (99.0, 100.0, 101.0))
@@ -515,13 +515,14 @@ SOAK_WINDOWS, SOAK_WINDOW_S = 60, 60.0
 LEAK_MB_PER_HOUR, LEAK_FILES_PER_HOUR = 12.0, 30.0
 
 
-def soak_record() -> Plain:
+def soak_record(names: Sequence[str] = tuple(TRUTH.capacities)) -> Plain:
     """Return the record of one hour on a server that leaks memory and files.
 
     The server starts with 500 MB and 60 open files.
     """
     rng = np.random.default_rng(0)
-    run = SoakRun(name="soak-40-40", duration_s=3600, window_s=58.0, percents_of_peak=(40, 40))
+    percents = (40,) * len(names)
+    run = SoakRun(name="soak-40-40", duration_s=3600, window_s=58.0, percents_of_peak=percents)
     readings = []
     for window in range(1, SOAK_WINDOWS + 1):
         seconds = window * SOAK_WINDOW_S
@@ -533,8 +534,8 @@ def soak_record() -> Plain:
                 "open_files": 60 + int(LEAK_FILES_PER_HOUR * seconds / 3600),
             }
         )
-    rates_rps = {name: 0.4 * rate for name, rate in TRUTH.capacities.items()}
-    return _of_kind(run, readings=readings, rates_rps=rates_rps)
+    rates_rps = {name: 0.4 * TRUTH.capacities.get(name, 30.0) for name in names}
+    return _of_kind(run, names, readings=readings, rates_rps=rates_rps)
 
 
 RUNTIMES = {"onnxruntime": 1.0, "openvino": 1.5, "pytorch": 0.7}

@@ -29,6 +29,7 @@ from perseus.study.tasks.predictions import PredictionsTask
 from perseus.study.tasks.tables import TablesTask
 from perseus.traffic.requests import MS, Requests, Status
 
+NAMES = tuple(synthetic.TRUTH.capacities)
 IN_TABLES = ("certify", "alone")
 """The phases of a search whose windows the tables read."""
 
@@ -152,10 +153,11 @@ def _write_cell(results: Path, record: Plain, windows: Sequence[Plain]) -> Path:
     return folder
 
 
-def _certified() -> list[Plain]:
-    """Return the rows of a certification window of both tenants together."""
+def _certified(names: Sequence[str] = NAMES) -> list[Plain]:
+    """Return the rows of a certification window of all tenants together."""
     searched = next(r for r in synthetic.records() if r["cell"]["run"]["name"] == "mix-1-1")
-    return [row for row, _ in window_rows(searched) if row["phase"] == "certify"]
+    rows = [row for row, _ in window_rows(searched) if row["phase"] == "certify"]
+    return [rows[i % len(rows)] | {"tenant": name} for i, name in enumerate(names)]
 
 
 def _write_monitor(path: Path, windows: int) -> None:
@@ -177,9 +179,9 @@ def _write_monitor(path: Path, windows: int) -> None:
     pq.write_table(pa.Table.from_pylist(rows, MONITOR_SCHEMA), path)
 
 
-def write_sweep(results: Path) -> Path:
+def write_sweep(results: Path, names: Sequence[str] = NAMES) -> Path:
     """Write a cell of closed loops, whose level 16 is invalid; return its folder."""
-    return _write_levels(results, synthetic.sweep_record(), invalid={16})
+    return _write_levels(results, synthetic.sweep_record(names), invalid={16})
 
 
 def write_scaling(results: Path, answered_rps: Mapping[int, float]) -> Path:
@@ -198,7 +200,7 @@ def write_scaling(results: Path, answered_rps: Mapping[int, float]) -> Path:
 
 
 def _write_levels(results: Path, record: Plain, invalid: Collection[int] = ()) -> Path:
-    rows, like = [], _certified()
+    rows, like = [], _certified([each["name"] for each in record["cell"]["tenants"]])
     levels = dict.fromkeys(each["concurrency"] for each in record["levels"])
     for window, level in enumerate(levels):
         verdict = "invalid" if level in invalid else "undecided"
@@ -212,9 +214,9 @@ def _write_levels(results: Path, record: Plain, invalid: Collection[int] = ()) -
     return _write_cell(results, record, rows)
 
 
-def write_startup(results: Path) -> Path:
+def write_startup(results: Path, names: Sequence[str] = NAMES) -> Path:
     """Write a cell of server starts, which has no windows; return its folder."""
-    return _write_cell(results, synthetic.startup_record(), [])
+    return _write_cell(results, synthetic.startup_record(names), [])
 
 
 def write_aa(results: Path) -> Path:
@@ -227,9 +229,9 @@ def write_catalogue(results: Path) -> Path:
     return _write_cell(results, synthetic.catalogue_record(), [])
 
 
-def write_slowdown(results: Path) -> Path:
+def write_slowdown(results: Path, names: Sequence[str] = NAMES) -> Path:
     """Write a slowdown cell that has no windows; return its folder."""
-    return _write_cell(results, synthetic.slowdown_record(), [])
+    return _write_cell(results, synthetic.slowdown_record(names), [])
 
 
 def write_background(results: Path) -> Path:
@@ -248,12 +250,12 @@ def write_replay(results: Path, record: Plain | None = None) -> Path:
     return _write_cell(results, record, rows)
 
 
-def write_soak(results: Path) -> Path:
+def write_soak(results: Path, names: Sequence[str] = NAMES) -> Path:
     """Write a soak whose latencies scatter by 3 %; return its folder.
 
     The first window is invalid, because it is far too slow.
     """
-    rows, like = [], _certified()
+    rows, like = [], _certified(names)
     rng, seconds = np.random.default_rng(0), synthetic.SOAK_WINDOW_S
     for window in range(synthetic.SOAK_WINDOWS):
         told = {"phase": "soak", "scale": np.nan, "window": window, "elapsed_s": seconds}
@@ -263,7 +265,7 @@ def write_soak(results: Path) -> Path:
             verdict = "pass" if window else "invalid"
             latency_ms = {name: slow * row[name] for name in ("p50_ms", "sla_percentile_ms")}
             rows.append(row | told | latency_ms | {"verdict": verdict, "window_verdict": verdict})
-    return _write_cell(results, synthetic.soak_record(), rows)
+    return _write_cell(results, synthetic.soak_record(names), rows)
 
 
 def fail_requests(folder: Path, share: float, first: int = 0, last: int | None = None) -> None:

@@ -98,6 +98,17 @@ class FigureData:
             return mix
         return with_scenario(short(line), line["server"], line["scenario"])
 
+    def mix_title(self, row: pd.Series) -> str:
+        """Return the description of the mix of a row, or a short label if the description is long.
+
+        The row has the columns `mix` and `load_line`.
+        """
+        mix = str(row["mix"])
+        if len(mix) <= LONGEST_MIX:
+            return mix
+        same = (self.peaks["mix"] == mix) & (self.peaks["load_line"] == row["load_line"])
+        return self.called(self.peaks[same].iloc[0])
+
     def one_server(self, server: str, pricing: str) -> str:
         """Describe one server, for example "1 server of type cpu1, $34.7/month". If the price is
         unknown, the text has no price."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -14,8 +15,9 @@ from matplotlib.collections import QuadMesh
 from matplotlib.figure import Figure
 
 from perseus.report.figure_data import FigureData
+from perseus.report.line_panels import columns_of
 from perseus.report.numbers import significant
-from perseus.report.style import DARK, empty_figure, panels, remainder
+from perseus.report.style import DARK, empty_figure, panels, remainder, wrapped_title
 from perseus.results.fleets.demand_map import needed_apart, needed_together
 from perseus.study.tasks.figure import FigureTask
 
@@ -25,7 +27,10 @@ CAPTION = (
     " on-demand prices. The plan of this figure does not use the keys demand.headroom and"
     " demand.min_servers of the configuration."
 )
-MAX_PANELS, COLUMNS = 6, 2
+MAX_PANELS = 6
+MAP_MM, HEIGHT, SCALE_MM = 72.0, 0.8, 14.0
+"""A map is at most MAP_MM high, and at most HEIGHT times as high as wide. The scale of the shades
+is SCALE_MM high."""
 STEPS, FULL = 80, 3
 """The map has STEPS demands for each model, from almost 0 to the capacity of FULL dedicated
 servers."""
@@ -103,16 +108,20 @@ def draw(frame: pd.DataFrame, results: FigureData, style: FigureTask) -> Figure:
     if frame.empty:
         return empty_figure(style, "no two models that share a server have known lower limits")
     shown = [rows for _, rows in frame.groupby(PAIR, sort=False, dropna=False)]
-    figure, axes = panels(style, len(shown), min(COLUMNS, len(shown)), 72)
+    columns = columns_of(style, len(shown))
+    heights = [min(MAP_MM, HEIGHT * style.width_mm / columns)] * -(-len(shown) // columns)
+    heights[-1] += SCALE_MM
+    figure, axes = panels(style, len(shown), columns, heights)
     for panel, rows in zip(axes, shown, strict=True):
-        mesh = _map(panel, rows)
-    figure.colorbar(mesh, ax=axes, format="{x:.0%}", label="saved by sharing", shrink=0.8)
+        mesh = _map(panel, rows, style, columns)
+    below: dict[str, Any] = {"ax": axes[(len(heights) - 1) * columns :], "location": "bottom"}
+    figure.colorbar(mesh, **below, aspect=40, format="{x:.0%}", label="saved by sharing")
     pairs = sum(1 for _ in _pairs(results))
     remainder(figure, len(shown), pairs, "pairs of models", "operating_points.csv")
     return figure
 
 
-def _map(panel: Axes, rows: pd.DataFrame) -> QuadMesh:
+def _map(panel: Axes, rows: pd.DataFrame, style: FigureTask, columns: int) -> QuadMesh:
     """Draw the map of one pair of models. Each number in the map is the number of servers if
     sharing is allowed."""
     x, y = (np.unique(rows[name]) for name in ("first_rps", "second_rps"))
@@ -128,7 +137,8 @@ def _map(panel: Axes, rows: pd.DataFrame) -> QuadMesh:
         panel.text(x[column], y[row], f"{count:.0f}", color=ink, ha="center", va="center")
     first = rows.iloc[0]
     price = significant(first["usd_per_month"])
-    panel.set_title(f"servers of type {first['server']}, ${price}/month each", loc="left")
+    title = f"servers of type {first['server']}, ${price}/month each"
+    wrapped_title(panel, title, style, columns)
     panel.set_xlabel(f"requests/s of {first['first']}")
     panel.set_ylabel(f"requests/s of {first['second']}")
     panel.grid(visible=False)

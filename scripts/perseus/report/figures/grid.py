@@ -12,6 +12,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from perseus.report.figure_data import COLOURS, FigureData
+from perseus.report.line_panels import columns_of
 from perseus.report.plot_marks import interval
 from perseus.report.style import (
     BESIDE_MM,
@@ -20,6 +21,7 @@ from perseus.report.style import (
     SMALL,
     characters,
     empty_figure,
+    label_mark,
     legend,
     panels,
     remainder,
@@ -36,11 +38,13 @@ CAPTION = (
     " below a panel explain the numbers in the panel."
 )
 
-MAX_PANELS, COLUMNS = 8, 2
+MAX_PANELS = 8
+COST = "usd_per_million_inferences"
 MAX_LABELS = 8
 MAX_BROKEN = 2  # largest number of lines for one setting below panels that are side by side
 HEIGHT_MM, LINE_MM = 60, 4
 """Height in mm of a panel, and height in mm of each line below a panel that describes a setting."""
+MARGIN = 0.25  # space above and below the marks, as a share of the range of their latencies
 AREA = 90.0  # area of the mark with the highest throughput, in square points
 FRONT = COLOURS[0]
 
@@ -60,7 +64,7 @@ def draw(frame: pd.DataFrame, results: FigureData, style: FigureTask) -> Figure:
     ]
     figure, axes = panels(style, len(shown), columns, heights)
     for panel, rows, lines in zip(axes, shown, keys, strict=True):
-        wrapped_title(panel, _title(rows), style, columns)
+        wrapped_title(panel, _title(results, rows), style, columns)
         _settings(panel, rows, lines)
     mark: dict[str, Any] = {"marker": "o", "linestyle": "none"}
     handles = [
@@ -83,7 +87,7 @@ def _width(style: FigureTask, columns: int) -> int:
 def _columns(lines: Sequence[str], count: int, style: FigureTask) -> int:
     """Return the number of panels in a row. The function returns 1 if the panels of a row would be
     so narrow that a description of a setting takes more than MAX_BROKEN lines."""
-    columns = min(COLUMNS, count)
+    columns = columns_of(style, count)
     longest = max(map(len, lines), default=0)
     return columns if longest <= MAX_BROKEN * _width(style, columns) else 1
 
@@ -94,7 +98,7 @@ def _wrapped(lines: Sequence[str], width: int) -> list[str]:
 
 def _known(rows: pd.DataFrame) -> pd.DataFrame:
     """Return the settings with a known cost and latency."""
-    return rows[rows["usd_per_million_inferences"].notna() & rows["p95_ms"].notna()]
+    return rows[rows[COST].notna() & rows["p95_ms"].notna()]
 
 
 def _numbered(rows: pd.DataFrame) -> pd.DataFrame:
@@ -102,13 +106,13 @@ def _numbered(rows: pd.DataFrame) -> pd.DataFrame:
     known = _known(rows)
     if len(known) > MAX_LABELS:
         known = known[known["on_front"].eq(True)].head(MAX_LABELS)
-    return known.sort_values("usd_per_million_inferences")
+    return known.sort_values(COST)
 
 
-def _title(rows: pd.DataFrame) -> str:
+def _title(results: FigureData, rows: pd.DataFrame) -> str:
     known = len(_known(rows))
     count = "" if known == len(rows) else f": {known} of {len(rows)} settings"
-    return f"{rows['mix'].iloc[0]}{count}"
+    return f"{results.mix_title(rows.iloc[0])}{count}"
 
 
 def _settings(panel: Axes, rows: pd.DataFrame, lines: Sequence[str]) -> None:
@@ -121,28 +125,22 @@ def _settings(panel: Axes, rows: pd.DataFrame, lines: Sequence[str]) -> None:
         return
     front = known[known["on_front"].eq(True)]
     largest = known["estimate_rps"].max()
-    rightmost = 1.25 * known["usd_per_million_inferences"].max()
+    rightmost = 1.25 * known[COST].max()
     for _, row in known.iterrows():
         _mark(panel, row, AREA * row["estimate_rps"] / largest, rightmost)
-    along = front.sort_values("usd_per_million_inferences")
-    panel.plot(along["usd_per_million_inferences"], along["p95_ms"], color=FRONT, linewidth=0.8)
+    along = front.sort_values(COST)
+    panel.plot(along[COST], along["p95_ms"], color=FRONT, linewidth=0.8)
     _number(panel, _numbered(rows), lines)
-    panel.set_xlim(0, rightmost)
-    panel.set_ylim(0, 1.2 * known["p95_ms"].max())
+    panel.set_xlim(0.9 * min(known[name].min() for name in (COST, "ci_low_usd")), rightmost)
+    low, high = known["p95_ms"].min(), known["p95_ms"].max()
+    beyond = MARGIN * max(high - low, MARGIN * high)
+    panel.set_ylim(max(low - beyond, 0), high + beyond)
 
 
 def _number(panel: Axes, rows: pd.DataFrame, lines: Sequence[str]) -> None:
     """Write a number beside each mark, and the setting of each number below the panel."""
     for number, (_, row) in enumerate(rows.iterrows(), start=1):
-        panel.annotate(
-            str(number),
-            (row["usd_per_million_inferences"], row["p95_ms"]),
-            textcoords="offset points",
-            xytext=(5, 5),
-            fontsize="small",
-            color=DARK,
-            zorder=4,
-        )
+        label_mark(panel, str(number), (row[COST], row["p95_ms"]))
     panel.annotate(
         "\n".join(lines),
         (0, 0),
@@ -170,7 +168,7 @@ def key(settings: Sequence[str]) -> list[str]:
 
 
 def _mark(panel: Axes, row: pd.Series, area: float, rightmost: float) -> None:
-    x, y = row["usd_per_million_inferences"], row["p95_ms"]
+    x, y = row[COST], row["p95_ms"]
     excluded = pd.isna(row["rank"])
     colour = FRONT if row["on_front"] and not excluded else GREY
     ends = (x, row["ci_low_usd"], row["ci_high_usd"])

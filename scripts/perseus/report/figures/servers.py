@@ -23,6 +23,7 @@ from perseus.report.style import (
     name_rows,
     panels,
     remainder,
+    title_over,
     verdict,
 )
 from perseus.results.grids import on_front
@@ -83,12 +84,14 @@ def draw(weighed: pd.DataFrame, results: FigureData, style: FigureTask) -> Figur
     shown = first[: max(fit, 1)]
     goals = [goal for goal in GOALS if goal == "p95_ms" or chosen[goal].notna().any()]
     heights = [11 + ROW_MM * len(rows) for rows in shown]
-    heights[0], heights[-1] = heights[0] + 8, heights[-1] + 8
+    heights[-1] += 8  # for the labels of the axes
     figure, axes = panels(style, len(shown) * len(goals), len(goals), heights, sharex="col")
     for i, rows in enumerate(shown):
-        _servers(axes[i * len(goals) : (i + 1) * len(goals)], goals, rows)
+        row = axes[i * len(goals) : (i + 1) * len(goals)]
+        _servers(row, goals, rows)
+        title_over(row, results.mix_title(rows.iloc[0]), style)
     for panel, goal in zip(axes[-len(goals) :], goals, strict=True):
-        panel.set_xlim(left=0)
+        panel.set_xlim(0, 1.04 * panel.get_xlim()[1])
         panel.set_xlabel(GOALS[goal])
     handles = [
         Line2D([], [], **FRONT, label="on the front"),
@@ -114,7 +117,6 @@ def _servers(axes: Sequence[Axes], goals: Sequence[str], rows: pd.DataFrame) -> 
             else:
                 panel.plot(row[goal], y, **look)
         name_rows(panel, list(rows["server"]) if panel is axes[0] else [""] * len(rows))
-    axes[0].set_title(str(rows["mix"].iloc[0]), loc="left")
 
 
 def _front(rows: pd.DataFrame) -> list[bool]:
