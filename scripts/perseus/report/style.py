@@ -97,8 +97,8 @@ def title_over(axes: Sequence[Axes], text: str, style: FigureTask) -> None:
 
 
 def characters(width_mm: float, font_pt: float) -> int:
-    """Return the number of characters that fit on a line of the width `width_mm`."""
-    return int(width_mm / (0.6 * font_pt / 72 / MM))
+    """Return the number of characters on a line of the width `width_mm` in the figure's font."""
+    return int(10 * width_mm / text_mm(10 * "a", font_pt))
 
 
 def text_mm(text: str, font_pt: float) -> float:

@@ -15,7 +15,7 @@ from matplotlib.lines import Line2D
 from perseus.host.files import write_json
 from perseus.report.figure_data import FigureData
 from perseus.report.figures import FIGURES
-from perseus.report.style import FAMILIES, NOTHING
+from perseus.report.style import FAMILIES, NOTHING, drawing, row_names
 from perseus.results.records import Record
 from perseus.results.study_results import StudyResults
 from perseus.study.tasks.tables import DemandLevel
@@ -188,6 +188,12 @@ def test_words_stay_in_a_column_and_cover_no_other_words(name, study, in_column)
 @pytest.mark.parametrize("name", OF_PAIRS)
 def test_words_about_six_pairs_of_models_cover_no_other_words(name, pairs):
     assert_legible(laid_out(name, pairs, COLUMN))
+
+
+def test_a_narrow_font_has_longer_lines():
+    names = ["mobilenet_v3_small alone"]
+    with drawing(COLUMN):
+        assert row_names(names, COLUMN) == names
 
 
 def looks_of(handle):
