@@ -10,11 +10,12 @@ import synthetic
 import synthetic_files
 from drawn import COLUMN, figure_of, laid_out, texts_of
 from matplotlib.colors import to_rgba
+from matplotlib.container import ErrorbarContainer
 from matplotlib.lines import Line2D
 
 from perseus.host.files import write_json
 from perseus.report.figure_data import FigureData
-from perseus.report.figures import FIGURES
+from perseus.report.figures import FIGURES, module_of
 from perseus.report.style import FAMILIES, NOTHING, drawing, row_names
 from perseus.results.records import Record
 from perseus.results.study_results import StudyResults
@@ -259,6 +260,15 @@ def test_the_frontier_is_filled_up_to_its_estimates():
         corners.max(axis=0), (panel.get_xlim()[1], panel.get_ylim()[1]), strict=True
     ):
         assert 0.7 * end < drawn < end
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_intervals_are_explained(name, in_column):
+    figure = in_column(name)
+    containers = [each for panel in figure.axes for each in panel.containers]
+    entries = [text.get_text() for legend in figure.legends for text in legend.get_texts()]
+    if any(isinstance(each, ErrorbarContainer) for each in containers):
+        assert "95 % interval" in " ".join([module_of(name).CAPTION, *entries])
 
 
 @pytest.mark.parametrize("name", FIGURES)

@@ -34,7 +34,8 @@ CAPTION = (
     "Closed loops. Left: where a curve turns up, additional requests in flight only wait; a star"
     " is the knee. Right: the throughput of all tenants over their requests in flight, with the"
     " fitted scalability law and its two asymptotes, which meet at the knee. At white marks, the"
-    " client or the host may have limited the throughput; the fit ignores white marks."
+    " client or the host may have limited the throughput; the fit ignores white marks. Each line"
+    " at a mark is a 95 % interval."
 )
 ALSO = ("knees",)
 

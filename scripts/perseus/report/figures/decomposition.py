@@ -60,7 +60,7 @@ def draw(times: pd.DataFrame, results: FigureData, style: FigureTask) -> Figure:
         panel.set_title(results.one_server(server, style.pricing), loc="left")
         _bars(panel, frame)
         name_rows(panel, of_rows)
-    axes[-1].set_xlabel("mean latency, ms")
+    axes[-1].set_xlabel("mean latency (ms)")
     looks = zip(PARTS.values(), COLOURS, HATCHES, strict=False)
     handles = [
         Patch(facecolor=colour, hatch=hatch, edgecolor="white", label=name)

@@ -56,7 +56,7 @@ def draw(mixes: pd.DataFrame, results: FigureData, style: FigureTask) -> Figure:
     axes[0].set_xlim(low, high)
     axes[0].set_ylim(low, high)
     figure.supxlabel("measured sharing ratio", fontsize=style.font_pt)
-    figure.supylabel("predicted", fontsize=style.font_pt)
+    figure.supylabel("predicted sharing ratio", fontsize=style.font_pt)
     handles = [
         Line2D([], [], **LOOK, label="a mix, 95 % interval of its measurement"),
         Line2D([], [], color=GREY, linestyle="--", label="exact; band: error of at most 10 %"),

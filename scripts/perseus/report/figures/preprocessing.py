@@ -27,8 +27,8 @@ from perseus.study.tasks.figure import FigureTask
 
 CAPTION = (
     "Either the client (before the window) or the server converts images into tensors. For each"
-    " tenant: its peak with the 95 % interval, and the p95 and CPU time of a request at the"
-    " certified rates."
+    " tenant: its peak, and the p95 and CPU time of a request at the certified rates. Each line is"
+    " a 95 % interval."
 )
 
 MAX_ROWS: Final = 20

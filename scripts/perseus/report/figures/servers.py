@@ -30,9 +30,9 @@ from perseus.results.grids import on_front
 from perseus.study.tasks.figure import FigureTask
 
 CAPTION = (
-    "Each row is a server, the cheapest first; left is better. A server is on the Pareto"
-    " front if no other server is better in cost, latency and energy at once. Energy is a"
-    " criterion only if it was measured on all servers."
+    "Each row is a server, the cheapest first; left is better. Each line is the 95 % interval of a"
+    " cost. A server is on the Pareto front if no other server is better in cost, latency and"
+    " energy at once. Energy is a criterion only if it was measured on all servers."
 )
 
 MAX_PANELS, MAX_SERVERS = 8, 20
