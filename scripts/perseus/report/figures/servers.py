@@ -39,7 +39,7 @@ MAX_PANELS, MAX_SERVERS = 8, 20
 MAX_ROWS = 60
 """All panels together have at most this many rows."""
 GOALS: Final = {
-    "usd_per_million_inferences": "USD per million",
+    "usd_per_million_inferences": "USD per million inferences",
     "p95_ms": "p95, certified (ms)",
     "joules_per_inference": "J per inference",
 }
