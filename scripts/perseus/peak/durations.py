@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from perseus.peak import speed
 from perseus.peak.stats import fewest_requests
@@ -25,6 +26,11 @@ FEWEST_COUNTED, LONGEST_COUNTED_S = 50, 120.0
 """For a slow model, the counted part of a window may last longer than the preset allows. The
 counted part then ends when the tenant with the lowest rate has FEWEST_COUNTED requests, but at the
 latest after LONGEST_COUNTED_S seconds."""
+
+LESS_ALONE = 4
+"""The window of a tenant alone contains this factor fewer requests than a window near the limit. A
+tenant alone at its share of a certified rate has hardly any queue, so its requests are nearly
+independent."""
 
 TIMES_FEWEST = 3
 """For a slow model, a certification window may count requests until each tenant has TIMES_FEWEST
@@ -64,7 +70,12 @@ SPEEDS = 3
 def effort(phase: Phase, settings: SearchSettings) -> Effort:
     """Return the settings of the counted part of a window in the phase `phase`: its number of
     requests, and its largest length in seconds."""
-    efforts = {Phase.NEAR_LIMIT: settings.near_limit, Phase.CERTIFY: settings.certify}
+    near = settings.near_limit
+    efforts = {
+        Phase.NEAR_LIMIT: near,
+        Phase.ALONE: replace(near, requests=near.requests // LESS_ALONE),
+        Phase.CERTIFY: settings.certify,
+    }
     return efforts.get(phase, settings.coarse)
 
 
