@@ -46,7 +46,7 @@ from perseus.traffic.route import route_to
 
 MODEL, CLASSES = "null", 1000
 CONCURRENCIES = (1, 4, 16)
-CLOSED_S, SETTLE_S, OPEN_S = 1.5, 0.5, 1.5
+CLOSED_S, SETTLE_S, OPEN_S = 1.5, 0.5, 2.0
 SHARES = 0.9 * 0.85 ** np.arange(18)
 """Open-loop rates to try, as shares of the closed-loop throughput, from 90 % down to 5.7 %."""
 ATTEMPTS = 2
