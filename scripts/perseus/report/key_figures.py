@@ -56,7 +56,9 @@ def cards(tables: Tables, cells: int) -> list[Card]:
     if not any(card.label == USD for card in shown):
         shown += _price(tables)
     presets = ", ".join(dict.fromkeys(tables["peaks"]["preset"]))
-    evidence = count(cells, "run") + (f", preset {presets}" if presets else "")
+    is_once = (tables["peaks"]["repeats"] == 1).all()
+    evidence = "one run per load line" if is_once else count(cells, "run")
+    evidence += f", preset {presets}" if presets else ""
     return [*shown[: MAX_CARDS - 1], _how_sure(tables, known, evidence)]
 
 
@@ -157,13 +159,19 @@ def _money(tables: Tables) -> list[Card]:
         saving = saving_range(
             min(row["least_saving"] for row in rows), max(row["most_saving"] for row in rows)
         )
-        full = "" if best is None else f"; {percent(best['saving'])} on full servers"
+        full = "" if best is None else f"; {_of_full_servers(best)}"
         saved = Card("Saving of sharing", saving, note=f"{until}{full}")
         number = from_to(rows[0]["from_servers"], rows[-1]["to_servers"], "{:.0f}".format)
         price = from_to(rows[0]["from_usd_per_month"], rows[-1]["to_usd_per_month"], usd)
         note = f"{number} server{'' if number == '1' else 's'}, {until}"
         return [saved, Card(USD, price, note=note)]
     return [] if best is None else [_on_full_servers(best)]
+
+
+def _of_full_servers(best: pd.Series) -> str:
+    if best["saving"] >= 0:
+        return f"{percent(best['saving'])} on full servers"
+    return f"full servers cost {percent(-best['saving'])} more"
 
 
 def _on_full_servers(best: pd.Series) -> Card:

@@ -258,10 +258,12 @@ SEEN = """
   const link = result.querySelector(".chart a");
   const texts = (parts) => [...parts].map((part) => part.textContent);
   const mixes = result.querySelectorAll('[aria-label="If all servers had the same mix"] tbody tr');
+  const planned = result.querySelectorAll('[aria-label="The cheapest servers"] tbody tr');
   return {
     bars: [...result.querySelectorAll("meter")].map((bar) => bar.value),
     csv: link && (await (await page.defaultView.fetch(link.href)).text()),
     mixes: [...mixes].map((row) => texts(row.cells)),
+    planned: [...planned].map((row) => row.cells[2].textContent),
     why: texts(result.querySelectorAll(":scope > p")),
     drawn: result.querySelectorAll(".uplot canvas").length,
   };
@@ -279,8 +281,14 @@ def of_one_mix(points, rps):
     return found
 
 
-def why(points, rps, count):
-    """Return the sentences on the mixes of cpu1 for this demand and this number of servers."""
+COMBINED = "The plan combines different servers. If all servers had the same mix, "
+
+
+def why(points, rps, count, planned):
+    """Return the sentences on the mixes of cpu1 for this demand and this number of servers.
+
+    `planned` has the mixes of the planned servers.
+    """
     found = []
     for point in points:
         if set(point.models) == set(rps) and point.server == "cpu1":
@@ -294,9 +302,9 @@ def why(points, rps, count):
     ]
     (least, best, *_), *others = sorted(found)
     said = [f"This demand is {' and '.join(shares)}"]
-    said += [
-        f"{count} servers with mix {best} carry this demand at {percent(least)} of the lower limit"
-    ]
+    start, verb = ("", "carry") if planned == {best} else (COMBINED, "would carry")
+    at = f"this demand at {percent(least)} of the lower limit"
+    said += [f"{start}{count} servers with mix {best} {verb} {at}"]
     for share, mix, scarce, most_rps in others:
         asked = f"{significant(most_rps)} of the {significant(rps[scarce])} requests/s of {scarce}"
         also = f"With mix {mix}, the load is {percent(share)} of the lower limit"
@@ -313,10 +321,11 @@ def test_the_page_says_what_the_other_mixes_carry(study, page):
         only_one = form_of(rps) | {"usd.cpu2": ""}
         seen = browser.look(page, (1100,), SEEN % json.dumps(only_one))["asked"]
         assert [text.replace("\N{NO-BREAK SPACE}", " ") for text in seen["why"]] == why(
-            points, rps, 3
+            points, rps, 3, set(seen["planned"])
         )
         texts += seen["why"]
-    assert "carry only" in " ".join(texts) and "the load is" in " ".join(texts)
+    told = " ".join(texts).replace("\N{NO-BREAK SPACE}", " ")
+    assert "carry only" in told and "the load is" in told and COMBINED in told
 
 
 @browser.needs_chromium

@@ -275,10 +275,12 @@ def test_key_figures_are_peaks_alone_and_together_and_what_sharing_saves_and_cos
         sure,
     ]
     assert sure == Card("How sure", "97 %", note="that sharing saves; 9 runs, preset standard")
+    once = {**tables, "peaks": tables["peaks"].assign(repeats=1)}
+    assert cards(once, 3)[-1].note == "that sharing saves; one run per load line, preset standard"
     (*_, by_capacities) = cards(FIRST, 9)
     assert (by_capacities.label, by_capacities.value) == ("How sure", "95 %")
     dear = over_demand(shared, STRETCH | LATER | AGAIN, edits=[savings(LOST)])
-    assert cards(dear, 9)[2].note == "up to 100 requests/s; \N{MINUS SIGN}20 % on full servers"
+    assert cards(dear, 9)[2].note == "up to 100 requests/s; full servers cost 20 % more"
     assert cost == Card(
         "USD a month", "$34.5 to $69.0", note="1 to 2 servers, up to 100 requests/s"
     )

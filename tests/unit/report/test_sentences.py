@@ -624,6 +624,7 @@ STRETCH |= {"from_usd_per_month": 34.5, "to_usd_per_month": 69.0}
 LATER = {"from_rps": 101.0, "to_rps": 1000.0}
 AGAIN = {"shared": False, "least_saving": 0.0, "most_saving": 0.0}
 DOUBTFUL = {"reliable": False}
+AT_100 = {"from_rps": 100.0, "to_rps": 100.0}
 A_ON_GPU = COMMON | REPEATED | PEAK | OF_LINES[0] | {"server": "gpu1", "scenario": "gpu1.a"}
 OF_ONE = STRETCH | {"models": "a", "proportion": "a 100%", **AGAIN}
 
@@ -734,7 +735,13 @@ OF_DEMANDS = {
         over_demand(STRETCH | DOUBTFUL),
         ALWAYS,
     ),
-    "some of them shared; a saving over dedicated servers is unlikely (1 % sure).": (
+    "100 requests/s in total: 1 to 2 cpu1 servers for $34.5 to $69.0 a month, some of them shared;"
+    " at this load, the probability of a saving over dedicated servers is only 1.0 %.": (
+        over_demand(STRETCH | AT_100 | DOUBTFUL | {"probability_of_saving": 0.01}),
+        over_demand(STRETCH | DOUBTFUL | {"probability_of_saving": 0.01}),
+    ),
+    "some of them shared; at some of these loads, the probability of a saving over dedicated"
+    " servers is only 1.0 %.": (
         over_demand(STRETCH | DOUBTFUL | {"probability_of_saving": 0.01}),
         over_demand(STRETCH | DOUBTFUL | {"probability_of_saving": 0.5}),
     ),

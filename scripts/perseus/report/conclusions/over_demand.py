@@ -15,7 +15,6 @@ from perseus.report.conclusions.conclusion import Conclusion, Tables
 from perseus.report.conclusions.servers_to_buy import not_sure, points_of, servers
 from perseus.report.links import Link, on_line, to_lines, to_table
 from perseus.report.numbers import listed, percent, significant, sure, usd
-from perseus.results.fleets.break_even import RELIABLE
 
 MAX_LISTED: Final = 4
 """A conclusion describes at most this many ranges of the demand, with one sentence each."""
@@ -212,8 +211,11 @@ def _servers(row: pd.Series, count: str, of: str) -> str:
     saving = f"{_range([row])} less than dedicated servers"
     if row["reliable"]:
         return f"{buy}, {saving}{_probability([row])}"
-    doubt = "unlikely" if row["probability_of_saving"] < 1 - RELIABLE else "uncertain"
-    return f"{buy}; a saving over dedicated servers is {doubt}{_probability([row])}"
+    if pd.isna(row["probability_of_saving"]):
+        return f"{buy}; a saving over dedicated servers is uncertain"
+    chance = percent(row["probability_of_saving"])
+    at = "this load" if row["from_rps"] == row["to_rps"] else "some of these loads"
+    return f"{buy}; at {at}, the probability of a saving over dedicated servers is only {chance}"
 
 
 def from_to(first: float, last: float, write: Callable[[float], str]) -> str:

@@ -130,10 +130,10 @@ function sameMixes(points, settings) {
 }
 
 // A sentence that says why the plan shares no server, or how much the other mixes carry on as many servers as the
-// best mix needs.
-function whyThisMix(shares, [best, ...others], settings) {
+// best mix needs. The servers of the plan may have other mixes than the best mix.
+function whyThisMix(rows, [best, ...others], settings) {
   if (!best) return [];
-  if (!shares) return [element("p", "At this demand, shared servers are no cheaper than dedicated servers. The plan therefore uses dedicated servers, whose models do not slow each other down.")];
+  if (!rows.some(({ offer }) => offer.shared)) return [element("p", "At this demand, shared servers are no cheaper than dedicated servers. The plan therefore uses dedicated servers, whose models do not slow each other down.")];
   const mixes = others.filter(({ offer }) => offer.server === best.offer.server).slice(0, MAX_REASONS);
   const reasons = mixes.map(({ offer, scarce, used, count }) => {
     if (count <= best.count) return `With mix ${offer.mix}, the load is ${percent(used)} of the lower limit`;
@@ -141,7 +141,10 @@ function whyThisMix(shares, [best, ...others], settings) {
     return `With mix ${offer.mix}, ${servers(best.count)} can carry only ${significant(carried)} of the ${significant(settings.rps[scarce])} requests/s of ${scarce}`;
   });
   const carry = best.count === 1 ? "carries" : "carry";
-  const suffice = `${servers(best.count)} with mix ${best.offer.mix} ${carry} this demand at ${percent(best.used)} of the lower limit`;
+  const isOneMix = rows.every(({ offer }) => offer.mix === best.offer.mix);
+  const combined = "The plan combines different servers. If all servers had the same mix, ";
+  const verb = isOneMix ? carry : "would carry";
+  const suffice = `${isOneMix ? "" : combined}${servers(best.count)} with mix ${best.offer.mix} ${verb} this demand at ${percent(best.used)} of the lower limit`;
   return [element("p", [...sharesOfPeaks(settings, best.offer.server), suffice, ...reasons].map((text) => `${text}.`).join(" "))];
 }
 
@@ -293,7 +296,7 @@ function show(settings, shared, dedicated, known, configured) {
   tables.append(...sameMixTable(mixes));
   const beside = element("div", "", tables);
   beside.className = "charts";
-  result.replaceChildren(cards, ...whyThisMix(shares, mixes, settings), ...(rows.length ? [beside] : []));
+  result.replaceChildren(cards, ...whyThisMix(rows, mixes, settings), ...(rows.length ? [beside] : []));
   if (!rows.length) return;
   const chart = asked(settings).length === 2 ? frontierChart(shared, settings) : loadChart(rows);
   const figure = planFigure(chart);
