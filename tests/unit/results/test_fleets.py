@@ -879,3 +879,8 @@ def test_a_demand_range_ends_where_it_is_no_longer_known_how_sure_a_saving_is(ch
     found = list(demand_ranges(both))
     assert [(each.first.total_rps, each.last.total_rps) for each in found] == [(10, 10), (20, 20)]
     assert [each.least_probability for each in found] == pytest.approx(chances, nan_ok=True)
+
+
+def test_the_ends_of_an_interval_of_costs_are_costs_of_whole_servers():
+    """Of 100 draws, an interpolated 2.5 % quantile would lie between one and two servers."""
+    assert fleets._ends(np.array([1.0] * 3 + [2.0] * 97)) == (1.0, 2.0)

@@ -171,16 +171,12 @@ function savingOfDraw(solver, shared, dedicated, settings, draw) {
   return 1 - together / alone;
 }
 
-function quantile(sorted, share) {
-  const rank = share * (sorted.length - 1);
-  const low = Math.floor(rank);
-  return sorted[low] + (rank - low) * (sorted[Math.ceil(rank)] - sorted[low]);
-}
-
-// The share of draws with a saving, and the 95 % interval of the saving; null if a draw has no fleet.
+// The share of draws with a saving, and the 95 % interval of the saving; null if a draw has no fleet. Both ends of the
+// interval are savings of draws, since fleets of whole servers have no savings between two of these values.
 function certainty(savings) {
   if (!savings.length || !savings.every(Number.isFinite)) return null;
   const sorted = [...savings].sort((one, other) => one - other);
   const chance = sorted.filter((saving) => saving > TOLERANCE).length / sorted.length;
-  return { chance, low: quantile(sorted, 0.025), high: quantile(sorted, 0.975) };
+  const last = sorted.length - 1;
+  return { chance, low: sorted[Math.floor(0.025 * last)], high: sorted[Math.ceil(0.975 * last)] };
 }

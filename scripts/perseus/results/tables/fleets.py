@@ -169,10 +169,12 @@ def rows(results: StudyResults) -> Iterator[Row]:
 
 
 def _ends(draws: Floats) -> tuple[float, float]:
+    """Return the ends of the 95 % interval. Both ends are values of draws, since fleets of whole
+    servers have no costs between two of these values."""
     if not len(draws):
         return np.nan, np.nan
-    low, high = np.quantile(draws, [TAIL, 1 - TAIL])
-    return float(low), float(high)
+    low = np.quantile(draws, TAIL, method="lower")
+    return float(low), float(np.quantile(draws, 1 - TAIL, method="higher"))
 
 
 def _saving(plan: Plan, alone: Plan) -> Row:
