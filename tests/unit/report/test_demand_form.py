@@ -281,7 +281,9 @@ def of_one_mix(points, rps):
     return found
 
 
-COMBINED = "The plan combines different servers. If all servers had the same mix, "
+COMBINED = (
+    "The plan combines 3 servers with different models or mixes. If all servers had the same mix, "
+)
 
 
 def why(points, rps, count, planned):
@@ -302,14 +304,18 @@ def why(points, rps, count, planned):
     ]
     (least, best, *_), *others = sorted(found)
     said = [f"This demand is {' and '.join(shares)}"]
-    start, verb = ("", "carry") if planned == {best} else (COMBINED, "would carry")
     at = f"this demand at {percent(least)} of the lower limit"
-    said += [f"{start}{count} servers with mix {best} {verb} {at}"]
+    is_one_mix = planned == {best}
+    alike = f"With mix {best}, {count} servers carry {at}"
+    said += [alike if is_one_mix else f"{COMBINED}{count} servers with mix {best} would carry {at}"]
     for share, mix, scarce, most_rps in others:
         asked = f"{significant(most_rps)} of the {significant(rps[scarce])} requests/s of {scarce}"
         also = f"With mix {mix}, the load is {percent(share)} of the lower limit"
         only = f"With mix {mix}, {count} servers can carry only {asked}"
         said.append(also if share <= 1 else only)
+    if is_one_mix and others:
+        rule = "Of the cheapest servers, the plan takes the servers with the most spare capacity"
+        said.append(rule)
     return [f"{'. '.join(said)}."]
 
 
@@ -452,7 +458,7 @@ def test_the_demand_of_two_models_is_compared_with_their_peaks(rps, study, page)
     ratio = f"{significant(a / b)} : 1" if a > b else f"1 : {significant(b / a)}"
     assert why.replace("\N{NO-BREAK SPACE}", " ").startswith(
         f"This demand is {percent(a)} of the dedicated peak of a and {percent(b)} of the dedicated"
-        f" peak of b: about {ratio}."
+        f" peak of b, a ratio of about {ratio}."
     )
 
 

@@ -142,9 +142,11 @@ function whyThisMix(rows, [best, ...others], settings) {
   });
   const carry = best.count === 1 ? "carries" : "carry";
   const isOneMix = rows.every(({ offer }) => offer.mix === best.offer.mix);
-  const combined = "The plan combines different servers. If all servers had the same mix, ";
-  const verb = isOneMix ? carry : "would carry";
-  const suffice = `${isOneMix ? "" : combined}${servers(best.count)} with mix ${best.offer.mix} ${verb} this demand at ${percent(best.used)} of the lower limit`;
+  const at = `this demand at ${percent(best.used)} of the lower limit`;
+  const suffice = isOneMix
+    ? `With mix ${best.offer.mix}, ${servers(best.count)} ${carry} ${at}`
+    : `The plan combines ${servers(total(rows.map(({ count }) => count)))} with different models or mixes. If all servers had the same mix, ${servers(best.count)} with mix ${best.offer.mix} would carry ${at}`;
+  if (isOneMix && reasons.length) reasons.push("Of the cheapest servers, the plan takes the servers with the most spare capacity");
   return [element("p", [...sharesOfPeaks(settings, best.offer.server), suffice, ...reasons].map((text) => `${text}.`).join(" "))];
 }
 
@@ -156,7 +158,7 @@ function sharesOfPeaks(settings, server) {
   const shares = models.map((model) => settings.rps[model] / peak(model).estimate[model]);
   const parts = models.map((model, m) => `${percent(shares[m])} of the dedicated peak of ${model}`);
   const [one, other] = shares;
-  const ratio = models.length === 2 ? `: about ${one < other ? `1 : ${significant(other / one)}` : `${significant(one / other)} : 1`}` : "";
+  const ratio = models.length === 2 ? `, a ratio of about ${one < other ? `1 : ${significant(other / one)}` : `${significant(one / other)} : 1`}` : "";
   return [`This demand is ${parts.join(" and ")}${ratio}`];
 }
 
