@@ -28,9 +28,9 @@ counted part then ends when the tenant with the lowest rate has FEWEST_COUNTED r
 latest after LONGEST_COUNTED_S seconds."""
 
 LESS_ALONE = 4
-"""The window of a tenant alone contains this factor fewer requests than a window near the limit. A
-tenant alone at its share of a certified rate has hardly any queue, so its requests are nearly
-independent."""
+"""A window near the limit contains LESS_ALONE times as many requests as the window of a tenant
+alone. A tenant alone at its share of a certified rate has hardly any queue, so its requests are
+nearly independent."""
 
 TIMES_FEWEST = 3
 """For a slow model, a certification window may count requests until each tenant has TIMES_FEWEST
