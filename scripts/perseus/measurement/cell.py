@@ -125,11 +125,11 @@ class CellUnderTest:
     ) -> None:
         """Report the progress after a window; `text` describes the window. `server` is the running
         server, or None if no server runs."""
-        url = self._open_metrics_url(server) if server else None
+        url = self._metrics_url_for_others(server) if server else None
         rows = self.raw.windows
         self.on_progress(Progress.of(self.task, self.attempt, rows, url, seconds_left, text))
 
-    def _open_metrics_url(self, server: RunningServer) -> str | None:
+    def _metrics_url_for_others(self, server: RunningServer) -> str | None:
         """Return the URL of the metrics of a server, or None if other programs cannot read the
         metrics because the metrics need a token or a certificate of the study."""
         remote = self.task.server.remote

@@ -12,18 +12,17 @@ import pandas as pd
 
 from perseus.peak.outcome import Outcome
 from perseus.report.card import Card
-from perseus.report.conclusions.catalogue import COST, first_front, short_name
+from perseus.report.conclusions.catalogue import COST, first_front, first_group, short_name
 from perseus.report.conclusions.repeated import times
 from perseus.report.conclusions.replay import attained_text, share_text
 from perseus.report.headlines_of_kinds import (
     Finding,
     Measured,
-    count,
     interval_text,
     measured,
     start_times,
 )
-from perseus.report.numbers import percent, significant, usd
+from perseus.report.numbers import counted, percent, significant, usd
 from perseus.report.shown_tables import plain_words
 
 RATE: Final = "requests/s"
@@ -44,7 +43,7 @@ def cards_of_kinds(finding: Finding, most: int) -> list[Card]:
     if len(values) > 1:
         return [*values, _how_sure(finding)]
     cells = finding.rows.drop_duplicates("cell")
-    number = "no result" if finding.kind == "unknown" else count(len(cells), "run")
+    number = "no result" if finding.kind == "unknown" else counted(len(cells), "run")
     return [*values, *outcomes(cells, "runs"), Card("How sure", number)]
 
 
@@ -66,11 +65,11 @@ def _how_sure(finding: Finding) -> Card:
         starts = len(rows.drop_duplicates(key))
         unit = "start" if starts == 1 else "starts"
         return Card("How sure", str(starts), unit, STARTS[finding.experiment])
-    runs = count(rows["cell"].nunique(), "run")
+    runs = counted(rows["cell"].nunique(), "run")
     if rows["repeat"].nunique() == 1:
         return Card("How sure", "95 %", "intervals", runs)
     repeats = str(rows["repeat"].nunique())
-    return Card("How sure", repeats, "repeats", "means and ranges over the repeats")
+    return Card("How sure", repeats, "repeats", "of each experiment")
 
 
 def _card(label: str, value: Measured, unit: str = "") -> Card:
@@ -166,7 +165,7 @@ def _catalogue(rows: pd.DataFrame) -> Iterator[Card]:
     for index, row in front.iterrows():
         if index in labels:
             yield Card(labels[index], usd(row[COST]), "per million images", short_name(row))
-    networks = f"of {rows['model'].nunique()} networks"
+    networks = f"of {first_group(rows)['model'].nunique()} networks"
     yield Card("On the Pareto front", str(front["model"].nunique()), networks)
 
 

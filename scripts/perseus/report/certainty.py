@@ -35,18 +35,15 @@ MAX_MINUTES: Final = 100
 """If a time is longer than this number of minutes, the report states the time in hours."""
 UNKNOWN: Final = "The study has no result, so no interval is known."
 OF_KINDS: Final = (
-    "Intervals cover the variation within a run, and ranges the variation between runs. They do not"
-    " cover other hosts, or failures of a server."
+    "Intervals cover the variation within a run. Ranges cover the variation between runs."
+    " Neither covers other hosts or failures of a server."
 )
 FOR_A_RESULT: Final = "The preset smoke is too short for a result."
 AGAIN: Final = "First remove the causes in the section Failed measurements. Then run `make again`."
-ENOUGH: Final = (
-    "Nothing more needs to be done: more repeats would make the intervals narrower, but would not"
-    " change the answer."
-)
+ENOUGH: Final = "More repeats would make the intervals narrower."
 TOO_CLOSE: Final = (
     f"Even {MAX_REPEATS} repeats would not show whether sharing saves money on full servers: the"
-    " saving is too close to 0."
+    " interval of the saving is too wide."
 )
 NO_BOUND: Final = (
     "More repeats would not show whether sharing saves money on full servers: the interval of the"

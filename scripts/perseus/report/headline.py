@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 
 from perseus.report.conclusions import recommended
+from perseus.report.conclusions.catalogue import COST
 from perseus.report.conclusions.cheapest import costs_of_models, in_precision
 from perseus.report.conclusions.conclusion import Tables
 from perseus.report.conclusions.over_demand import Asked, all_questions, saves
@@ -25,7 +26,7 @@ from perseus.report.conclusions.servers_to_buy import (
 )
 from perseus.report.conclusions.sharing import at_most
 from perseus.report.headlines_of_kinds import HEADLINES, finding, interval_text, widest, within
-from perseus.report.numbers import bounds, percent, significant, sure, usd
+from perseus.report.numbers import bounds, likely, percent, significant, sure, usd
 from perseus.results.fleets.break_even import RELIABLE
 from perseus.results.fleets.operating_points import LOWER
 from perseus.results.fleets.plans import DEDICATED, SHARING
@@ -38,9 +39,8 @@ BY_CAPACITIES: Final = f"each capacity {percent(1 - LOWER)} sure"
 """Certainty of a plan whose probability of a saving is unknown: the plan uses lower limits of the
 capacities, and each capacity exceeds its lower limit with this probability."""
 
-COST: Final = "usd_per_million_inferences"
 QUESTIONS: Final = tuple(kind for kind in HEADLINES if kind != "aa")
-"""Kinds of experiments that answer a question of their own, before the capacity of one server."""
+"""Kinds of experiments whose result is a better headline than the capacity of one server."""
 
 
 @dataclass(frozen=True)
@@ -129,7 +129,7 @@ def _both(of_capacity: float, of_saving: float) -> str:
     enough, saving = sure(of_capacity), sure(of_saving)
     if enough == saving:
         return f"{enough} to suffice and to save"
-    return f"{enough} to suffice, {saving.removesuffix(' sure')} to save"
+    return f"{enough} to suffice, {likely(of_saving)} to save"
 
 
 def _over_demand(tables: Tables) -> Headline | None:

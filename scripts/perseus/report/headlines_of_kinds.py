@@ -11,12 +11,13 @@ import numpy as np
 import pandas as pd
 
 from perseus.peak.outcome import Outcome
-from perseus.report.conclusions.catalogue import COST, first_front
+from perseus.report.conclusions.catalogue import COST, first_front, first_group
 from perseus.report.conclusions.conclusion import Tables
 from perseus.report.conclusions.repeated import runs, scenarios, tenants_of, times
 from perseus.report.conclusions.replay import ARRIVALS, JUDGED, attained_text, share_text
 from perseus.report.conclusions.slowdown import pairs_of
-from perseus.report.numbers import bounds, percent, significant, usd
+from perseus.report.conclusions.startup import is_remote
+from perseus.report.numbers import bounds, counted, percent, significant, usd
 from perseus.results.drift import Trend
 
 Sentence = tuple[str, str]
@@ -83,6 +84,7 @@ def measured(
 def interval_text(low: float, high: float, write: Callable[[float], str]) -> str:
     if pd.isna(low) or pd.isna(high):
         return "one run, no interval"
+    low = -np.inf if low == 0 and np.isinf(high) else low
     return f"95 % interval: {bounds(low, high, write)}"
 
 
@@ -101,13 +103,8 @@ def within(width: float) -> str:
     return f"95 % intervals: at most \N{PLUS-MINUS SIGN}{percent(width)}"
 
 
-def count(number: int, noun: str) -> str:
-    """Return a number with its noun, for example "1 run" or "2 runs"."""
-    return f"{number} {noun}{'' if number == 1 else 's'}"
-
-
 def repeats(rows: pd.DataFrame) -> str:
-    return count(rows["cell"].nunique(), "repeat")
+    return counted(rows["cell"].nunique(), "repeat")
 
 
 def _groups(experiment: str, tables: Tables) -> Iterator[tuple[str, pd.DataFrame]]:
@@ -136,9 +133,9 @@ def _replay(on: str, rows: pd.DataFrame) -> Sentence:
     worst = of.iloc[int((of["attained"] - of["sla_percentile"] / 100).argmin())]
     ends = interval_text(worst["attained_low"], worst["attained_high"], share_text)
     slas, is_one = _slas(of, judged), of["tenant"].nunique() == 1
-    kind, keeps, least = ("no", "misses", "at worst ")
+    kind, keeps, least = "no", "misses", "at worst "
     if missed.empty:
-        kind, keeps, least = ("yes", "keeps", "at least ")
+        kind, keeps, least = "yes", "keeps", "at least "
     in_time = f"{'' if is_one else least}{attained_text(worst)} in time ({ends})"
     return kind, f"{on} {keeps} {slas} {under}: {in_time}."
 
@@ -158,7 +155,7 @@ def _soak(on: str, rows: pd.DataFrame) -> Sentence:
     seen = rows[(rows["verdict"] == Outcome.OK) & (rows["windows"] > 0)]
     if seen.empty:
         return "unknown", f"The drift of values on {on} is not known ({repeats(rows)})."
-    windows = count(int(seen.groupby("cell")["windows"].max().sum()), "window")
+    windows = counted(int(seen.groupby("cell")["windows"].max().sum()), "window")
     failing = seen[seen["failing_from_hours"].notna()]
     if len(failing):
         row = failing.iloc[int((failing["failed_requests"] / failing["requests"]).argmax())]
@@ -231,7 +228,7 @@ def _startup(on: str, rows: pd.DataFrame) -> Sentence:
     if started.empty:
         return "unknown", f"The start time of {on} is not known ({repeats(rows)})."
     cache = "cold" if (started["page_cache"] == "cold").any() else "warm"
-    if started["resident_share"].isna().all():  # Perseus only loads the models of a remote server
+    if is_remote(started):
         seconds = start_times(started, cache, "load")
         loaded = f"{seconds.value} s ({seconds.certainty})"
         return "unclear", f"The remote server {on} loads its models in {loaded}."
@@ -262,9 +259,10 @@ def _concurrency(on: str, rows: pd.DataFrame) -> Sentence:
 def _catalogue(_: str, rows: pd.DataFrame) -> Sentence:
     front = first_front(rows)
     if front.empty:
-        cells = count(rows["cell"].nunique(), "cell")
+        cells = counted(rows["cell"].nunique(), "cell")
         return "unknown", f"The networks on the Pareto front are not known ({cells})."
-    on_front, networks = front["model"].nunique(), count(rows["model"].nunique(), "network")
+    on_front = front["model"].nunique()
+    networks = counted(first_group(rows)["model"].nunique(), "network")
     costs = " to ".join(dict.fromkeys(usd(front[COST].agg(end)) for end in ("min", "max")))
     sure = within(widest(front[COST], front["ci_low_usd"], front["ci_high_usd"]))
     front_text = f"The Pareto front has {on_front} of {networks}"
@@ -277,6 +275,7 @@ def _background(on: str, rows: pd.DataFrame) -> Sentence:
         return "unknown", f"The capacity of {on} beside fixed loads is not known ({repeats(rows)})."
     low = known["sharing_ratio_low"].fillna(-np.inf).min()
     high = known["sharing_ratio_high"].fillna(np.inf).max()
+    low = -np.inf if low == 0 and np.isinf(high) else low
     kind, effect = "unclear", "may save money or cost more"
     if (known["sharing_ratio_low"] > 1).all():
         kind, effect = "yes", "saves money"
@@ -292,7 +291,7 @@ def _aa(on: str, rows: pd.DataFrame) -> Sentence:
         return "unknown", f"The noise floor of {on} is not known ({repeats(rows)})."
     row = known.iloc[int(known["noise_floor"].argmax())]
     of = rows[rows["cell"] == row["cell"]]
-    basis = f"{count(len(of), 'start')}, {count(int(of['windows'].sum()), 'window')}"
+    basis = f"{counted(len(of), 'start')}, {counted(int(of['windows'].sum()), 'window')}"
     below = f"differences of throughput below {percent(row['noise_floor'])}"
     return "unclear", f"On {on}, {below} may be noise of this host ({basis})."
 

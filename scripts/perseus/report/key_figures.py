@@ -24,9 +24,9 @@ from perseus.report.headline import (
     saving_range,
     top_fleets,
 )
-from perseus.report.headlines_of_kinds import count, finding, widest, within
+from perseus.report.headlines_of_kinds import finding, widest, within
 from perseus.report.links import on_line
-from perseus.report.numbers import bounds, percent, significant, sure, usd
+from perseus.report.numbers import bounds, counted, likely, percent, significant, sure, usd
 from perseus.results.fleets.operating_points import LOWER
 from perseus.results.fleets.plans import HOURS_PER_MONTH, SHARING
 from perseus.study.experiments import OTHER_KINDS
@@ -57,7 +57,7 @@ def cards(tables: Tables, cells: int) -> list[Card]:
         shown += _price(tables)
     presets = ", ".join(dict.fromkeys(tables["peaks"]["preset"]))
     is_once = (tables["peaks"]["repeats"] == 1).all()
-    evidence = "one run per load line" if is_once else count(cells, "run")
+    evidence = "one run per load line" if is_once else counted(cells, "run")
     evidence += f", preset {presets}" if presets else ""
     return [*shown[: MAX_CARDS - 1], _how_sure(tables, known, evidence)]
 
@@ -83,27 +83,25 @@ def _chance(tables: Tables) -> tuple[str, str] | None:
         enough, saving = row["probability_enough"], row["probability_of_saving"]
         if pd.isna(row["servers"]):
             return None
-        also = "" if pd.isna(saving) else f"; {_percent(saving)} that sharing saves"
-        return _percent(enough), f"that the servers suffice{also}"
+        also = "" if pd.isna(saving) else f"; {likely(saving)} that sharing saves"
+        return likely(enough), f"that the servers suffice{also}"
     if known := known_groups(tables):
         chance = chance_of_saving(known)
         if np.isnan(chance):
             return percent(1 - LOWER), "that each capacity exceeds its lower limit"
-        return _percent(chance), "that sharing saves"
+        return likely(chance), "that sharing saves"
     settings = tables["recommendations"]["probability_cheapest"]
-    if len(settings) == 1 and settings.notna().all():
-        return _percent(settings.iloc[0]), "that no setting is cheaper"
+    if len(settings):
+        if len(settings) > 1 or settings.isna().any():
+            return None
+        return likely(settings.iloc[0]), "that no setting is cheaper"
     best = best_saving(tables)
     if best is None or pd.isna(best["probability_of_saving"]):
         return None
     chance = float(best["probability_of_saving"])
     if best["saving"] >= 0:
-        return _percent(chance), "that sharing saves on full servers"
-    return _percent(1 - chance), "that sharing costs more on full servers"
-
-
-def _percent(probability: float) -> str:
-    return sure(probability).removesuffix(" sure")
+        return likely(chance), "that sharing saves on full servers"
+    return likely(1 - chance), "that sharing costs more on full servers"
 
 
 def _alone(tables: Tables) -> Iterator[Card]:
@@ -119,8 +117,8 @@ def _alone(tables: Tables) -> Iterator[Card]:
     elif rows:
         low, high = (significant(known["estimate_rps"].agg(end)) for end in ("min", "max"))
         label = "Models alone" if models > 1 else f"{rows[0]['models']} alone"
-        servers_text = count(known["server"].nunique(), "server")
-        note = f"{count(models, 'model')}, {servers_text}, {len(rows)} load lines"
+        servers_text = counted(known["server"].nunique(), "server")
+        note = f"{counted(models, 'model')}, {servers_text}, {len(rows)} load lines"
         yield Card(label, f"{low} to {high}", RATE, note)
 
 

@@ -39,9 +39,19 @@ def chance(probability: float) -> str:
     return "< 0.001" if probability < 0.001 else f"{probability:.3f}"
 
 
+def likely(probability: float) -> str:
+    """Return a probability as text, such as "97 %" or "over 99 %"."""
+    return "over 99 %" if probability > 0.99 else f"{100 * probability:.0f} %"
+
+
 def sure(probability: float) -> str:
     """Return a probability as text, such as "97 % sure" or "over 99 % sure"."""
-    return "over 99 % sure" if probability > 0.99 else f"{100 * probability:.0f} % sure"
+    return f"{likely(probability)} sure"
+
+
+def counted(number: int | str, noun: str) -> str:
+    """Return a number with its noun, for example "1 run" or "2 runs"."""
+    return f"{number} {noun}" if str(number) == "1" else f"{number} {noun}s"
 
 
 def usd(amount: float) -> str:

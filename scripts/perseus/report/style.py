@@ -59,8 +59,8 @@ def panels(
     """Return a figure with `count` panels, and the axes of the panels. Each row has `columns`
     panels.
 
-    `height_mm` is the height of each row, or has one value per row. The function
-    `fit` adds the height of the legend and the notes.
+    `height_mm` is the height of each row, or has one value per row. The function `fit` adds the
+    height of the legend and the notes.
     """
     rows = -(-count // columns)
     heights = [height_mm] * rows if isinstance(height_mm, (int, float)) else list(height_mm)

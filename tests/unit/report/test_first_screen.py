@@ -493,8 +493,8 @@ COVERAGE = {
     ),
     "Intervals and probabilities cover the variation within and between starts of the server."
     " They do not cover other hosts, or failures of a server.": SURE,
-    "Intervals cover the variation within a run, and ranges the variation between runs. They do not"
-    " cover other hosts, or failures of a server.": study_of("replay", SHARED),
+    "Intervals cover the variation within a run. Ranges cover the variation between runs."
+    " Neither covers other hosts or failures of a server.": study_of("replay", SHARED),
     "The study has no result, so no interval is known.": study(peaks(NOTHING)),
 }
 
@@ -562,10 +562,9 @@ NO_ADVICE = {
     "First remove the causes in the section Failed measurements. Then run `make again`.": study(
         peaks(NOTHING)
     ),
-    "Nothing more needs to be done: more repeats would make the intervals narrower, but would not"
-    " change the answer.": SURE,
-    "Even 20 repeats would not show whether sharing saves money on full servers: the saving is too"
-    " close to 0.": TOO_MANY,
+    "More repeats would make the intervals narrower.": SURE,
+    "Even 20 repeats would not show whether sharing saves money on full servers: the"
+    " interval of the saving is too wide.": TOO_MANY,
     "More repeats would not show whether sharing saves money on full servers: the interval of the"
     " saving has no bound.": study(savings(OPEN)),
 }

@@ -318,7 +318,7 @@ def test_cards_show_the_values_of_the_experiment():
     ]
     two = [row | AGAIN for row in TWO]
     assert cards(study("slowdown", *TWO, *two), 2)[-1] == Card(
-        "How sure", "2", "repeats", "means and ranges over the repeats"
+        "How sure", "2", "repeats", "of each experiment"
     )
     assert cards(starts({}, {"ready_s": 3.2}), 1)[-1] == Card(
         "How sure", "2", "starts", "medians and ranges of the starts"

@@ -59,12 +59,12 @@ def _is_first(logs: Path) -> Iterator[bool]:
         yield True
         return
     try:
-        yield _is_free(descriptor)
+        yield _locked_now(descriptor)
     finally:
         os.close(descriptor)
 
 
-def _is_free(descriptor: int) -> bool:
+def _locked_now(descriptor: int) -> bool:
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError as error:

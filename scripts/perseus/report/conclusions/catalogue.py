@@ -8,7 +8,7 @@ import pandas as pd
 
 from perseus.report.conclusions.conclusion import Conclusion, Tables
 from perseus.report.links import to_table
-from perseus.report.numbers import listed, significant, usd
+from perseus.report.numbers import counted, listed, significant, usd
 from perseus.results.tables.catalogue import MEASURED, front_order
 from perseus.results.tables.catalogue_predictions import ALIKE, within
 from perseus.study.runtimes import RUNTIMES
@@ -54,9 +54,9 @@ def _front(rows: pd.DataFrame, of_sla: pd.DataFrame, images: str, sla: str) -> C
     accuracies = "measured accuracies" if name == MEASURED else name
     return Conclusion(
         "unclear",
-        f"{on_front} of {_count(rows['model'].nunique(), 'network')} {are} on the Pareto front:"
+        f"{on_front} of {counted(rows['model'].nunique(), 'network')} {are} on the Pareto front:"
         f" {ends} per million images"
-        f" ({accuracies}, {_count(images, 'image')} per request, {SLAS[sla]})",
+        f" ({accuracies}, {counted(images, 'image')} per request, {SLAS[sla]})",
         (*(_networks(each) for _, each in fronts), *_without(rows, of_sla)),
         (to_table("catalogue"),),
     )
@@ -65,11 +65,17 @@ def _front(rows: pd.DataFrame, of_sla: pd.DataFrame, images: str, sla: str) -> C
 def first_front(catalogue: pd.DataFrame) -> pd.DataFrame:
     """Return the rows on the Pareto front of the first conclusion, from the cheapest network to the
     most expensive network. The result is empty if no front is known."""
+    rows = first_group(catalogue)
+    return rows if rows.empty else _fronts(rows)[0][1]
+
+
+def first_group(catalogue: pd.DataFrame) -> pd.DataFrame:
+    """Return the rows of the first conclusion: one SLA, one number of images per request, and only
+    networks with a known cost and accuracy."""
     known = catalogue[catalogue["on_front"].notna()]
     if known.empty:
         return known
-    _, rows = next(iter(known.groupby(["request_batch_size", "sla"], sort=False)))
-    return _fronts(rows)[0][1]
+    return next(rows for _, rows in known.groupby(["request_batch_size", "sla"], sort=False))
 
 
 def _fronts(rows: pd.DataFrame) -> list[tuple[str, pd.DataFrame]]:
@@ -86,11 +92,6 @@ def _networks(front: pd.DataFrame) -> str:
     shown = each[:: -(-len(each) // MAX_NAMED)]
     few = f" This list has evenly spread examples of the {len(each)} networks on the front."
     return f"{listed(shown)}.{few if len(shown) < len(each) else ''}"
-
-
-def _count(number: int | str, what: str) -> str:
-    """Return a number with its noun, for example "1 network" or "2 networks"."""
-    return f"{number} {what}" if str(number) == "1" else f"{number} {what}s"
 
 
 def _named(row: pd.Series) -> str:
@@ -129,7 +130,7 @@ def _without(rows: pd.DataFrame, of_sla: pd.DataFrame) -> tuple[str, ...]:
     if len(failed):
         first = failed.iloc[0]
         told.append(
-            f"There is no certified rate in {_count(len(failed), 'cell')}, for example"
+            f"There is no certified rate in {counted(len(failed), 'cell')}, for example"
             f" {first['cell']}: {first['reason']}."
         )
     return tuple(told)
@@ -149,7 +150,7 @@ def _predicted(rows: pd.DataFrame) -> Conclusion:
         )
         lines.append(
             f"{runtime} in {precision} on {server}{grid},"
-            f" {_count(str(images), 'image')} per request, {_count(len(of), 'network')}:"
+            f" {counted(str(images), 'image')} per request, {counted(len(of), 'network')}:"
             f" {_factors(of['ratio'])}{beyond}."
         )
     headline = (

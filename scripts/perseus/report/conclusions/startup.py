@@ -26,7 +26,7 @@ def _conclusion(on: str, rows: pd.DataFrame) -> Conclusion:
     ready = " or ".join(
         _ready(str(cache), of) for cache, of in started.groupby("page_cache", sort=False)
     )
-    if _is_remote(started):
+    if is_remote(started):
         headline = f"The remote server {on} loads the models of {who(rows)} in {ready}"
     else:
         headline = f"A fresh {on} server of {who(rows)} is ready after {ready}"
@@ -34,7 +34,7 @@ def _conclusion(on: str, rows: pd.DataFrame) -> Conclusion:
     return Conclusion("unclear", headline, (*filter(None, first), *_failed(rows)), behind)
 
 
-def _is_remote(rows: pd.DataFrame) -> bool:
+def is_remote(rows: pd.DataFrame) -> bool:
     """Return whether the server is remote: Perseus only loads the models of a running server, and
     does not know its page cache."""
     return bool(rows["resident_share"].isna().all())
@@ -54,7 +54,7 @@ def _ready(cache: str, rows: pd.DataFrame) -> str:
     """
     starts = rows.drop_duplicates(["cell", "start"])
     times_s, left = starts["ready_s"], starts["resident_share"].median()
-    what, state = ("load", "") if _is_remote(rows) else ("start", f" with a {cache} page cache")
+    what, state = ("load", "") if is_remote(rows) else ("start", f" with a {cache} page cache")
     often = f"one {what}" if len(starts) == 1 else f"{len(starts)} {what}s"
     ends = f"{bounds(times_s.min(), times_s.max(), significant)} in {often}"
     still = (

@@ -246,8 +246,7 @@ def _of_records(records: Sequence[PeakRecord]) -> Evidence:
         lines.setdefault(key(record.task), []).append(record)
     found = {}
     for line, repeats in lines.items():
-        outcomes = {each.outcome for each in repeats}
-        verdict = next((str(each) for each in WORST_FIRST if each in outcomes), "")
+        verdict = str(min((each.outcome for each in repeats), key=WORST_FIRST.index))
         used = sum(each.has_limit for each in repeats)
         found[line] = verdict, used, sum(each.requests for each in repeats)
     return found
