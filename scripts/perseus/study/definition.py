@@ -29,7 +29,11 @@ class Definition(Part):
         examples=["default"],
     )
     seed: Annotated[Whole, Field(ge=0, lt=2**63)] = Field(
-        default=1, description="The seed of random weights, arrival times and resampling."
+        default=1,
+        description=(
+            "The seed of the random numbers: random weights, random inputs, arrival times and the"
+            " resampling of results."
+        ),
     )
     models: Annotated[tuple[Model, ...], Field(min_length=1)] = Field(
         description="The models, each with its SLA (response-time target).",
@@ -37,8 +41,9 @@ class Definition(Part):
     )
     servers: Annotated[tuple[Server, ...], Field(min_length=1)] = Field(
         description=(
-            "The servers, each with its hardware, launcher, runtime, and the cloud instance that"
-            " sets its price."
+            "The servers, each with its hardware, the way to start it (`launcher`), the program"
+            " that executes the networks (`runtime`), and the cloud instance whose price Perseus"
+            " uses."
         ),
         examples=[
             [
@@ -60,32 +65,39 @@ class Definition(Part):
     )
     measurement: Measurement = Field(
         default=Measurement(),
-        description="The amount of evidence, the arrival process and the client of the study.",
+        description=(
+            "How Perseus measures: how much evidence it collects (`preset`, `repeats`), when the"
+            " requests arrive (`arrivals`), and how the client sends the requests (`client`)."
+        ),
     )
     demand: Demand | None = Field(
         default=None,
         description=(
-            "The demand for which Perseus plans a fleet. Without a demand, the report shows how the"
-            " costs grow with the demand. A change of the demand repeats at most one measurement:"
-            " the mix of the demand in a `frontier` of three or more tenants, if the ratio of the"
-            " typical rates changes."
+            "The requests per second that the models get in production. Perseus plans a fleet: the"
+            " servers that carry this demand at the lowest cost. If you leave this section out, the"
+            " report shows how the costs grow with the demand. If you edit the demand, Perseus"
+            " makes new tables and repeats no measurement, with one exception: if the ratio of the"
+            " typical rates changes, Perseus repeats one mix of each experiment `frontier` with"
+            " three or more tenants."
         ),
     )
     costs: Costs = Field(
         default=Costs(),
         description=(
-            "The prices from which Perseus computes costs. A change of the prices never repeats a"
-            " measurement."
+            "The prices from which Perseus computes costs. If you edit the prices, Perseus repeats"
+            " no measurement."
         ),
     )
     figures: FigureStyle = Field(
         default=FigureStyle(),
-        description="The style of the figures. A change of the style never repeats a measurement.",
+        description=(
+            "The style of the figures. If you edit the style, Perseus repeats no measurement."
+        ),
     )
     track: Track = Field(
         default=Track(),
         description=(
-            "The store in which Perseus logs the results. A change of the store never repeats a"
-            " measurement."
+            "The MLflow store to which Perseus logs the results of the study. If you edit this"
+            " section, Perseus repeats no measurement."
         ),
     )

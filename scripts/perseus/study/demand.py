@@ -39,29 +39,30 @@ class ModelDemand(Part):
     rps: Rate | None = Field(
         default=None,
         description=(
-            "First form: a constant rate in requests/s. Each request has one image. If your clients"
-            " send n images per request, multiply their rate by n."
+            "A constant rate in requests/s, in place of three rates (`low_rps`, `typical_rps`,"
+            " `peak_rps`) or a `trace`. Each request has one image. If your clients send n images"
+            " per request, multiply their rate by n."
         ),
         examples=[20.0],
     )
     low_rps: Rate | None = Field(
         default=None,
-        description="Requests/s in hours of low demand: one of three rates of the second form.",
+        description="Requests/s in hours of low demand. Also write `typical_rps` and `peak_rps`.",
     )
     typical_rps: Rate | None = Field(
         default=None,
-        description="Requests/s in most hours: one of three rates of the second form.",
+        description="Requests/s in most hours. Also write `low_rps` and `peak_rps`.",
     )
     peak_rps: Rate | None = Field(
         default=None,
-        description="Requests/s in hours of peak demand: one of three rates of the second form.",
+        description="Requests/s in hours of peak demand. Also write `low_rps` and `typical_rps`.",
     )
     trace: TraceOf | None = Field(
         default=None,
         description=(
-            "Third form: a file of recorded requests, for example of one day, or a mapping that"
-            " selects a part of the file. Perseus computes the low, typical and peak rate from this"
-            " file, with the settings `interval_s` and `percentiles` of `demand`."
+            "A file of recorded requests, for example of one day, or a mapping that selects a part"
+            " of the file, in place of rates. Perseus computes the low, typical and peak rate from"
+            " this file; `demand.interval_s` and `demand.percentiles` define how."
         ),
     )
 
@@ -86,10 +87,9 @@ class Spot(Part):
     )
     revocations_per_hour: Annotated[Real, Field(ge=0, le=60)] = Field(
         description=(
-            "How many times per hour the cloud revokes one spot server, on average. The experiment"
-            " `startup` measures the start time of a server. From the revocations per hour and the"
-            " start time, Perseus computes the share of the demand that is lost until replacement"
-            " servers are ready."
+            "How many times per hour the cloud revokes one spot server, on average. From this"
+            " number and the start time of a server (experiment `startup`), Perseus computes the"
+            " share of the demand that is lost until replacement servers are ready."
         ),
         examples=[0.05],
     )
@@ -107,10 +107,10 @@ class Demand(Part):
         default=(5.0, 50.0, 99.0),
         description=(
             "Three percentiles, in any order, that define the low, typical and peak rate of a"
-            " trace. The 99th percentile is the lowest rate r such that at least 99 % of the"
-            " requests arrive in intervals (of `interval_s` seconds) with a rate of at most r."
-            " Perseus counts requests and not intervals, so a short burst with many requests raises"
-            " the peak rate."
+            " trace. Perseus divides the trace into intervals of `interval_s` seconds, each with"
+            " its mean rate. The 99th percentile is the lowest rate r such that at least 99 % of"
+            " the requests arrive in intervals with a rate of at most r. Because Perseus counts"
+            " requests and not intervals, a short burst with many requests raises the peak rate."
         ),
     )
     interval_s: Annotated[Real, Field(ge=1, le=86400)] = Field(
@@ -123,7 +123,7 @@ class Demand(Part):
     headroom: Annotated[Real, Field(ge=0, lt=1)] = Field(
         default=0.0,
         description=(
-            "The fleet leaves this share (0 to 1) of the capacity of each server free. As the"
+            "The share (0 to 1) of the capacity of each server that the fleet leaves free. As the"
             " capacity, Perseus uses a lower limit that the true capacity exceeds with a"
             " probability of 95 %."
         ),
@@ -131,14 +131,14 @@ class Demand(Part):
     min_servers: Annotated[Whole, Field(ge=1, le=1000)] = Field(
         default=1,
         description=(
-            "Least number of servers for each model, for example 3 for one server in each of three"
-            " zones. This number includes spot servers. The table `fleet_models` states how many"
-            " servers of a model remain if the cloud revokes all spot servers."
+            "The smallest number of servers that must serve each model, for example 3 for one"
+            " server in each of three zones. Spot servers count too. The table `fleet_models`"
+            " states how many servers of a model remain if the cloud revokes all spot servers."
         ),
     )
     servers: Annotated[tuple[Name, ...], Field(min_length=1), Different] | None = Field(
         default=None,
-        description=("Servers of this study that the fleet may use. Default: all servers."),
+        description="The servers of this study that the fleet may use. Default: all servers.",
     )
     spot: Spot | None = Field(
         default=None,

@@ -21,17 +21,19 @@ HEAD = """\
 
 <!-- `make config/README.md` generates this file from scripts/perseus/study; edit the source. -->
 
-`config.yaml` is the default study. To change single keys, write them into a file of your own:
+`config.yaml` is the default study. To change keys, write them into a file of your own, and name the
+file in the command:
 
 ```
 snakemake --cores 4 all --configfile config/studies/paper.yaml
 ```
 
-Perseus merges your mappings with the mappings of the default study. Your lists replace the lists of
-the default study: if your file has `models:`, write all models of your study. Before any job runs,
-Perseus reports every mistake in your file with its place. `snakemake -n` shows which jobs run again
-after an edit. Many editors complete and check the keys of your file if its first line is
-`# yaml-language-server: $schema=schema.json`, with the path of `config/schema.json`.
+If your file leaves a key out, Perseus uses the value of the default study. A list in your file
+replaces the whole list of the default study: if your file has `models:`, write all models of your
+study. Before any job runs, Perseus reports every mistake in your file with its place. After an
+edit, `snakemake -n` shows which jobs run again. Many editors complete and check the keys of your
+file if its first line is `# yaml-language-server: $schema=schema.json`. In this line, write the
+path of `config/schema.json` relative to your file.
 """
 EXAMPLES = {
     "Add a model": """\

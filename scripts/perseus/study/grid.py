@@ -36,28 +36,37 @@ class Vary(Part):
     """The keys that Perseus varies, each with a list of values. A key without a list keeps the
     value of the scenario."""
 
-    runtime: Values[RuntimeName] = _of("The runtimes to compare, for all servers of the scenario.")
-    cores: Values[Cores] = _of(
-        "The numbers of cores to compare, for all servers of the scenario. Perseus assumes that the"
-        " price of a server is proportional to its number of cores. Perseus leaves out each number"
-        " for which this machine has too few cores."
+    runtime: Values[RuntimeName] = _of(
+        "The runtimes to compare. Perseus measures each server of the scenario with each runtime."
     )
-    precision: Values[Precision] = _of("The numeric precisions to compare, for all tenants.")
+    cores: Values[Cores] = _of(
+        "The numbers of cores to compare. Perseus measures each server of the scenario with each"
+        " number, except numbers for which this machine has too few cores. Perseus assumes that the"
+        " price of a server is proportional to its number of cores."
+    )
+    precision: Values[Precision] = _of(
+        "The numeric precisions to compare. In each setting, all tenants have the same precision."
+    )
     instances: Values[Instances] = _of(
         "The numbers of instances to compare. In each setting, all tenants have the same number."
     )
-    max_batch_size: Values[LargestBatch] = _of("The largest batch sizes, for all tenants.")
+    max_batch_size: Values[LargestBatch] = _of(
+        "The values of `max_batch_size` to compare. In each setting, all tenants have the same"
+        " value."
+    )
     max_queue_delay_us: Values[Delay] = _of(
-        "The delays of dynamic batching for all tenants: `none` (no dynamic batching), or the"
-        " microseconds that a request may wait for other requests."
+        "The queue delays of dynamic batching to compare: a number of microseconds that a request"
+        " may wait for other requests, or `none` (no dynamic batching). In each setting, all"
+        " tenants have the same delay."
     )
     preferred_batch_sizes: Values[tuple[BatchSize, ...]] = _of(
-        "The preferred batch sizes of dynamic batching, for all tenants. Each value is a list:"
-        " [[], [4, 8]] compares two settings. The first setting has no preferred sizes, and the"
-        " second setting has the preferred sizes 4 and 8."
+        "The values of `preferred_batch_sizes` of dynamic batching to compare. Each value is a"
+        " list: [[], [4, 8]] compares no preferred sizes with the preferred sizes 4 and 8. In each"
+        " setting, all tenants have the same sizes."
     )
     intra_op_threads: Values[Threads] = _of(
-        "The numbers of threads of one inference to compare, for all tenants."
+        "The numbers of threads of one inference to compare. In each setting, all tenants have the"
+        " same number."
     )
 
     @property
@@ -73,23 +82,24 @@ class AtMost(Part):
     p95_ms: Bound | None = Field(
         default=None,
         description=(
-            "Largest allowed p95 latency of every tenant at the certified rate, in milliseconds."
+            "The largest 95th percentile of the latency that any tenant may have at the certified"
+            " rate, in milliseconds."
         ),
     )
     relative_error: Bound | None = Field(
         default=None,
         description=(
-            "Largest allowed relative error of the responses. The relative error is the largest"
-            " difference between a response and the fp32 response to the same request, divided by"
-            " the standard deviation of the fp32 responses to different images"
-            " (docs/evidence/exports.md)."
+            "The largest relative error that the responses may have, for example in bf16. The"
+            " relative error is the largest difference between a response and the fp32 response to"
+            " the same request, divided by the standard deviation of the fp32 responses to"
+            " different images (docs/evidence/exports.md)."
         ),
     )
     joules_per_inference: Bound | None = Field(
         default=None,
         description=(
-            "Largest allowed energy of one inference at the certified rate, in joules. The energy"
-            " counters of GPUs and processors measure this energy."
+            "The largest energy that one inference may need at the certified rate, in joules. The"
+            " energy counters of GPUs and processors measure this energy."
         ),
     )
 
@@ -104,20 +114,20 @@ class Grid(Part):
     setting."""
 
     vary: Vary = Field(
-        description=("The keys that Perseus varies, each with its list of values."),
+        description="The keys that Perseus varies, each with the list of its values.",
         examples=[{"instances": [1, 2]}],
     )
     design: Literal["full", "one_at_a_time"] = Field(
         default="full",
         description=(
-            "`full` measures every combination of the values in the lists. `one_at_a_time` measures"
-            " the setting with the first value of each list, and then settings in which one key has"
-            " another value of its list."
+            "The settings that Perseus measures. `full`: every combination of the values in the"
+            " lists. `one_at_a_time`: the setting with the first value of each list, and every"
+            " setting that differs from it in exactly one key."
         ),
     )
     at_most: AtMost = Field(
         default=AtMost(),
-        description="Upper limits that a recommended setting must not exceed.",
+        description="Upper limits that a recommended setting must not exceed, besides the SLA.",
     )
 
     @property

@@ -22,24 +22,26 @@ class ArrivalProcess(Part):
     process: Literal["poisson", "constant", "gamma", "trace"] = Field(
         default="poisson",
         description=(
-            "The arrival process of the open loop. Use `constant` (equal gaps) for comparisons"
-            " only: fewer requests wait in the queue than with real arrivals."
+            "The random process that draws the send times of the requests: `poisson`, `gamma`"
+            " (gamma-distributed gaps), `trace` (recorded arrivals) or `constant` (equal gaps). Use"
+            " `constant` only for comparisons, because fewer requests wait in the queue than with"
+            " real arrivals."
         ),
     )
     trace: TraceOf | None = Field(
         default=None,
         description=(
             "A file of recorded arrivals, or a mapping that selects a part of the file; only for"
-            " process `trace`. Perseus scales the recorded gaps between requests to each offered"
-            " rate. Each window replays the trace from a random time on. At the end of the trace,"
-            " the window continues at the start of the trace."
+            " process `trace`. To reach an offered rate, Perseus multiplies all recorded gaps"
+            " between requests by the same factor. Each window starts at a random position in the"
+            " trace. If a window reaches the end of the trace, it continues at the beginning."
         ),
     )
     cv: Annotated[Real, Field(ge=0.01, le=20)] | None = Field(
         default=None,
         description=(
-            "Coefficient of variation of the gaps between arrivals; only for process `gamma`."
-            " Default: 1."
+            "Coefficient of variation (standard deviation divided by mean) of the gaps between"
+            " arrivals; only for process `gamma`. Default: 1, as for `poisson`."
         ),
     )
 
@@ -53,17 +55,16 @@ class ClientSettings(Part):
     shared_memory: Flag = Field(
         default=False,
         description=(
-            "With `true`, the client passes the inputs to the server in shared memory, not in each"
-            " request. Only the launchers `embedded` and `apptainer` give the server access to this"
-            " memory."
+            "If true, the client passes the inputs to the server in shared memory, not in each"
+            " request. This needs a server with the launcher `embedded` or `apptainer`, because"
+            " other servers cannot access the memory of the client."
         ),
     )
     processes: Literal["auto"] | Annotated[Whole, Field(ge=1, le=256)] = Field(
         default="auto",
         description=(
-            "Number of client processes of each tenant. These processes share the requests of the"
-            " tenant. `auto`: the number of client cores divided by the number of tenants, rounded"
-            " down, but at least one."
+            "Number of processes that send the requests of one tenant. `auto`: the number of client"
+            " cores divided by the number of tenants, rounded down, but at least one."
         ),
     )
 
@@ -73,29 +74,35 @@ class Measurement(Part):
 
     preset: PresetName = Field(
         default="quick",
-        description="Amount of evidence: confidence of verdicts, lengths of windows, number of"
-        " repeats (docs/explanation/search.md).",
+        description=(
+            "How much evidence Perseus collects: the confidence of each verdict (pass or fail), the"
+            " lengths of the windows, and the number of repeats (docs/explanation/search.md)."
+            " `smoke` only tests whether Perseus works."
+        ),
     )
     repeats: Annotated[Whole, Field(ge=1, le=100)] | None = Field(
         default=None,
         description=(
-            "Number of independent repeats of each load line or experiment, each on a restarted"
-            " server. Default: the number of repeats of the preset."
+            "How many times Perseus measures each load line or experiment, each time on a restarted"
+            " server and with new random numbers. Default: the number of repeats of the preset."
         ),
     )
     ratio_within: Annotated[Real, Field(ge=0.01, le=0.5)] | None = Field(
         default=None,
         description=(
-            "Wanted half-width of the 95 % interval of a sharing ratio. In a cell with several"
-            " tenants, Perseus saturates the server in rounds. The rounds end when the half-width"
-            " for the sharing ratio at saturation is below 0.3 x `ratio_within`, or after the"
-            " number of rounds of the preset. Default: the value of the preset"
+            "The half-width that the 95 % interval of a sharing ratio should have: a smaller number"
+            " makes the ratio more precise and the measurement longer. To measure the sharing ratio"
+            " of a busy server, Perseus repeats a round: it saturates the server with each tenant"
+            " alone and with all tenants together. Perseus ends the rounds when the half-width for"
+            " the busy server is below 0.3 x `ratio_within`, at the latest after the number of"
+            " rounds of the preset. Default: the value of the preset"
             " (docs/explanation/sharing-ratio.md)."
         ),
     )
     arrivals: ArrivalProcess = Field(
-        default=ArrivalProcess(), description="The arrival process of the requests."
+        default=ArrivalProcess(), description="How the send times of the requests are drawn."
     )
     client: ClientSettings = Field(
-        default=ClientSettings(), description="Protocol, shared memory and processes of the client."
+        default=ClientSettings(),
+        description="How the client sends the requests: protocol, shared memory and processes.",
     )

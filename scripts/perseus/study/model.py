@@ -52,46 +52,51 @@ class Model(Part):
     architectures: Literal["all"] | Annotated[tuple[Text, ...], Field(min_length=1)] | None = Field(
         default=None,
         description=(
-            "Many models in place of one: `all` classification models of torchvision, or a list of"
-            " patterns of their names, such as [resnet*, vit_b_16]. Each matching architecture"
-            " becomes a model with its own scenarios. In the names of these scenarios, the"
-            " architecture replaces the name of this model. The models are in ascending order of"
-            " operations per image."
+            "Several models in place of one. Write `all` for all classification models of"
+            " torchvision, or a list of patterns that select these models by their names, such as"
+            " [resnet*, vit_b_16]. Each selected architecture becomes a model with its own"
+            " scenarios. In the names of these scenarios, the architecture replaces the name of"
+            " this model. Perseus sorts the models by their number of operations per image, the"
+            " smallest number first."
         ),
     )
     weights: Annotated[Text, Field(min_length=1)] = Field(
         default="random",
         description=(
-            "The weights: `random` (seeded, without a download), `DEFAULT` or the name of"
-            " torchvision weights such as IMAGENET1K_V1 (Perseus downloads the weights), or the"
-            " path of a state_dict file (the network gets the number of classes in this file)."
-            " `DEFAULT` for timm/NAME.TAG means the weights of the tag."
+            "The weights of the network. `random`: seeded random weights, without a download."
+            " `DEFAULT`, or the name of torchvision weights such as IMAGENET1K_V1: trained weights,"
+            " which Perseus downloads. For timm/NAME.TAG, `DEFAULT` means the weights with this"
+            " tag. The path of a state_dict file: the weights in this file; the network gets as"
+            " many classes as the file has."
         ),
     )
     onnx: Annotated[Text, Field(min_length=1)] | None = Field(
         default=None,
         description=(
-            "The path of an ONNX file, in place of `architecture` and `weights`. The inputs and"
-            " outputs are tensors of numbers. The weights are inside the file or in files beside"
-            " it, as torch.onnx.export writes them. If Perseus finds that the responses to a batch"
-            " differ from the responses to single examples, each request must have one example."
+            "The path of an ONNX file, in place of `architecture` and `weights`. All inputs and"
+            " outputs must be tensors of numbers. The weights must be inside the file, or in other"
+            " files in its folder, where torch.onnx.export writes large weights. Perseus checks"
+            " whether the model gives the same responses to a batch as to single examples. If the"
+            " responses differ, each request can contain only one example: leave out"
+            " `request_batch_size` and `dynamic_batching` of the tenant."
         ),
     )
     served_model: Annotated[Text, Field(pattern=MODEL_OF_SERVER)] | None = Field(
         default=None,
         description=(
-            "The name of a model that servers with launcher `remote` already have, in place of"
-            " `architecture` and `weights`. The server reports the inputs of the model. Perseus"
-            " neither loads nor unloads the model (docs/how-to/remote-servers.md)."
+            "The name of a model that your running server already has, in place of `architecture`"
+            " and `weights`; only for servers with `launcher: remote`. Perseus asks the server for"
+            " the inputs of the model. Perseus neither loads nor unloads the model"
+            " (docs/how-to/remote-servers.md)."
         ),
         examples=["text_encoder"],
     )
     shape: dict[Text, Annotated[tuple[Dimension, ...], Field(min_length=1)]] = Field(
         default={},
         description=(
-            "The variable input sizes of an `onnx` file or a `served_model`, by the name of the"
-            " input. Write only the variable sizes, such as {x: [48, 192]}, or all sizes after the"
-            " batch size, such as {x: [3, 48, 192]}."
+            "Sizes for the inputs of an `onnx` file or a `served_model` that accept variable sizes."
+            " For each such input, write its name and either only its variable sizes, such as {x:"
+            " [48, 192]}, or all its sizes after the batch size, such as {x: [3, 48, 192]}."
         ),
     )
     images: Annotated[Text, Field(min_length=1)] | None = Field(
@@ -104,8 +109,9 @@ class Model(Part):
             " resizes the images to the input size and scales their pixels. For an `onnx` file or a"
             " `served_model`, Perseus resizes the images to the input size, and `layout`, `scale`,"
             " `mean` and `std` define the remaining preprocessing. Default: seeded random images."
-            " If the folder has a file labels.csv, the experiment `catalogue` measures the accuracy"
-            " of classification models of torchvision (docs/how-to/own-models.md)."
+            "If the folder contains a file labels.csv with the correct classes of the images, the"
+            " experiment `catalogue` also measures the accuracy of a classification model of"
+            " torchvision (docs/how-to/own-models.md)."
         ),
     )
     layout: Literal["nchw", "nhwc"] | None = Field(
@@ -113,7 +119,7 @@ class Model(Part):
         description=(
             "Position of the colour channels in the input of an `onnx` file or a `served_model`"
             " with `images`: before height and width (`nchw`) or after height and width (`nhwc`)."
-            " Default: the dimension of size 1 or 3 has the channels."
+            " Default: Perseus takes the dimension of size 1 or 3 as the channels."
         ),
     )
     scale: Real = Field(
@@ -140,10 +146,11 @@ class Model(Part):
     inputs: Annotated[Text, Field(min_length=1)] | None = Field(
         default=None,
         description=(
-            "Your own examples for an `onnx` file, a `served_model`, timm/NAME or torchvision/NAME:"
-            " a file of numpy.savez with one array for each input, under the name of the input. The"
-            " first dimension of each array is the number of examples; Perseus uses the first 32."
-            " Default: seeded random numbers."
+            "The path of a file with your own examples (contents of requests) for an `onnx` file, a"
+            " `served_model`, timm/NAME or torchvision/NAME. Write the file with numpy.savez: one"
+            " array for each input, under the name of the input. The first dimension of each array"
+            " is the number of examples. Perseus uses at most the first 32 examples. Default:"
+            " seeded random numbers."
         ),
     )
     values: ValueRange | None = Field(
@@ -162,9 +169,9 @@ class Model(Part):
         description=(
             "Height and width of the input in pixels. In an `onnx` file, all variable sizes get"
             " this number. Default: the size for which the weights were trained, or the size in the"
-            " file. Some preprocessing first resizes the `images` and then crops them to the input"
-            " size. If you change the input size, Perseus changes the size before the crop in the"
-            " same proportion."
+            " `onnx` file. For some weights, the preprocessing first resizes the `images` to a"
+            " larger size and then crops them to the input size. With another input size, Perseus"
+            " changes the larger size in the same proportion."
         ),
     )
     request: Literal["float32", "uint8"] = Field(
@@ -180,8 +187,9 @@ class Model(Part):
         default=True,
         description=(
             "Write `false` for an `onnx` file or a `served_model` that gives different responses to"
-            " the same request, such as a network with random operators. With `false`, Perseus only"
-            " checks that no output is missing."
+            " the same request, such as a network with random operators. Perseus then does not"
+            " compare the values in the responses with reference values, and checks only that no"
+            " output is missing."
         ),
     )
     precision: Precision = Field(

@@ -20,17 +20,18 @@ class Costs(Part):
     pricing: Annotated[tuple[Pricing, ...], Field(min_length=1), Different] = Field(
         default=("on_demand", "spot"),
         description=(
-            "The pricings for which Perseus computes costs. Figures show the costs of the first"
-            " pricing in this list. Fleets and the table `break_even` always use on-demand prices;"
-            " with `demand.spot`, fleets may also use spot prices."
+            "The kinds of price for which Perseus computes costs. Figures use the first kind in"
+            " this list. Whatever this list contains, fleets and the table `break_even` use"
+            " on-demand prices; with `demand.spot`, fleets may also use spot prices."
         ),
         json_schema_extra={"uniqueItems": True},
     )
     prices: Text | None = Field(
         default=None,
         description=(
-            "The path of the price list: a CSV file with the columns of the catalogues of SkyPilot,"
-            " for any cloud. Default: config/prices.csv in the folder of the Snakefile."
+            "The path of the price list: a CSV file with the same columns as the catalogues of"
+            " SkyPilot. It may contain prices of any cloud. Default: config/prices.csv in the"
+            " folder of the Snakefile."
         ),
     )
     currency: Annotated[Text, Field(pattern=CURRENCY)] = Field(
@@ -39,31 +40,31 @@ class Costs(Part):
     usd_per_currency_unit: Annotated[Real, Field(gt=0)] | None = Field(
         default=None,
         description=(
-            "Value of one unit of `currency` in USD; required if `currency` is not USD. The results"
-            " are in USD."
+            "Value of one unit of `currency` in USD; required if `currency` is not USD, because all"
+            " costs in the results are in USD."
         ),
     )
     priced_on: Annotated[Text, Field(pattern=DATE)] | None = Field(
         default=None,
         description=(
-            "The day on which the prices in the price list were valid, such as 2026-09-01. A date"
-            " in the column Date of the price list overrides this day. Perseus stores the day with"
-            " every cost."
+            "The day on which the prices in the price list were valid, such as 2026-09-01. If a row"
+            " of the price list has a date in its column Date, Perseus uses the date of the row."
+            " Perseus stores the day with every cost."
         ),
     )
     committed_discount: Annotated[Real, Field(gt=0, lt=1)] | None = Field(
         default=None,
         description=(
-            "The share (0 to 1) of the on-demand price that a commitment saves. Perseus uses this"
-            " share if a row of the price list has no CommittedPrice. The catalogues of SkyPilot"
-            " have no CommittedPrice."
+            "The share (0 to 1) of the on-demand price that you save with a commitment. Perseus"
+            " uses this share for machines without a price in the column CommittedPrice of the"
+            " price list. The catalogues of SkyPilot do not have this column."
         ),
     )
     usd_per_kwh: Annotated[Real, Field(ge=0)] | None = Field(
         default=None,
         description=(
-            "Price of electricity in USD per kWh. Perseus computes the cost of the energy that the"
-            " hardware's counters measure."
+            "Price of electricity in USD per kWh. If you set this key, Perseus also computes the"
+            " cost of the energy that the energy counters of the hardware measure."
         ),
     )
 
@@ -74,8 +75,8 @@ class FigureStyle(Part):
     width_mm: Annotated[Real, Field(ge=60, le=400)] = Field(
         default=160.0,
         description=(
-            "Width of a figure in print, in millimetres. In a paper with two columns, 84.6 (3.33"
-            " inches) is one column and 177.8 (7 inches) is both columns."
+            "Width of a figure in print, in millimetres. In a paper with two columns, one column is"
+            " 84.6 mm wide (3.33 inches), and both columns together are 177.8 mm wide (7 inches)."
         ),
     )
     font: Font = Field(

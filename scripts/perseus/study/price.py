@@ -31,13 +31,17 @@ class CustomMachine(Part):
     vcpus: Annotated[Whole, Field(ge=1)] = Field(description="Number of vCPUs.", examples=[6])
     memory_gib: NotNegative = Field(default=0.0, description="Memory in GiB.", examples=[12.0])
     on_demand: Rates = Field(
-        description=("On-demand prices (without a commitment)."),
+        description="On-demand prices: without a commitment to a period.",
         examples=[{"usd_per_vcpu_hour": 0.033174}],
     )
-    spot: Rates | None = Field(default=None, description="Spot prices.")
-    committed: Rates | None = Field(default=None, description="Prices with a commitment.")
+    spot: Rates | None = Field(
+        default=None, description="Spot prices: the cloud may revoke the machine at any time."
+    )
+    committed: Rates | None = Field(
+        default=None, description="Prices with a commitment to a period, such as one year."
+    )
     source: Text | None = Field(
-        default=None, description=("Source of the prices, for example a URL.")
+        default=None, description="Where you found these prices, for example a URL."
     )
 
 
@@ -45,35 +49,44 @@ class PriceRow(Part):
     """The row of the price list with the price of a server."""
 
     instance: Text = Field(
-        description="InstanceType in the price list (`costs.prices`). With `custom`, a name of your"
-        " choice.",
+        description="The machine type, as in the column InstanceType of the price list"
+        " (`costs.prices`). With `custom`, write a name of your choice.",
         examples=["n1-standard-1"],
     )
-    region: Text = Field(description="Region in the price list.", examples=["us-central1"])
+    region: Text = Field(
+        description="The region, as in the column Region of the price list.",
+        examples=["us-central1"],
+    )
     zone: Text | None = Field(
         default=None,
         description=(
-            "AvailabilityZone in the price list. Default: the zone of the region in which the"
-            " instance has the lowest price. The table of costs states the zone."
+            "The zone, as in the column AvailabilityZone of the price list. Default: the zone of"
+            " the region in which the instance has the lowest price. The table `costs` states the"
+            " zone that Perseus used."
         ),
     )
     accelerator: Annotated[Text, Field(pattern=ACCELERATORS)] | None = Field(
         default=None,
         description=(
-            "Name and number of accelerators with a separate price, such as T4:1 for a GPU on GCP."
-            " Such accelerators have a row of their own in the price list, without an InstanceType."
-            " Perseus adds the price in this row to the price of the instance."
+            "Name and number of accelerators that the instance price does not include, such as T4:1"
+            " for a GPU on GCP. These accelerators have a row of their own in the price list,"
+            " without an InstanceType. Perseus adds the price in this row to the price of the"
+            " instance."
         ),
     )
     share: Annotated[Real, Field(gt=0, le=1)] | None = Field(
         default=None,
         description=(
-            "The share (0 to 1) of the instance's price that the server pays: 0.25 if three other"
-            " servers use the rest of the instance, 1 if no other server uses the rest. Required if"
-            " the instance has more vCPUs than `cores`, or more accelerators than `gpus`."
+            "The share (0 to 1) of the instance's price that the server pays. Example: for a server"
+            " on 1 of 4 vCPUs, write 0.25 if other servers use the remaining vCPUs, and 1 if no"
+            " other server uses them. Required if the instance has more vCPUs than `cores`, or more"
+            " accelerators than `gpus`."
         ),
     )
     custom: CustomMachine | None = Field(
         default=None,
-        description="A custom machine type, as on GCP, in place of a row of the price list.",
+        description=(
+            "A machine that is not in the price list, such as a custom machine type of GCP, with"
+            " its own prices per vCPU and per GiB of memory."
+        ),
     )

@@ -42,13 +42,14 @@ class SecretHeader(Part):
     )
     env: Annotated[Text, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]{0,127}$")] = Field(
         description=(
-            "The environment variable with the value of the header. Perseus never writes this"
-            " value to a file."
+            "The environment variable that contains the secret value, such as a token. Perseus"
+            " never writes this value to a file."
         ),
         examples=["TOKEN"],
     )
     prefix: Annotated[Text, Field(pattern=r"^[ -~]*$")] = Field(
-        default="", description='The prefix of the header value, such as "Bearer ".'
+        default="",
+        description='Text before the secret value in the header, such as "Bearer ".',
     )
 
 
@@ -58,9 +59,9 @@ class Remote(Part):
 
     host: Annotated[Text, Field(pattern=HOST, max_length=253)] = Field(
         description=(
-            "The host name or IP address of the server. Perseus never measures two servers on one"
-            " host at the same time. localhost and all loopback addresses, such as 127.0.0.1, count"
-            " as one host."
+            "The host name or IP address of the server. Perseus never measures two servers on the"
+            " same host at the same time. localhost and all loopback addresses, such as 127.0.0.1,"
+            " count as the same host."
         ),
         examples=["127.0.0.1"],
     )
@@ -75,31 +76,41 @@ class Remote(Part):
     metrics: Annotated[Text, Field(pattern=URL)] = Field(
         default_factory=lambda given: f"http://{_at(given, 8002)}/metrics",
         description=(
-            "The URL of the server's metrics, with a path. Default: http://host:8002/metrics."
+            "The URL at which the server publishes its metrics, including the path. Default:"
+            " http://host:8002/metrics."
         ),
     )
     tls: Annotated[Text, Field(min_length=1)] = Field(
         default="none",
         description=(
-            "The encryption of gRPC and HTTP. `none`: no TLS. `system`: TLS with the certificates"
-            " that this system trusts. The path of a PEM file: TLS with the certificates in this"
-            " file."
+            "The encryption of gRPC and HTTP. `none`: no encryption. `system`: TLS; the server"
+            " needs a certificate from an authority that this system trusts. The path of a PEM"
+            " file: TLS; the server needs a certificate from an authority in this file."
         ),
     )
     headers: tuple[SecretHeader, ...] = Field(
         default=(),
-        description="Headers that the client adds to every call to the server, for"
-        " example with a token.",
+        description=(
+            "Headers that the client adds to every call to the server, for example with a token."
+            " Each header is a mapping: `name` (the name of the header, in lower case), `env` (the"
+            " environment variable that contains the secret value) and, optionally, `prefix` (text"
+            ' before this value, such as "Bearer "). Perseus never writes the value to a file.'
+        ),
     )
     other_models: Literal["refuse", "allow"] = Field(
         default="refuse",
-        description="What Perseus does if the server has loaded models that are not in the study:"
-        " `refuse` stops the run, `allow` measures nevertheless. If all models of a scenario are a"
-        " `served_model`, Perseus measures nevertheless in both cases.",
+        description=(
+            "What Perseus does if the server has loaded models that are not in the study: `refuse`"
+            " stops the run, and `allow` measures nevertheless. For a scenario in which every model"
+            " is a `served_model`, Perseus measures in both cases."
+        ),
     )
     client_cores: Annotated[Whole, Field(ge=1)] = Field(
         default=1,
-        description="Number of cores of this host for the client. All tenants share these cores.",
+        description=(
+            "Number of CPU cores of this host that the client uses to send the requests of all"
+            " tenants."
+        ),
     )
 
     @property

@@ -53,18 +53,19 @@ class ScenarioSettings(Part):
     preset: PresetName | None = Field(
         default=None,
         description=(
-            "The amount of evidence for this scenario. Default: the preset of `measurement`. If you"
-            " choose another preset, Perseus also measures the dedicated peaks of the scenario's"
-            " tenants with the chosen preset. The preset is then the same for the mixes and for"
-            " the dedicated peaks, which the sharing ratio compares."
+            "How much evidence Perseus collects in this scenario. Default: the preset of"
+            " `measurement`. If you choose another preset, Perseus also measures each tenant of the"
+            " scenario alone with this preset, because a sharing ratio must compare peaks of the"
+            " same preset."
         ),
     )
     grid: Grid | None = Field(
         default=None,
         description=(
-            "The settings that Perseus varies. With each setting, Perseus measures all experiments"
-            " of the scenario and the dedicated peaks of its tenants. The report recommends one"
-            " setting for each tenant alone and one for each mix."
+            "Keys of servers and tenants that Perseus varies, to find the cheapest setting. A"
+            " setting is one value for each key. With each setting, Perseus measures all"
+            " experiments of the scenario and the dedicated peaks of its tenants. The report"
+            " recommends one setting for each tenant alone and one setting for each mix."
         ),
     )
 

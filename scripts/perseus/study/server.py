@@ -36,9 +36,9 @@ class Server(Part):
     gpus: Annotated[tuple[Gpu, ...], Field(min_length=1), Different] | None = Field(
         default=None,
         description=(
-            "The numbers of the GPUs of a server with `device` gpu, such as [0, 1], as nvidia-smi"
-            " numbers the GPUs. If CUDA_VISIBLE_DEVICES is set, the numbers are positions in this"
-            " variable."
+            "The GPUs that the server uses; only for `device: gpu`. Write the numbers that"
+            " nvidia-smi shows, such as [0, 1]. If the environment variable CUDA_VISIBLE_DEVICES is"
+            " set, write positions in its list: 0 means the first GPU in the list."
         ),
         json_schema_extra={"uniqueItems": True},
     )
@@ -53,8 +53,9 @@ class Server(Part):
     image: Image | None = Field(
         default=None,
         description=(
-            "The container image, such as nvcr.io/nvidia/tritonserver:24.10-py3; for apptainer, the"
-            " path of a .sif file or docker://nvcr.io/nvidia/tritonserver:24.10-py3."
+            "The container image, for the launchers that start a container. For docker and podman,"
+            " write a name such as nvcr.io/nvidia/tritonserver:24.10-py3. For apptainer, write the"
+            " path of a .sif file, or a URI such as docker://nvcr.io/nvidia/tritonserver:24.10-py3."
         ),
     )
     runtime: RuntimeName = Field(
@@ -64,30 +65,34 @@ class Server(Part):
     )
     cores: Cores = Field(
         description=(
-            "Number of CPU cores to which Perseus pins the server; for a remote server, the number"
-            " of its cores. If the server runs on this machine, the client needs at least one"
-            " further core of this machine."
+            "Number of CPU cores to which Perseus pins the server. For a remote server, write the"
+            " number of cores that it has. If the server runs on this machine, the machine needs at"
+            " least one more core for the client."
         ),
         examples=[1],
     )
     remote: Remote | None = Field(
         default=None,
-        description="Address and protocol settings of a server with the launcher `remote`.",
+        description=(
+            "Addresses, encryption and headers of a server that already runs; required for"
+            " `launcher: remote`."
+        ),
     )
     price: PriceRow | None = Field(
         default=None,
         description=(
-            "The row of the price list with the price of this server. Perseus computes no costs for"
-            " a server without a price. `demand` and `grid` require a price."
+            "The row of the price list (`costs.prices`) with the price of this server. Perseus"
+            " computes no costs for a server without this key. Servers that a fleet (`demand`) or a"
+            " `grid` uses must have a price."
         ),
         examples=[{"instance": "n1-standard-1", "region": "us-central1"}],
     )
     other_prices: Annotated[tuple[PriceRow, ...], Different] = Field(
         default=(),
         description=(
-            "Further rows of the price list for this server, such as rows of other regions or"
-            " clouds. Only the table `other_costs` uses the prices in these rows; all other results"
-            " use `price`."
+            "More rows of the price list for the same server, such as its prices in other regions"
+            " or clouds. Perseus uses these prices only in the table `other_costs`. All other"
+            " results use `price`."
         ),
     )
 

@@ -23,15 +23,15 @@ class DynamicBatching(Part):
     max_queue_delay_us: QueueDelay = Field(
         default=0,
         description=(
-            "The longest time that a request may wait for further requests of its batch,"
-            " in microseconds."
+            "The longest time, in microseconds, that Triton holds back a request to wait for other"
+            " requests of the same batch."
         ),
     )
     preferred_batch_sizes: tuple[BatchSize, ...] = Field(
         default=(),
         description=(
-            "Batch sizes in images. Triton executes a batch of one of these sizes without further"
-            " waiting."
+            "Batch sizes in images. As soon as a batch has one of these sizes, Triton executes the"
+            " batch, even if `max_queue_delay_us` has not yet passed."
         ),
     )
 
@@ -52,8 +52,8 @@ class Tenant(Part):
     instances: Instances = Field(
         default=1,
         description=(
-            "Number of instances of the network that execute in parallel (Triton's instance"
-            " group). On a GPU server, each GPU has this number of instances."
+            "Number of copies of the network that Triton executes in parallel (its instance group)."
+            " On a GPU server, each GPU gets this number of copies."
         ),
     )
     max_batch_size: LargestBatch = Field(
@@ -62,41 +62,42 @@ class Tenant(Part):
     request_batch_size: Annotated[Whole, Field(ge=1, le=1024)] = Field(
         default=1,
         description=(
-            "Number of images in each request, at most `max_batch_size`. Rates count requests, but"
-            " costs count images."
+            "Number of images in each request, at most `max_batch_size`. All rates of the tenant"
+            " are in requests/s, but its costs are per image."
         ),
     )
     dynamic_batching: DynamicBatching | None = Field(
         default=None,
         description=(
-            "Settings of dynamic batching: Triton joins waiting requests into batches. Default: no"
-            " dynamic batching."
+            "Settings of dynamic batching. With dynamic batching, Triton joins waiting requests"
+            " into batches. Default: no dynamic batching."
         ),
     )
     priority: Annotated[Whole, Field(ge=1, le=100)] | None = Field(
         default=None,
         description=(
-            "Priority of the tenant in the rate limiter of Triton. The rate limiter lets the"
-            " tenants with a priority execute in turn on the cores of the server. A tenant with"
-            " priority 1 gets twice as many turns as a tenant with priority 2. A tenant without a"
-            " priority executes at any time."
+            "Priority of the tenant in the rate limiter of Triton; 1 is the highest priority. The"
+            " tenants with a priority take turns on the cores of the server. A tenant with priority"
+            " 1 gets twice as many turns as a tenant with priority 2. Default: no priority. A"
+            " tenant without a priority does not wait for a turn."
         ),
     )
     intra_op_threads: Threads | None = Field(
         default=None,
         description=(
-            "Number of threads of one inference. With a `priority`, at most the number of cores of"
-            " the server. Default: the number of cores of the server."
+            "Number of threads that compute one inference. Default: the number of cores of the"
+            " server. If the tenant has a `priority`, the number must not be larger than this"
+            " default."
         ),
     )
     preprocessing: PreprocessedBy | None = Field(
         default=None,
         description=(
-            "For classification models of torchvision: who converts image files into tensors. With"
-            " `server`, the client sends image files, and the server decodes, resizes and"
-            " normalises the images. With `client`, the client converts all image files before the"
-            " load, measures the CPU time of the conversion, and then sends the tensors. The image"
-            " files are the `images` of the model, or seeded random JPEG images of 512 x 384"
+            "Who converts image files into tensors; only for classification models of torchvision."
+            " `server`: the client sends image files, and the server decodes, resizes and"
+            " normalises the images. `client`: before the client sends requests, it converts all"
+            " image files and measures the CPU time of this conversion; it then sends tensors. The"
+            " image files are the `images` of the model, or seeded random JPEG images of 512 x 384"
             " pixels. Default: the client sends tensors, and Perseus measures no conversion."
         ),
     )

@@ -16,35 +16,36 @@ class TraceSource(Part):
 
     file: FileName = Field(
         description=(
-            "The path of the trace file: Parquet; or CSV, JSON lines or the access log of a web"
-            " server, each also compressed (.gz). Perseus recognises the public traces of Azure"
-            " Functions, Azure LLM inference, Alibaba Bailian (Qwen), BurstGPT and Mooncake, and"
-            " traces of AIPerf."
+            "The path of the trace file: a Parquet file, a CSV file, JSON lines, or the access log"
+            " of a web server. All formats except Parquet may be compressed (.gz). Perseus"
+            " recognises the public traces of Azure Functions, Azure LLM inference, Alibaba Bailian"
+            " (Qwen), BurstGPT and Mooncake, and traces of AIPerf."
         ),
         examples=["arrivals.csv"],
     )
     column: FileName | None = Field(
         default=None,
         description=(
-            "The column with the times. Default: the only column of the file; otherwise, the only"
-            " column with a usual name for times; otherwise, the only column with dates or times"
-            " since 1970. In all other cases, you must name the column."
+            "The column with the times. If you leave this key out, Perseus takes the only column of"
+            " the file; otherwise, the only column with a usual name for times; otherwise, the only"
+            " column with dates or times since 1970. In all other cases, you must name the column."
         ),
     )
     unit: Literal["s", "ms", "us", "ns"] | None = Field(
         default=None,
         description=(
-            "The unit of times that are numbers. Perseus recognises the unit of times since 1970 by"
-            " the size of the numbers. For smaller numbers, the default is the unit in the name of"
-            " the column. If the name has no unit, the default is the unit of the file format, or s"
-            " for an unknown format. If the default is doubtful, you must state the unit."
+            "The unit of the times, if they are numbers. Perseus recognises the unit of times since"
+            " 1970 by the size of the numbers. For smaller numbers, the default is the unit in the"
+            " name of the column, such as ms in arrival_ms. If the name has no unit, the default is"
+            " the unit of the file format, or s for an unknown format. If Perseus doubts the"
+            " default, it stops and asks you for the unit."
         ),
     )
     where: dict[Text, Annotated[Text | Whole, Field(description="text or a whole number")]] = Field(
         default={},
         description=(
-            "A filter of rows: `{Model: GPT-4}` selects the rows with the value GPT-4 in the column"
-            " Model."
+            "Selects rows of the file by their values: `{Model: GPT-4}` selects the rows with the"
+            " value GPT-4 in the column Model. Default: all rows."
         ),
     )
 

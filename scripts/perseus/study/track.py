@@ -14,8 +14,8 @@ class Track(Part):
     mlflow: Text | None = Field(
         default=None,
         description=(
-            "The MLflow tracking store: http://HOST:PORT of a server, or sqlite:///FILE. Each time"
-            " the results change, Perseus adds a run to the MLflow experiment `perseus/<study>`."
-            " Install the packages of envs/mlflow.txt to use this key."
+            "The MLflow tracking store: http://HOST:PORT for a server, or sqlite:///FILE for a"
+            " file. Each time the results change, Perseus adds a run to the MLflow experiment"
+            " `perseus/<study>`. To use this key, install the packages of envs/mlflow.txt."
         ),
     )

@@ -32,22 +32,23 @@ class Settings(ExperimentSettings):
 
     kind: Literal["aa"] = Field(
         description=(
-            "`aa` measures the throughput of the same load repeatedly, on restarted servers. The"
-            " differences between the throughputs show the noise of the host. The report states"
-            " this noise beside savings."
+            "`aa` measures the throughput at the same load several times, and restarts the server"
+            " in between. The throughputs differ only by chance, so their differences show how much"
+            " other results on this host may differ by chance (noise floor). The report compares"
+            " each saving with the noise floor."
         )
     )
     restarts: Annotated[Whole, Field(ge=2, le=100)] = Field(
         default=5,
         description=(
-            "Number of server starts. Perseus measures each server before the next start."
+            "Number of times that Perseus starts the server and measures its throughput."
         ),
     )
     windows: Annotated[Whole, Field(ge=2, le=100)] = Field(
         default=4,
         description=(
-            "Number of windows on each server. Before these windows, Perseus runs one further"
-            " window, and does not use its result."
+            "Number of windows that Perseus measures after each start. Before these windows,"
+            " Perseus runs one more window and discards its result."
         ),
     )
     concurrency: Annotated[Whole, Field(ge=1, le=1024)] = Field(

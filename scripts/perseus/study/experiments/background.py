@@ -71,18 +71,19 @@ class Settings(ExperimentSettings):
     percents_of_peak: Annotated[tuple[peak.Percent, ...], Field(min_length=1)] | None = Field(
         default=None,
         description=(
-            "Rates of the other tenants, in percent of their dedicated peaks. Perseus runs one"
-            " search for each number in the list."
+            "The fixed rates of the other tenants, in percent of their dedicated peaks. Perseus"
+            " runs one search for each number in the list. In this search, all other tenants have"
+            " the same percentage."
         ),
         examples=[[25, 50, 75]],
     )
     rates_rps: Annotated[tuple[Rates, ...], Field(min_length=1)] | None = Field(
         default=None,
         description=(
-            "Rates of the other tenants in requests/s, in place of `percents_of_peak`. Perseus runs"
-            " one search for each item of the list. An item is one rate for all other tenants, or a"
-            " list such as [20, 5] with one rate for each other tenant, in the order of the"
-            " tenants."
+            "The fixed rates of the other tenants in requests/s, in place of `percents_of_peak`."
+            " Perseus runs one search for each item of the list. An item is either one rate, which"
+            " all other tenants get, or a list such as [20, 5] with one rate for each other tenant,"
+            " in the order of the tenants."
         ),
         examples=[[20, 40]],
     )

@@ -34,23 +34,24 @@ class Settings(ExperimentSettings):
         description=(
             "`catalogue` measures a tenant alone in half a minute, so that you can compare many"
             " networks. Perseus measures the throughput of the network without a server, the"
-            " saturation throughput of the server, and the largest rate within each of two SLAs"
-            " (docs/explanation/catalogue.md). Perseus searches the dedicated peak of this tenant"
-            " only if the scenario also has an experiment `peak`, or another experiment that needs"
-            " this peak."
+            " saturation throughput of the server, and the largest rate at which the tenant keeps"
+            " each of two SLAs (docs/explanation/catalogue.md). These measurements replace the"
+            " longer search for the dedicated peak of the tenant. Perseus runs this search only if"
+            " the scenario also has an experiment `peak`, or another experiment that needs the"
+            " dedicated peak."
         )
     )
     times_unloaded: Annotated[Real, Field(ge=1.1, le=100)] = Field(
         default=3.0,
         description=(
-            "The latency limit of a second SLA, as a multiple of the median latency of single"
-            " requests on a server without other load. The second SLA has the same percentile as"
-            " the SLA of the model."
+            "The latency limit of the second SLA, as a multiple of the median latency of single"
+            " requests on a server without other load. The percentile is the same as in the first"
+            " SLA, the SLA of the model."
         ),
     )
     in_process_s: Annotated[Real, Field(ge=0.2, le=60)] = Field(
         default=2.0,
-        description="Least duration of the measurement without a server, in seconds.",
+        description="Shortest duration of the measurement without a server, in seconds.",
     )
 
     def runs(self) -> Iterator[Run]:

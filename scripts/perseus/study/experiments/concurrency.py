@@ -31,14 +31,15 @@ class Settings(ExperimentSettings):
 
     kind: Literal["concurrency"] = Field(
         description=(
-            "`concurrency` keeps a fixed number of requests in flight. You can compare the"
-            " measured throughputs with the results of other tools that measure in closed loops."
+            "`concurrency` measures throughput and latency while each tenant has a fixed number of"
+            " requests in flight (a closed loop). You can compare the results with those of other"
+            " tools that measure in closed loops."
         )
     )
     concurrencies: Annotated[tuple[Concurrency, ...], Field(min_length=1), Different] = Field(
         description=(
-            "The concurrencies, a list such as [1, 4, 16]: the number of requests of each tenant"
-            " in flight."
+            "The numbers of requests that each tenant keeps in flight, such as [1, 4, 16]. Perseus"
+            " measures each number in a loop of its own."
         ),
         examples=[[1, 4, 16]],
         json_schema_extra={"uniqueItems": True},

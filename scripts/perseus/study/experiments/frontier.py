@@ -62,14 +62,14 @@ class Settings(ExperimentSettings):
 
     kind: Literal["frontier"] = Field(
         description=(
-            "`frontier` searches the peaks of mixes that Perseus chooses. With two tenants, Perseus"
-            " chooses each next mix where the measured frontier bends most or is most uncertain."
-            " With three or more tenants, Perseus measures the first `points` mixes of a list. If"
-            " the `demand` names all tenants, the list begins with the mix in the ratio of the"
-            " typical rates of the demand. The next mix has all tenants with equal weights. Then"
-            " follows one mix for each pair of tenants, with equal weights for the two tenants and"
-            " without all other tenants. The last mixes have all tenants, with a double weight for"
-            " one tenant."
+            "`frontier` searches the peaks of several mixes (ratios of the tenants' rates) that"
+            " Perseus chooses. For two tenants, Perseus chooses each next mix where the frontier"
+            " measured so far bends most or is most uncertain. For three or more tenants, Perseus"
+            " measures the first `points` mixes of this list: (1) the ratio of the typical rates of"
+            " the `demand`, if the demand names the models of all tenants; (2) all tenants with"
+            " equal weights; (3) for each pair of tenants, only these two tenants, with equal"
+            " weights; (4) for each tenant, a mix of all tenants in which this tenant has twice the"
+            " weight of each other tenant."
         )
     )
     points: Annotated[Whole, Field(ge=1, le=100)] = Field(
@@ -78,20 +78,21 @@ class Settings(ExperimentSettings):
     predict: Flag = Field(
         default=False,
         description=(
-            "With `true`, Perseus predicts the sharing ratio of a mix in place of measuring it, if"
-            " the estimated error of the prediction is at most `error_percent`. The prediction uses"
-            " the results of the dedicated peaks, of earlier mixes, and of scenarios with several"
-            " copies of one model. The verdict of a predicted mix is `predicted`."
+            "If true, Perseus saves time: it predicts the sharing ratio of a mix and does not"
+            " measure the mix, if the estimated error of the prediction is at most `error_percent`."
+            " The prediction uses the results of the dedicated peaks, of earlier mixes, and of"
+            " scenarios with several copies of one model. In the tables, the verdict of such a mix"
+            " is `predicted`."
         ),
     )
     error_percent: Annotated[Real, Field(gt=0, le=100)] | None = Field(
         default=None,
         description=(
-            "With `predict`: the largest accepted error of a prediction, in percent of the sharing"
-            " ratio. Perseus estimates the error that 90 % of its predictions do not exceed. If the"
-            " estimate is larger than `error_percent`, Perseus measures the mix. The estimate is"
-            " never smaller than the error of a measurement. Default: the difference that chance"
-            " may cause between two measurements of the same mix."
+            "The largest accepted error of a prediction, in percent of the sharing ratio; only for"
+            " `predict: true`. Perseus estimates an error that 90 % of its predictions do not"
+            " exceed; this estimate is never smaller than the error of a measurement. If the"
+            " estimate is larger than `error_percent`, Perseus measures the mix. Default: the"
+            " difference that chance may cause between two measurements of the same mix."
         ),
     )
 

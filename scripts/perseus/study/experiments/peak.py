@@ -112,15 +112,17 @@ class Settings(ExperimentSettings):
     mixes: Annotated[tuple[tuple[Weight, ...], ...], Field(min_length=1)] | None = Field(
         default=None,
         description=(
-            "The mixes. A mix such as [3, 1] has one weight for each tenant, in the order of the"
-            " tenants: the rate of the first tenant, as a share of its dedicated peak, is three"
-            " times the share of the second tenant."
+            "The ratios (mixes) in which the rates of all tenants rise together. Perseus searches"
+            " one peak for each mix. A mix has one weight for each tenant, in the order of the"
+            " tenants. In the mix [3, 1], the rate of the first tenant, as a share of its dedicated"
+            " peak, is three times the share of the second tenant."
         ),
     )
     hold: Text | None = Field(
         default=None,
         description=(
-            "A tenant that stays at a fixed rate while the rates of all other tenants rise."
+            "In place of `mixes`: a tenant that stays at a fixed rate while the rates of all other"
+            " tenants rise. Write its fixed rates in `percents_of_peak`."
         ),
     )
     percents_of_peak: Annotated[tuple[Percent, ...], Field(min_length=1)] | None = Field(

@@ -108,10 +108,11 @@ class Settings(ExperimentSettings):
 
     kind: Literal["replay"] = Field(
         description=(
-            "`replay` sends bursty or recorded requests of all tenants together, and the same"
-            " requests of each tenant alone. The results are the share of requests within the SLA"
-            " over time and in the worst minute, and the recovery time after bursts. Each list has"
-            " one entry for each tenant, in the order of the tenants, or one entry for all tenants."
+            "`replay` sends requests in bursts or at recorded times. Perseus first sends the"
+            " requests of all tenants together, and then the same requests of each tenant alone."
+            " The results are the share of requests within the SLA over time and in the worst"
+            " minute, and the recovery time after bursts. A list in the keys below has one entry"
+            " for each tenant, in the order of the tenants, or one entry for all tenants."
         )
     )
     name: Name | None = Field(
@@ -123,17 +124,17 @@ class Settings(ExperimentSettings):
     )
     process: Literal["poisson", "gamma", "mmpp", "trace"] = Field(
         description=(
-            "Arrival process: `gamma` (gamma-distributed gaps between arrivals), `mmpp` (bursts of"
-            " a Markov-modulated Poisson process), `trace` (a recording) or, for comparison,"
-            " `poisson`."
+            "The random process that draws the send times: `gamma` (gamma-distributed gaps between"
+            " requests), `mmpp` (bursts of a Markov-modulated Poisson process), `trace` (recorded"
+            " times) or, for comparison, `poisson`."
         ),
         examples=["mmpp"],
     )
     duration_s: Annotated[Real, Field(ge=1, le=3600)] = Field(
         default=120.0,
         description=(
-            "Duration of the replay with all tenants together, and of each replay with one tenant"
-            " alone, in seconds."
+            "Duration of each part of the replay, in seconds: all tenants together, and each tenant"
+            " alone."
         ),
     )
     rates_rps: Annotated[tuple[Rate, ...], Field(min_length=1)] | None = Field(
@@ -150,8 +151,8 @@ class Settings(ExperimentSettings):
     cv: Annotated[Real, Field(ge=0.01, le=20)] | None = Field(
         default=None,
         description=(
-            "Coefficient of variation of the gaps between arrivals; only for process `gamma`."
-            " Default: 4."
+            "Coefficient of variation (standard deviation divided by mean) of the gaps between"
+            " requests; only for process `gamma`. Default: 4."
         ),
     )
     burst_factor: Annotated[Real, Field(gt=1, le=1000)] | None = Field(
@@ -166,7 +167,7 @@ class Settings(ExperimentSettings):
     burst_share: Annotated[Real, Field(ge=0.001, le=0.9)] | None = Field(
         default=None,
         description=(
-            "Mean share (0 to 1) of the time that belongs to bursts; only for process `mmpp`."
+            "Mean share (0 to 1) of the duration that bursts fill; only for process `mmpp`."
             " Default: 0.1."
         ),
     )
@@ -179,14 +180,16 @@ class Settings(ExperimentSettings):
     )
     begins_s: Annotated[tuple[Begin, ...], Field(min_length=1)] | None = Field(
         default=None,
-        description="Position in the trace at which the replay begins, in seconds; only for process"
-        " `trace`. Default: 0.",
+        description=(
+            "Times at which the replay begins in each trace, in seconds after the beginning of the"
+            " trace; only for process `trace`. Default: 0."
+        ),
     )
     time_scale: Annotated[Real, Field(gt=0, le=1000)] | None = Field(
         default=None,
         description=(
-            "Duration of the replay, divided by the recorded duration: 0.1 replays the trace ten"
-            " times as fast. Only for process `trace`. Default: 1."
+            "Factor by which Perseus multiplies all recorded gaps between requests: 0.1 replays the"
+            " trace ten times as fast. Only for process `trace`. Default: 1."
         ),
     )
 

@@ -41,9 +41,9 @@ class Settings(ExperimentSettings):
 
     kind: Literal["slowdown"] = Field(
         description=(
-            "`slowdown` measures the latency of every tenant beside every other tenant, and alone"
-            " at the same rate. The slowdown is the latency beside the other tenant, divided by the"
-            " latency alone."
+            "`slowdown` measures the latency of each tenant in two situations: together with one"
+            " other tenant on the same server, and alone at the same rate. The slowdown is the"
+            " first latency divided by the second. Perseus measures all pairs of tenants."
         )
     )
     percent_of_peak: Annotated[Whole, Field(ge=1, le=99)] | None = Field(
@@ -60,8 +60,8 @@ class Settings(ExperimentSettings):
     rounds: Annotated[Whole, Field(ge=2, le=100)] = Field(
         default=3,
         description=(
-            "Number of rounds. Each round measures each tenant alone and all pairs of tenants, in"
-            " random order."
+            "How many times Perseus measures each tenant alone and each pair of tenants. The order"
+            " is random in each round."
         ),
     )
 

@@ -48,8 +48,8 @@ class Settings(ExperimentSettings):
 
     kind: Literal["soak"] = Field(
         description=(
-            "`soak` offers fixed rates to one server for hours, and measures how latency, memory"
-            " and the number of open file descriptors change."
+            "`soak` sends requests at fixed rates to one server for hours, and measures how the"
+            " latency, the memory of the server and its number of open file descriptors change."
         )
     )
     percents_of_peak: Annotated[tuple[Percent, ...], Field(min_length=1)] | None = Field(
@@ -59,10 +59,11 @@ class Settings(ExperimentSettings):
     )
     rates_rps: Annotated[tuple[Rate, ...], Field(min_length=1)] | None = Field(
         default=None,
-        description="The rate of each tenant in requests/s, in place of `percents_of_peak`.",
+        description="The rate of each tenant in requests/s, in the order of the tenants, in place"
+        " of `percents_of_peak`.",
     )
     duration_s: Annotated[Whole, Field(ge=60, le=86_400)] = Field(
-        default=3600, description="Duration of the load in seconds, at most a day."
+        default=3600, description="Duration of the load in seconds, at most one day."
     )
 
     def runs(self) -> Iterator[Run]:

@@ -36,22 +36,22 @@ class Settings(ExperimentSettings):
 
     kind: Literal["startup"] = Field(
         description=(
-            "`startup` starts a new server repeatedly, and measures the time until the server is"
-            " ready, the load time of each model, and the latency of the first and of later"
-            " inferences."
+            "`startup` starts a new server several times. Perseus measures the time until the"
+            " server is ready, the load time of each model, and the latency of the first request"
+            " and of later requests."
         )
     )
     starts: Annotated[Whole, Field(ge=1, le=200)] = Field(
-        default=10, description="Number of starts for each state of the page cache."
+        default=10, description="Number of starts for each state in `page_cache`."
     )
     page_cache: Annotated[tuple[PageCache, ...], Field(min_length=1), Different] = Field(
         default=("warm",),
         description=(
-            "State of the host's page cache when Triton starts. With `warm`, the model files stay"
-            " in the page cache. With `cold`, Perseus removes the model files from the page cache"
-            " before each start, if the system supports the removal. The table `startup` states the"
-            " share of the model files that was in memory before the server started. For a remote"
-            " server, the state must be `warm`."
+            "The states of the host's page cache (file content in memory) in which Perseus starts"
+            " the server. `warm`: the model files stay in the page cache. `cold`: Perseus removes"
+            " the model files from the page cache before each start, if the system allows this. The"
+            " table `startup` states which share of the model files was in memory before the start."
+            " For a remote server, only `warm` is possible."
         ),
         json_schema_extra={"uniqueItems": True},
     )
