@@ -294,7 +294,7 @@ def doubts_of(row: ListedPrice, rows: Sequence[ListedPrice]) -> Iterator[str]:
     of the machine or accelerator in `row`."""
     same = [each for each in rows if (each.region, each.zone) == (row.region, row.zone)]
     if len(same) > 1:
-        yield f"{_lines(same)} have the same price"
+        yield f"{_lines(same)} repeat the same price (delete all but one line)"
     for doubt in _unlikely(row.prices):
         yield f"line {row.line}: {doubt}"
     on_demand = row.prices["on_demand"]

@@ -581,8 +581,8 @@ def background(**keys):
         (shared(kind="slowdown", rate_rps=0), r"rate_rps: must be >= 0\.1, not 0"),
         (shared(kind="slowdown", rounds=1), r"rounds: must be >= 2, not 1"),
         (shared(kind="aa", rounds=2), r"rounds: applies only to experiments of kind slowdown"),
-        (background(), r"needs the rates of the other tenants: either `percents_of_peak:` or"),
-        (background(percents_of_peak=[5], rates_rps=[5]), r"tenants: either `percents_of_peak:`"),
+        (background(), r"needs the rates of the other tenants: write either `percents_of_peak:`"),
+        (background(percents_of_peak=[5], rates_rps=[5]), r"write either `percents_of_peak:`"),
         (background(search="mobilenet", rates_rps=[5]), r"search: .*mean 'mobilenet_v3_small'"),
         (shared(kind="background", rates_rps=[5]), r"search: is missing \(The tenant whose peak"),
         (background(percents_of_peak=[100]), r"percents_of_peak\[0\]: must be <= 99, not 100"),
@@ -639,7 +639,7 @@ def background(**keys):
         (shared(mixes=[[-1, 1]]), r"mixes\[0\]\[0\]: must be >= 0, not -1"),
         (shared(mixes=[[1]]), r"mixes\[0\]: has 1 weights for 2 tenants"),
         (shared(mixes=[[0, 0]]), r"mixes\[0\]: at least one weight must be above 0"),
-        (shared(mixes=[[1, 1], [2, 2]]), r"the load line 'mix-1-1' is listed twice"),
+        (shared(mixes=[[1, 1], [2, 2]]), r"\[0\]: 'mix-1-1' is listed twice in this"),
         (shared(hold="squeezenet1_1"), r"needs both `hold:` and `percents_of_peak:`, or neither"),
         (shared(hold="squeezenet"), r"hold: 'squeezenet' is not a tenant .*mean 'squeezenet1_1'"),
         (shared(hold="squeezenet1_1", percents_of_peak=[-25]), r"peak\[0\]: must be >= 1, not -25"),
@@ -704,7 +704,7 @@ def many(tenants, **experiment):
 )
 def test_a_cell_has_a_name_that_a_file_may_have(kind, keys):
     text = "\n".join(problems(many(60, kind=kind, **keys)))
-    message = r"experiments\[0\]: the name of a cell has \d{3} characters, more than 240"
+    message = r"\[0\]: the folder of a result would have a name of \d{3} characters, more than 240"
     assert re.search(message, text)
 
 
@@ -1134,9 +1134,9 @@ def test_scenarios_of_one_tenant_on_a_server_agree_about_its_load_lines():
     found = load({"models": [model()], "scenarios": [light, again]})
     assert list(found.cells) == [f"cpu1.squeezenet1_1.{name}.r1" for name in ("peak", "soak-5rps")]
     assert problems({"models": [model()], "scenarios": [light, heavy]}) == (
-        "scenarios[1].experiments[0]: 'squeezenet1_1' alone on 'cpu1': the load line"
-        " 'soak-5rps' has other settings in scenarios[0].experiments[0] than here (give one of the"
-        " tenants another `name:`)",
+        "scenarios[1].experiments[0]: 'squeezenet1_1' alone on 'cpu1': 'soak-5rps' has other"
+        " settings in scenarios[0].experiments[0] than here, but both would have the same result"
+        " files (give one of the tenants another `name:`)",
     )
 
 

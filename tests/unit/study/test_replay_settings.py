@@ -96,7 +96,7 @@ def test_what_can_be_replayed_is_accepted(settings, folder):
 @pytest.mark.parametrize(
     ("settings", "expected"),
     [
-        ({"process": "gamma"}, r"^: needs mean rates: `rates_rps:` or `percents_of_peak:`"),
+        ({"process": "gamma"}, r"^: needs mean rates: write `rates_rps:` or `percents_of_peak:`"),
         (
             {"process": "gamma", "rates_rps": (1.0,), "percents_of_peak": (30,)},
             r"^: has both `rates_rps:` and `percents_of_peak:`",
@@ -121,15 +121,15 @@ def test_what_can_be_replayed_is_accepted(settings, folder):
         ),
         (
             {"process": "trace", "traces": ("times.csv",), "begins_s": (0.0, 250.0)},
-            r"times\.csv lasts 50 s from second 250 on, at `time_scale` 1, but `duration_s` is 120",
+            r"times\.csv has only 50 s after second 250, at `time_scale` 1, but `duration_s` is",
         ),
         (
             {"process": "trace", "traces": ("times.csv",), "time_scale": 0.1},
-            r"lasts 30 s from second 0 on, at `time_scale` 0\.1, but `duration_s` is 120",
+            r"has only 30 s after second 0, at `time_scale` 0\.1, but `duration_s` is 120",
         ),
         (
             {"process": "trace", "traces": (F1, F2)},
-            r"azure\.csv \(HashFunction f2\) has no arrivals from second 0 to 120 \(change",
+            r"azure\.csv \(HashFunction f2\) has no requests between second 0 and second 120 \(",
         ),
         (
             {"process": "trace", "traces": ("busy.csv",)},

@@ -14,7 +14,8 @@ def problems(study: Definition) -> Problems:
     if costs.currency != "USD" and worth is None:
         yield (
             ("costs", "usd_per_currency_unit"),
-            f"is missing: `currency` is {costs.currency}, but the results are in USD",
+            f"is missing: `currency` is {costs.currency}, but the results are in USD (write the"
+            f" value of 1 {costs.currency} in USD)",
         )
     if costs.currency == "USD" and worth not in (None, 1.0):
         yield ("costs", "usd_per_currency_unit"), "must be 1 or left out, since `currency` is USD"

@@ -109,9 +109,9 @@ def _repeated_lines(study: Definition) -> Problems:
                 if other != settings:
                     yield (
                         at,
-                        f"{item.result_name!r} alone on {server!r}: the load line {run.name!r} has"
-                        f" other settings in {path(first)} than here (give one of the tenants"
-                        " another `name:`)",
+                        f"{item.result_name!r} alone on {server!r}: {run.name!r} has other settings"
+                        f" in {path(first)} than here, but both would have the same result files"
+                        " (give one of the tenants another `name:`)",
                     )
 
 
@@ -270,7 +270,7 @@ def _experiment_problems(
             yield from cell_name_problems((*at, i), cells, "shorten names, or round numbers")
             if run.name in seen:
                 hint = " (give one a `name:`)" if "name" in type(experiment).model_fields else ""
-                yield (*at, i), f"the load line {run.name!r} is listed twice{hint}"
+                yield (*at, i), f"{run.name!r} is listed twice in this scenario{hint}"
             seen.add(run.name)
 
 
@@ -285,6 +285,6 @@ def cell_name_problems(at: Place, names: Sequence[str], hint: str) -> Problems:
     if len(longest) > LONGEST_NAME:
         yield (
             at,
-            f"the name of a cell has {len(longest)} characters, more than {LONGEST_NAME}:"
-            f" {longest[:60]}... ({hint})",
+            f"the folder of a result would have a name of {len(longest)} characters, more than"
+            f" {LONGEST_NAME}: {longest[:60]}... ({hint})",
         )

@@ -35,7 +35,7 @@ class Settings(ExperimentSettings):
             "`aa` measures the throughput at the same load several times, and restarts the server"
             " in between. The throughputs differ only by chance, so their differences show how much"
             " other results on this host may differ by chance (noise floor). The report compares"
-            " each saving with the noise floor."
+            " savings with the noise floor."
         )
     )
     restarts: Annotated[Whole, Field(ge=2, le=100)] = Field(

@@ -107,7 +107,8 @@ class Settings(ExperimentSettings):
         if (self.percents_of_peak is None) == (self.rates_rps is None):
             yield (
                 (),
-                "needs the rates of the other tenants: either `percents_of_peak:` or `rates_rps:`",
+                "needs the rates of the other tenants: write either `percents_of_peak:` or"
+                " `rates_rps:`",
             )
         if self.search not in tenants:
             hint = meant_or_known(self.search, tenants)

@@ -59,4 +59,4 @@ class Settings(ExperimentSettings):
 
     def problems(self, tenants: Sequence[str]) -> Problems:
         if len(tenants) > 1:
-            yield (), "applies only to scenarios of one tenant (list one scenario for each tenant)"
+            yield (), "needs a scenario of one tenant (write one scenario for each tenant)"

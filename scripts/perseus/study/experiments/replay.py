@@ -233,7 +233,7 @@ class Settings(ExperimentSettings):
         if self.rates_rps is not None and self.percents_of_peak is not None:
             yield (), "has both `rates_rps:` and `percents_of_peak:` (remove one of them)"
         if self.process != "trace" and self._keeps_rates:
-            yield (), "needs mean rates: `rates_rps:` or `percents_of_peak:`"
+            yield (), "needs mean rates: write `rates_rps:` or `percents_of_peak:`"
         for key in LISTS:
             count = len(getattr(self, key) or ())
             if count > 1 and count != len(tenants):
@@ -275,12 +275,15 @@ class Settings(ExperimentSettings):
         of = str(source)
         if has_s < self.duration_s * (1 - 1e-9):
             yield (
-                f"{of} lasts {has_s:.6g} s from second {begin_s:g} on, at `time_scale` {scale:g},"
+                f"{of} has only {has_s:.6g} s after second {begin_s:g}, at `time_scale` {scale:g},"
                 f" but `duration_s` is {self.duration_s:g} (lower `duration_s`, or raise"
                 " `time_scale`)"
             )
         elif rate_rps == 0:
-            yield f"{of} has no arrivals from second {begin_s:g} to {end_s:g} (change `begins_s`)"
+            yield (
+                f"{of} has no requests between second {begin_s:g} and second {end_s:g} (change"
+                " `begins_s`)"
+            )
         elif self._keeps_rates and rate_rps > MAX_RPS:
             yield (
                 f"{of} has {rate_rps:.3g} requests/s, at `time_scale` {scale:g}, but the client can"
