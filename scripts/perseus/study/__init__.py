@@ -1,5 +1,5 @@
-"""Read and check the definition of a study, and derive its cells, files and tasks.
+"""Read and check the configuration of a study, and derive what Snakemake must do.
 
-The input is a configuration file and a price list. The output is the cells of the study (the units
-of measurement), and one task (typed settings) for each Snakemake job.
+The input is a configuration file and a price list. The output is a list of cells (the smallest
+units that Perseus measures), and one task (an object with all settings) for each Snakemake job.
 """

@@ -1,6 +1,6 @@
-"""Define all keys of the configuration of a study.
+"""Define all keys of the configuration of a study, with their types and descriptions.
 
-`generated_docs` makes config/schema.json and config/README.md from this definition.
+The module `generated_docs` writes config/schema.json and config/README.md from this definition.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""Define a grid: settings of a scenario that Perseus varies, in all combinations or one at a
-time."""
+"""Define the key `grid` of a scenario: keys of servers and tenants that Perseus varies to find the
+cheapest setting."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ Values = Annotated[tuple[T, ...], Field(min_length=1), Different]
 
 
 def _of(what: str) -> Any:
-    """Return the pydantic field of an optional key with the description `what`."""
+    """Return a pydantic field for an optional list of values with the description `what`."""
     return Field(default=(), description=what, json_schema_extra={"uniqueItems": True})
 
 
 class Vary(Part):
-    """The keys that Perseus varies, each with a list of values. A key without a list keeps the
-    value of the scenario."""
+    """The keys that Perseus varies, each with the list of its values. A key with an empty list does
+    not vary: it keeps the value in the configuration of the server or tenant."""
 
     runtime: Values[RuntimeName] = _of(
         "The runtimes to compare. Perseus measures each server of the scenario with each runtime."
@@ -71,13 +71,13 @@ class Vary(Part):
 
     @property
     def lists(self) -> dict[str, tuple[Value, ...]]:
-        """The list of values of each key that Perseus varies."""
+        """The keys that vary, each with its list of values; without the keys with empty lists."""
         return {key: values for key, values in self if values}
 
 
 class AtMost(Part):
-    """Upper limits that a recommended setting must not exceed, in addition to the SLA. A change of
-    the limits never repeats a measurement."""
+    """Upper limits that a recommended setting must not exceed, in addition to the SLA. If the user
+    edits the limits, Perseus repeats no measurement."""
 
     p95_ms: Bound | None = Field(
         default=None,
@@ -105,13 +105,14 @@ class AtMost(Part):
 
     @property
     def given(self) -> dict[str, float]:
-        """The configured limits, by the column of the table `grid` to which each limit applies."""
+        """The configured limits. Each key is the column of the table `grid` that the limit
+        bounds."""
         return {key: float(value) for key, value in self if value is not None}
 
 
 class Grid(Part):
-    """Settings of a scenario that Perseus varies. Perseus measures the scenario with each
-    setting."""
+    """Keys of servers and tenants that Perseus varies. Perseus measures the scenario with each
+    setting (one value for each key)."""
 
     vary: Vary = Field(
         description="The keys that Perseus varies, each with the list of its values.",
@@ -132,7 +133,7 @@ class Grid(Part):
 
     @property
     def size(self) -> int:
-        """Number of settings of the grid on each server."""
+        """Number of settings that Perseus measures on each server of the scenario."""
         lengths = [len(values) for values in self.vary.lists.values()]
         if self.design == "full":
             return math.prod(lengths)

@@ -15,9 +15,10 @@ from typing import Final
 class Launcher:
     """Properties of a launcher.
 
-    `container` is true if the server runs in a container. If the container image may be a file or a
-    URI, `image_schemes` has the allowed URI schemes, such as docker. `shares_memory` is true if the
-    server can access /dev/shm of this host. `elsewhere` is true for a server that already runs,
+    `container` is true if the launcher starts the server in a container. If the container image may
+    be a file or a URI, `image_schemes` contains the allowed URI schemes, such as docker; otherwise,
+    `image_schemes` is empty. `shares_memory` is true if the server can access the shared memory of
+    this host (/dev/shm). `elsewhere` is true if Perseus does not start the server: it already runs,
     usually on another host.
     """
 
@@ -28,8 +29,8 @@ class Launcher:
 
     @property
     def runs_our_backends(self) -> bool:
-        """True if the launcher starts the server of the nvidia-pytriton wheel, which runs only
-        Python backends."""
+        """True if the launcher starts the server of the nvidia-pytriton wheel. This server runs
+        only Python backends, so Perseus brings its own backends."""
         return not (self.container or self.elsewhere)
 
 

@@ -1,4 +1,5 @@
-"""Define the settings of the measurement: amount of evidence, arrival process and client."""
+"""Define the section `measurement` of a configuration: how much evidence Perseus collects, the
+arrival process, and the client."""
 
 from __future__ import annotations
 
@@ -17,7 +18,7 @@ else:
 
 
 class ArrivalProcess(Part):
-    """The arrival process of the requests."""
+    """The arrival process: the random process that draws the send times of the requests."""
 
     process: Literal["poisson", "constant", "gamma", "trace"] = Field(
         default="poisson",
@@ -70,7 +71,7 @@ class ClientSettings(Part):
 
 
 class Measurement(Part):
-    """The amount of evidence that the study collects, the arrival process and the client."""
+    """How much evidence the study collects, the arrival process, and the client."""
 
     preset: PresetName = Field(
         default="quick",

@@ -1,5 +1,5 @@
-"""Define a model of a study (a neural network, or a model that a server already has), its precision
-and its SLA."""
+"""Define the section `models` of a configuration: neural networks, or models that a server already
+has, each with its numeric precision and its SLA."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Positive = Annotated[Real, Field(gt=0)]
 
 
 class ValueRange(Part):
-    """The range of seeded random inputs."""
+    """The range of the seeded random numbers with which Perseus fills the inputs of a model."""
 
     low: Real = Field(description="The lowest value.", examples=[0.0])
     high: Real = Field(description="The highest value.", examples=[1.0])
@@ -223,12 +223,13 @@ class Model(Part):
 
     @property
     def is_served(self) -> bool:
-        """True if remote servers already have the model (key `served_model`), so that Perseus
-        neither exports nor loads the model."""
+        """True if remote servers already have the model (key `served_model`). Perseus then neither
+        exports nor loads the model."""
         return self.served_model is not None
 
     @property
     def weights_file(self) -> str | None:
-        """Path of the state_dict file, or None if the weights are not a file."""
+        """Path of the state_dict file in the key `weights`; None if `weights` is "random" or the
+        name of trained weights, such as "DEFAULT"."""
         chosen = self.weights == "random" or re.fullmatch(r"[A-Z][A-Z0-9_]*", self.weights)
         return None if chosen else self.weights

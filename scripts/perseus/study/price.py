@@ -1,5 +1,5 @@
-"""Define the price of a server: a row of the price list, or a custom machine with prices per vCPU
-and GiB."""
+"""Define the key `price` of a server: it names a row of the price list, or a custom machine with
+prices per vCPU and per GiB of memory."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class CustomMachine(Part):
 
 
 class PriceRow(Part):
-    """The row of the price list with the price of a server."""
+    """The keys that select the row of the price list with the price of a server."""
 
     instance: Text = Field(
         description="The machine type, as in the column InstanceType of the price list"

@@ -1,5 +1,5 @@
-"""Define the protocols, and how many requests a client process may have in flight with each
-protocol."""
+"""Define the protocols of the client (gRPC and HTTP), and the largest number of requests that a
+client process may have in flight with each protocol."""
 
 from __future__ import annotations
 
@@ -12,4 +12,4 @@ MAX_IN_FLIGHT: Final[Mapping[str, int]] = {
     # usually open 1024 connections and files each.
     "http": 500,
 }
-"""Limit of the number of requests that a client process has in flight, by protocol."""
+"""Largest number of requests that one client process may have in flight, by protocol."""

@@ -11,7 +11,7 @@ from pydantic import Field
 from perseus.study.base import Part, Text, Whole
 
 NAME: Final = "[A-Za-z0-9_][A-Za-z0-9._-]*"
-"""Allowed characters of a host name. Names of containers may have underscores."""
+"""Pattern of a host name. Underscores are allowed, because names of containers may have them."""
 HOST: Final = rf"^({NAME}|[0-9A-Fa-f:.]{{2,45}})$"
 ADDRESS: Final = rf"^(\[[0-9A-Fa-f:.]+\]|{NAME}):[0-9]{{1,5}}$"
 URL: Final = rf"^https?://(\[[0-9A-Fa-f:.]+\]|{NAME})(:[0-9]{{1,5}})?/[!-~]*$"
@@ -19,7 +19,8 @@ Address = Annotated[Text, Field(pattern=ADDRESS)]
 
 
 def one_name(host: str) -> str:
-    """Return one name for all spellings of a host; "localhost" for all loopback addresses."""
+    """Return the same name for all spellings of a host, so that callers can compare hosts. The name
+    of all loopback addresses is "localhost"."""
     try:
         address = ipaddress.ip_address(host)
     except ValueError:
@@ -33,8 +34,8 @@ def _at(given: dict[str, Any], port: int) -> str:
 
 
 class SecretHeader(Part):
-    """A header of every call to the server. The value of the header is `prefix`, followed by the
-    value of the environment variable `env`."""
+    """A header that the client adds to every call to the server. The value of the header is
+    `prefix`, followed by the value of the environment variable `env`."""
 
     name: Annotated[Text, Field(pattern=r"^[a-z0-9][a-z0-9_.-]{0,63}$")] = Field(
         description="The name of the header in lower case, such as authorization.",
@@ -54,8 +55,8 @@ class SecretHeader(Part):
 
 
 class Remote(Part):
-    """Addresses and protocol settings of a remote server, and the cores of this host for its
-    client."""
+    """Addresses, encryption and headers of a remote server, and the number of cores that its client
+    uses on this host."""
 
     host: Annotated[Text, Field(pattern=HOST, max_length=253)] = Field(
         description=(
@@ -115,6 +116,6 @@ class Remote(Part):
 
     @property
     def slot(self) -> str:
-        """Name of the Snakemake resource for the host of the server: only one cell at a time may
-        use this resource."""
+        """Name of the Snakemake resource that stands for the host of the server. Only one job at a
+        time may use this resource, so Perseus measures only one server on the host at a time."""
         return "remote_" + re.sub(r"[^a-z0-9]", "_", one_name(self.host))

@@ -1,8 +1,8 @@
 """Define the runtimes (backends that execute networks inside Triton) and what each runtime needs.
 
 To add a runtime, add an entry to `RUNTIMES`. Also add a module with the name of the runtime to the
-folder `models/runtimes`. The module writes the parameters of the runtime for config.pbtxt. If a
-Python backend executes the networks, also add a folder with the name of the runtime to
+folder `models/runtimes`; this module writes the parameters of the runtime into config.pbtxt. If the
+runtime needs a Python backend, also add a folder with the name of the runtime to
 `scripts/backends`.
 """
 
@@ -13,19 +13,20 @@ from dataclasses import dataclass
 from typing import Final
 
 ONNX, PROGRAM, PLAN = "model.onnx", "model.pt2", "model.plan"
-"""Names of the model file in a repository: the first for an ONNX file, the second for a program of
-torch.export, the third for a TensorRT plan."""
+"""Names of the model file in a Triton repository: `ONNX` for an ONNX file, `PROGRAM` for a program
+of torch.export, `PLAN` for a TensorRT plan."""
 
 
 @dataclass(frozen=True)
 class Runtime:
     """A runtime: a backend that executes networks.
 
-    `precisions` has the supported numeric precisions on each device. `python_backend` is true if
-    scripts/backends has a Python backend for the runtime. The embedded server supports only
-    runtimes with a Python backend. `native_backend` is true if the container images of NVIDIA
-    contain a (native) backend for the runtime. `platform` is the name of the native backend; empty
-    if the native backend has the name of the runtime. `packages` has the packages whose versions
+    `title` is the name of the runtime in texts. `model_file` is the name of the file that the
+    runtime loads. `precisions` contains the supported numeric precisions for each device ("cpu",
+    "gpu"). `python_backend` is true if scripts/backends has a Python backend for the runtime; the
+    embedded server supports only such runtimes. `native_backend` is true if NVIDIA's container
+    images contain a backend for the runtime. `platform` is the name of this backend, and is empty
+    if the backend has the name of the runtime. `packages` are the Python packages whose versions
     affect the Python backend.
     """
 

@@ -1,4 +1,5 @@
-"""Define a scenario: the models that share a server, and the experiments on the server."""
+"""Define the section `scenarios` of a configuration: models that share a server, and experiments
+with these models."""
 
 from __future__ import annotations
 
@@ -71,9 +72,11 @@ class ScenarioSettings(Part):
 
     @property
     def searches_dedicated_peaks(self) -> bool:
-        """True if Perseus searches the dedicated peaks of the tenants. A survey (experiment
-        `catalogue`) replaces this search, unless another experiment needs the peaks or is
-        `peak`."""
+        """True if Perseus searches the dedicated peaks of the tenants.
+
+        A survey (experiment `catalogue`) replaces this search, unless the scenario also has an
+        experiment `peak`, or another experiment that needs the dedicated peaks.
+        """
         runs = [run for each in self.experiments for run in each.runs()]
         return (
             not any(run.is_survey for run in runs)
@@ -83,6 +86,6 @@ class ScenarioSettings(Part):
 
     @property
     def result_name(self) -> str:
-        """Name of the scenario in files and tables: for a scenario of one tenant, the name of its
-        tenant."""
+        """Name of the scenario in files and tables. A scenario of one tenant has the name of its
+        tenant there."""
         return self.tenants[0].name if len(self.tenants) == 1 else self.name

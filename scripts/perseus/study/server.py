@@ -1,5 +1,5 @@
-"""Define a server of a study: hardware, launcher, runtime, and the cloud instance with the server's
-price."""
+"""Define the section `servers` of a configuration: hardware, launcher, runtime and price of each
+server."""
 
 from __future__ import annotations
 
@@ -98,24 +98,25 @@ class Server(Part):
 
     @property
     def price_rows(self) -> tuple[PriceRow, ...]:
-        """The rows of the price list for this server: `price`, if configured, and then
+        """The configured rows of the price list: first `price`, if configured, then
         `other_prices`."""
         return (*((self.price,) if self.price else ()), *self.other_prices)
 
     @property
     def image_file(self) -> str | None:
-        """Path of the container image if the image is a file on this host, or None."""
+        """Path of the container image; None if the image is not a file on this host."""
         may_be = LAUNCHERS[self.launcher].image_schemes and "://" not in (self.image or "")
         return self.image if may_be else None
 
     @property
     def gpus_here(self) -> tuple[int, ...]:
-        """Indices of the GPUs of this host that the server uses; empty for a remote server."""
+        """The configured numbers of the GPUs of this host that the server uses; empty for a remote
+        server."""
         return () if self.remote else self.gpus or ()
 
     @property
     def served_gpus(self) -> tuple[int, ...]:
-        """Indices of the GPUs, as the server numbers its GPUs. A server on this host numbers its
-        GPUs from 0."""
+        """The numbers that the server itself gives to its GPUs. A server on this host sees only its
+        own GPUs and numbers them from 0. A remote server uses the configured numbers."""
         gpus = self.gpus or ()
         return gpus if self.remote else tuple(range(len(gpus)))

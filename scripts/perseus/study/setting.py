@@ -1,5 +1,5 @@
-"""Format a setting of a grid (one value for each key that Perseus varies) as text and as part of a
-name."""
+"""Format a setting of a grid (one value for each key that varies) as text, and as a suffix of the
+names of scenarios, servers and tenants."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ SHORT: Final = {
 
 
 def suffix(setting: Setting) -> str:
-    """Return a setting as the suffix of a name, such as `~runtime-openvino~instances-2`; empty for
-    an empty setting."""
+    """Return the suffix for the names of scenarios, servers and tenants with this setting, such as
+    `~runtime-openvino~instances-2`; empty for an empty setting."""
     return "".join(f"{MARK}{_word(key)}-{text(value)}" for key, value in setting.items())
 
 
@@ -40,7 +40,7 @@ def text(value: Value) -> str:
 
 
 def configured(name: str) -> str:
-    """Return the name in the configuration: `name` without the suffix for a setting of a grid."""
+    """Return a name as the configuration has it: without the suffix for a setting of a grid."""
     return name.partition(MARK)[0]
 
 
@@ -50,7 +50,8 @@ def is_variant(name: str) -> bool:
 
 
 def of_ceiling(server: str) -> str:
-    """Return the name under which Perseus measures the client ceiling of a server.
+    """Return the name of the measurement of a server's client ceiling (the highest rate that the
+    client can send).
 
     Servers that differ only in their runtime share one measurement, because the measurement uses a
     null model (a model that does no work) in place of a network.

@@ -26,6 +26,6 @@ class Sla(Part):
 
     @property
     def allowed(self) -> float:
-        """Largest share of late requests (0 to 1) that the SLA allows."""
+        """Largest share (0 to 1) of late requests that the SLA allows, such as 0.05 for p95."""
         # Without rounding, 1 - 90 / 100 < 0.1, so one late request in ten would be too many.
         return round(1 - self.percentile / 100, 12)

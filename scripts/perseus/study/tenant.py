@@ -18,7 +18,7 @@ Threads = Annotated[Whole, Field(ge=1, le=256)]
 
 
 class DynamicBatching(Part):
-    """Triton joins waiting requests into batches."""
+    """Settings of dynamic batching, with which Triton joins waiting requests into batches."""
 
     max_queue_delay_us: QueueDelay = Field(
         default=0,
@@ -37,8 +37,8 @@ class DynamicBatching(Part):
 
 
 class Tenant(Part):
-    """A model in a scenario, with the settings of its Triton model. Tenants with the same name in
-    several scenarios must have the same settings."""
+    """A model in a scenario, with the settings with which Triton serves the model. Tenants with the
+    same name in several scenarios must have the same settings."""
 
     model: Text = Field(description="The name of a model in `models`.", examples=["resnet50"])
     name: Name = Field(
@@ -104,11 +104,11 @@ class Tenant(Part):
 
     @property
     def steps(self) -> tuple[str, ...]:
-        """Names of the Triton models through which a request passes; empty if a request passes
-        through one Triton model only."""
+        """If the server preprocesses images, the names of the two Triton models through which a
+        request passes: preprocessing and network. Otherwise empty."""
         return steps(self.name, self.preprocessing)
 
     @property
     def network(self) -> str:
-        """Name of the Triton model with the network of the tenant."""
+        """Name of the Triton model that contains the network of the tenant."""
         return self.steps[-1] if self.steps else self.name
