@@ -1,8 +1,8 @@
-"""Define the demand of a study: the requests/s to each model, and conditions for the fleet (the
-servers that carry the demand).
+"""Define the section `demand` of a configuration: the requests/s that the models get in production,
+and conditions for the fleet (the servers that carry this demand).
 
-The demand affects tables. In a `frontier` of three or more tenants, the demand also affects the
-measurement of one mix.
+The demand affects the tables about fleets. It affects a measurement in one case only: an experiment
+`frontier` of three or more tenants also measures the mix in the ratio of the typical rates.
 """
 
 from __future__ import annotations
@@ -28,7 +28,8 @@ LEVELS: Final = ("low", "typical", "peak")
 """Names of the three levels of a varying demand, in ascending order of their rates."""
 
 ROUNDING: Final = 1e-6
-"""Tolerance for rounding errors of times at the edge of an interval, as a share of the interval."""
+"""If a time is before the end of an interval by less than this share of the interval, Perseus
+assumes a rounding error, and counts the time in the next interval."""
 
 
 class ModelDemand(Part):
@@ -68,8 +69,8 @@ class ModelDemand(Part):
 
     @property
     def levels_rps(self) -> tuple[float, ...] | None:
-        """Return the rates in requests/s at the low, typical and peak level. The result is None if
-        the rates come from a trace or are incomplete."""
+        """The low, typical and peak rate in requests/s; None if the rates come from a trace, or if
+        one of them is missing."""
         if self.rps is not None:
             return (self.rps,) * len(LEVELS)
         three = self.low_rps, self.typical_rps, self.peak_rps
@@ -78,8 +79,7 @@ class ModelDemand(Part):
 
 
 class Spot(Part):
-    """Conditions for spot servers. The cloud sells spot servers at the spot price, and may revoke
-    them at any time."""
+    """Conditions for spot servers: cheap servers that the cloud may revoke at any time."""
 
     largest_share: Annotated[Real, Field(gt=0, le=1)] = Field(
         description="The largest share (0 to 1) of a model's demand that spot servers may carry.",
@@ -96,8 +96,8 @@ class Spot(Part):
 
 
 class Demand(Part):
-    """The demand for which Perseus plans a fleet. Without the section `demand`, the report shows
-    how the costs grow with the demand."""
+    """The demand for which Perseus plans a fleet. If a configuration has no section `demand`, the
+    report shows how the costs grow with the demand."""
 
     models: Annotated[tuple[ModelDemand, ...], Field(min_length=1)] = Field(
         description="The demand for each model.",
@@ -150,11 +150,11 @@ class Demand(Part):
 
 
 def levels_rps(of: ModelDemand, demand: Demand, folder: Path) -> tuple[float, ...]:
-    """Return the requests/s for one model at the low, typical and peak level of the demand.
+    """Return the low, typical and peak rate of the demand for one model, in requests/s.
 
-    The path of a trace is relative to `folder`.
-
-    Raises OSError if the trace file cannot be read, and TraceError if it has no arrival times.
+    The rates are either configured or computed from a trace file, whose path is relative to
+    `folder`. Raises OSError if the trace file cannot be read, and TraceError if it has no arrival
+    times.
     """
     if of.levels_rps is not None:
         return of.levels_rps
@@ -167,11 +167,12 @@ def levels_rps(of: ModelDemand, demand: Demand, folder: Path) -> tuple[float, ..
 def rate_shares(
     tenants: Sequence[Tenant], demand_rps: Mapping[str, Sequence[float]]
 ) -> tuple[float, ...]:
-    """Return each tenant's share (0 to 1) of all requests at the typical level of the demand.
+    """Return each tenant's share (0 to 1) of all requests at the typical rates of the demand.
 
-    `demand_rps` has the images/s for each model at each level. Tenants with the same model share
-    the demand for this model equally. The result is empty if the demand does not name a model, or
-    if the typical rate of a model is 0.
+    An experiment `frontier` measures the mix with these shares. `demand_rps` contains, for each
+    model, the images/s at the three levels of the demand. Tenants with the same model share the
+    demand for this model equally. The result is empty if the demand does not name the model of one
+    of the tenants, or if the typical rate of one of these models is 0.
     """
     level, of_model = LEVELS.index("typical"), Counter(tenant.model for tenant in tenants)
     typical_rps = [
@@ -189,14 +190,14 @@ def rate_shares(
 def interval_rates_rps(
     recorded: Recorded, interval_s: float
 ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-    """Divide a trace into intervals of `interval_s` seconds, from the first arrival on. Return the
-    requests/s and the number of requests in each interval.
+    """Return the requests/s and the number of requests in each interval of a trace.
 
-    A trace that is shorter than `interval_s` is one interval. A request at the end of an interval
-    belongs to the next interval. The requests after the last whole interval form a short last
-    interval. The rate of the short last interval is the mean rate in the last `interval_s` seconds
-    of the trace. If the trace has counts of requests per period (such as a minute), the function
-    rounds `interval_s` up to whole periods.
+    The first interval begins at the first arrival, and each interval has `interval_s` seconds. If
+    the trace contains counts of requests per period (such as a minute), the function rounds
+    `interval_s` up to whole periods. A trace that is shorter than `interval_s` is one interval. A
+    request at the end of an interval belongs to the next interval. The requests after the last
+    whole interval form a shorter last interval. The rate of the shorter interval is the mean rate
+    in the last `interval_s` seconds of the trace.
     """
     if recorded.interval_s:
         interval_s = recorded.interval_s * math.ceil(interval_s / recorded.interval_s)
@@ -216,8 +217,8 @@ def request_percentiles(
     """For each p in `percentiles`, return the lowest rate r such that at least p % of the requests
     arrive in intervals with a rate of at most r.
 
-    The percentiles count requests, not intervals. Example: a model gets requests in only 1 % of the
-    intervals. The median of the rates of all intervals is 0, but the returned rates are above 0.
+    The percentiles count requests, not intervals, so the returned rates are above 0 even if most
+    intervals contain no requests.
     """
     busy = requests > 0
     ascending = np.argsort(rates_rps[busy])

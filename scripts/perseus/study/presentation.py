@@ -1,4 +1,4 @@
-"""Define the settings of prices and figures, which never affect a measurement."""
+"""Define the sections `costs` and `figures` of a configuration. They never affect a measurement."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ DATE: Final = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$"
 
 
 class Costs(Part):
-    """The prices from which Perseus computes costs."""
+    """The price list and other prices from which Perseus computes costs."""
 
     pricing: Annotated[tuple[Pricing, ...], Field(min_length=1), Different] = Field(
         default=("on_demand", "spot"),

@@ -1,5 +1,5 @@
-"""Define the presets. A preset is a name for the amount of evidence that a study collects
-(docs/explanation/search.md)."""
+"""Define the presets: named groups of settings, such as `quick`, that determine how much evidence
+a study collects (docs/explanation/search.md)."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Effort:
-    """Length of a window, without its settling time.
+    """Length of a window (without its settling time), and number of times that it is evaluated.
 
-    The planned length is the time in which the tenant with the lowest rate sends `requests`
-    requests, but at most `max_s` seconds. For slow models, the planned length may exceed `max_s`
-    (`perseus.peak.durations`). Perseus computes the verdict of a window at `looks` evenly spaced
-    times. As soon as a computed verdict is `pass` or `fail`, Perseus ends the window.
+    A window ends when the tenant with the lowest rate has sent `requests` requests, at the latest
+    after `max_s` seconds. Only windows of slow models may last longer (`perseus.peak.durations`).
+    Perseus computes the verdict at `looks` evenly spaced times, and ends the window as soon as the
+    verdict is `pass` or `fail`.
     """
 
     requests: int
@@ -23,26 +23,26 @@ class Effort:
 
 @dataclass(frozen=True)
 class SearchSettings:
-    """Amount of evidence that a search collects."""
+    """Settings that determine how much evidence a search collects."""
 
-    warm_up_s: float  # longest window of the warm-up, at least 6 s; a search runs at most two
-    confidence: float  # one-sided confidence of a window's verdict, over all its `looks`
-    settle_slas: float  # settling time of a window, in multiples of the longest SLA latency
+    warm_up_s: float  # longest warm-up window, but at least 6 s; a search has at most two of them
+    confidence: float  # one-sided confidence of a window's verdict, valid for all `looks` together
+    settle_slas: float  # settling time of a window, in multiples of the largest latency limit
     coarse: Effort
     near_limit: Effort
     certify: Effort
     slow_certify_s: float  # longest certification window of a slow model
     near_limit_windows: int
-    certify_windows: int  # number of new windows that must all pass
-    ratio: float  # bisection ends if failed load / passed load is at most this number
-    rounds: int  # most rounds; a round saturates the server with each tenant, and with all
-    ratio_within: float  # rounds end below 0.3 x this half-width of the ratio at saturation
+    certify_windows: int  # number of windows at a rate; all must pass to certify the rate
+    ratio: float  # bisection ends if (lowest failed load / highest passed load) is at most this
+    rounds: int  # largest number of rounds: saturate with each tenant alone, and with all together
+    ratio_within: float  # required half-width of the sharing ratio; rounds end below 0.3 x this
     max_windows: int = 16  # largest number of different loads in bracketing and bisection
 
 
 @dataclass(frozen=True)
 class Preset:
-    """Search settings, and the number of independent repeats."""
+    """The settings of a search, and how many times Perseus repeats the search."""
 
     settings: SearchSettings
     repeats: int

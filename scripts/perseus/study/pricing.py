@@ -1,4 +1,4 @@
-"""Compute the price of a server: its share of the price of the cloud instance
+"""Compute the price of a server: the part of the price of its cloud instance that the server pays
 (docs/explanation/sharing-ratio.md)."""
 
 from __future__ import annotations
@@ -14,7 +14,10 @@ from perseus.study.tasks.tables import Price
 
 
 def price_of(server: Server, wanted: PriceRow, prices: PriceList, costs: Costs) -> Price:
-    """Return the price of the server. Raises UnpricedError if the server has no valid price."""
+    """Return the price of the server for the row of the price list that `wanted` selects.
+
+    Raises UnpricedError if the server has no valid price.
+    """
     parts = machine_price(wanted, prices, costs)
     share = _share(server, wanted, parts)
     price = Price(
@@ -44,7 +47,8 @@ def price_of(server: Server, wanted: PriceRow, prices: PriceList, costs: Costs) 
 
 
 def price_messages(prices: Mapping[str, Sequence[Price]]) -> Iterator[str]:
-    """Yield one line for the terminal for each reason why the price of a server may be wrong."""
+    """Yield the warnings about prices that may be wrong: one line for each price and reason.
+    `prices` contains the prices of each server."""
     for server, offers in prices.items():
         for price in offers:
             for doubt in price.doubts:
@@ -52,28 +56,26 @@ def price_messages(prices: Mapping[str, Sequence[Price]]) -> Iterator[str]:
 
 
 def _usd(parts: Sequence[MachinePrice], pricing: str, share: float) -> float | None:
-    """Return `share` times the total price of a machine and its accelerators in USD per hour, for
-    one pricing.
-
-    The result is None if the machine or an accelerator has no price for this pricing.
-    """
+    """Return `share` times the price of all `parts` (a machine and its accelerators), in USD per
+    hour. The result is None if one of the parts has no price for `pricing`."""
     each = [part.usd_per_hour[pricing] for part in parts]
     known = [usd for usd in each if usd is not None]
     return share * sum(known) if len(known) == len(each) else None
 
 
 def _date(parts: Sequence[MachinePrice]) -> str | None:
-    """Return the earliest date of the prices in `parts`; None if one of the dates is unknown."""
+    """Return the earliest date of the prices of `parts` (a machine and its accelerators); None if
+    one of the dates is unknown."""
     days = [part.date or "" for part in parts]
     return min(days) or None
 
 
 def _share(server: Server, wanted: PriceRow, parts: Sequence[MachinePrice]) -> float:
-    """Return the server's share of the price of the instance: the configured `share`, or 1 for the
-    whole instance.
+    """Return the share (0 to 1) of the instance's price that the server pays: the configured share,
+    or 1 if the server uses the whole instance.
 
     Raises UnpricedError if `accelerator` or `share` in `wanted` is missing or invalid, or if the
-    `instance` has fewer cores or GPUs than the server.
+    instance has fewer cores or GPUs than the server.
     """
     vcpus, gpus = parts[0].vcpus, len(server.gpus or ())
     accelerators = sum(part.accelerators for part in parts)

@@ -1,4 +1,4 @@
-"""Define a trace in a configuration: a file, and the rows of the file that Perseus uses."""
+"""Define a trace (recorded arrivals) in a configuration: a file, and the rows that Perseus uses."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ FileName = Annotated[Text, Field(min_length=1)]
 
 
 class TraceSource(Part):
-    """A trace file, and a filter of its rows."""
+    """A trace file, its column with the times, the unit of the times, and a filter of its rows."""
 
     file: FileName = Field(
         description=(
@@ -50,7 +50,7 @@ class TraceSource(Part):
     )
 
     def __str__(self) -> str:
-        """Return the path of the file and the filter of its rows, as text."""
+        """Return the path of the file, and its row filter in brackets, for messages."""
         values = ", ".join(f"{name} {value}" for name, value in self.where.items())
         return f"{self.file} ({values})" if values else self.file
 

@@ -1,5 +1,5 @@
-"""Define the MLflow tracking store, in which Perseus logs the results. The store never affects a
-measurement."""
+"""Define the section `track` of a configuration: the MLflow tracking store to which Perseus logs
+the results. The store never affects a measurement."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from perseus.study.base import Part, Text
 
 
 class Track(Part):
-    """The store in which Perseus logs the results after the report."""
+    """The store to which Perseus logs the results of the study after it has made the report."""
 
     mlflow: Text | None = Field(
         default=None,

@@ -1,17 +1,18 @@
-"""Define the kinds of experiments. A module of a kind has the name of the kind.
+"""Define the kinds of experiments, such as `peak` and `soak`.
 
-Each kind has a module in two packages:
+Each kind has one module in each of two packages. The module has the name of the kind:
 
-- study/experiments: settings and cells
-- measurement/experiments: procedure on a server
+- study/experiments: the settings of the experiment, and what it measures in one cell
+- measurement/experiments: how it measures a server
 
-Each kind of `OTHER_KINDS` also has a module in three further packages:
+Each kind in `OTHER_KINDS` also has one module in each of three more packages:
 
-- results/tables: table
-- report/figures: figure
-- report/conclusions: conclusion
+- results/tables: its table
+- report/figures: its figure
+- report/conclusions: its conclusion in the report
 
-`KINDS` is the only list of kinds: code outside this package finds a module by the name of its kind.
+`KINDS` is the only list of kinds. Code outside this package imports a module by the name of its
+kind.
 """
 
 from __future__ import annotations
@@ -33,15 +34,16 @@ KINDS: Final = (
     "soak",
     "catalogue",
 )
-"""All kinds of experiments, in the order of the documentation. In this package, the module of a
-kind has two classes: `Settings` (a section of the configuration) and `Run` (what Perseus measures
-in one cell)."""
+"""All kinds of experiments, in the order in which the documentation lists them. In this package,
+the module of a kind has two classes: `Settings` (the keys of the experiment in a configuration) and
+`Run` (what Perseus measures in one cell)."""
 
 SEARCHES: Final = ("peak", "frontier")
-"""Kinds of experiments that share one set of tables and figures, because both search peaks."""
+"""Kinds of experiments that search peaks. They have no tables and figures of their own, but share
+the tables and figures about peaks."""
 
 OTHER_KINDS: Final = tuple(kind for kind in KINDS if kind not in SEARCHES)
-"""All other kinds of experiments. Each kind has one table and one figure with the name of the
+"""All other kinds of experiments. Each of them has one table and one figure with the name of the
 kind."""
 
 
@@ -60,5 +62,5 @@ def _as_run(value: Any) -> Any:
 
 
 RunOfKind = BeforeValidator(_as_run)
-"""Type of the field `run` of a task: the class `Run` of the experiment's kind validates the
-field."""
+"""Validator of the field `run` of a task. It converts a dictionary into the class `Run` of the kind
+of experiment that the dictionary names."""

@@ -1,5 +1,5 @@
-"""Define the experiment `aa` (A/A test): measure the throughput of the same load on several
-restarted servers, to find the noise floor of the host."""
+"""Define the experiment `aa` (A/A test): measure the throughput at the same load on several
+restarted servers, to find how much results on this host differ by chance (noise floor)."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from perseus.study.experiments.base import ExperimentRun, ExperimentSettings
 
 
 class Run(ExperimentRun):
-    """Start several servers one after another, and repeat the same closed loop on each server in
-    several windows."""
+    """Start `restarts` servers one after another. On each server, measure `windows` windows, in
+    which each tenant keeps `concurrency` requests in flight."""
 
     kind: Literal["aa"] = "aa"
     name: str = "aa"
@@ -28,7 +28,7 @@ class Run(ExperimentRun):
 
 
 class Settings(ExperimentSettings):
-    """Measure the throughput of the same load on restarted servers."""
+    """Measure the throughput at the same load on several restarted servers."""
 
     kind: Literal["aa"] = Field(
         description=(

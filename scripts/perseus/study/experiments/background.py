@@ -1,5 +1,5 @@
-"""Define the experiment `background`: the peak of one tenant beside tenants at fixed rates, as in
-the PERSEUS paper of 2020."""
+"""Define the experiment `background`: search the peak of one tenant while all other tenants stay at
+fixed rates, as in the PERSEUS paper of 2020."""
 
 from __future__ import annotations
 
@@ -18,20 +18,19 @@ Rates = Annotated[
     Rate | tuple[Rate, ...],
     Field(
         description=(
-            "requests/s of the tenants at fixed rates: one number for all, or a list with one"
-            " number for each of these tenants, in the order of the tenants"
+            "requests/s of the other tenants: one number for all of them, or a list with one"
+            " number for each of them, in the order of the tenants"
         )
     ),
 ]
 
 
 class Run(peak.Run):
-    """Search the peak of the tenant `searched` by varying only the rate of this tenant.
+    """Search the peak of the tenant `searched`, and vary only the rate of this tenant.
 
-    The background tenants are all tenants except `searched`. The background tenants stay at
-    `background_percent` % of their dedicated peaks, or at `rates_rps`. If `rates_rps` has only one
-    rate, all background tenants have this rate. If `rates_rps` has several rates, each background
-    tenant has its own rate.
+    All other tenants are background tenants. They stay at `background_percent` % of their dedicated
+    peaks, or at the rates `rates_rps` in requests/s: one rate for all background tenants, or one
+    rate for each of them.
     """
 
     kind: Literal["background"] = "background"

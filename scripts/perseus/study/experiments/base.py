@@ -1,5 +1,5 @@
-"""Define the base classes of experiments: settings (in the configuration) and runs (what Perseus
-measures in one cell)."""
+"""Define the two base classes of each kind of experiment: its settings in the configuration, and
+its runs (what Perseus measures in one cell)."""
 
 from __future__ import annotations
 
@@ -21,68 +21,76 @@ Rate = Annotated[Real, Field(gt=0, le=MAX_RPS)]
 
 
 class ExperimentRun(Part):
-    """What an experiment measures in one cell. The id of the cell contains `name`."""
+    """What an experiment measures in one cell, such as the peak of one mix.
+
+    `name` is unique in the scenario. It is part of the id of the cell, and thus of file names.
+    """
 
     kind: str
     name: str
 
     @property
     def needs_dedicated_peaks(self) -> bool:
-        """True if the rates of the run are shares of dedicated peaks (peaks of tenants alone on a
-        server)."""
+        """True if the rates of the run are shares of dedicated peaks. Perseus then measures the
+        peak of each tenant alone on the server first."""
         return False
 
     @property
     def is_survey(self) -> bool:
-        """True if the run is a short measurement of one tenant alone for the table `catalogue`.
+        """True if the run is a survey: a short measurement of one tenant alone, for the table
+        `catalogue`.
 
-        The measurement replaces the search for the dedicated peak of the tenant, unless the
-        scenario also has an experiment `peak`, or another run needs this peak. If a model cannot be
-        exported or served, its row in the table `catalogue` says why.
+        The survey replaces the search for the dedicated peak of the tenant, unless the scenario
+        also has an experiment `peak`, or another run needs this peak. If a model cannot be exported
+        or served, its row in the table `catalogue` says why, and the study continues.
         """
         return False
 
     @property
     def takes_arrivals(self) -> bool:
-        """True if the run uses the arrival process of the study."""
+        """True if the run uses the arrival process in `measurement.arrivals`. Another arrival
+        process then repeats the measurement."""
         return True
 
     @property
     def offers_load(self) -> bool:
-        """True if the run uses the study's number of client processes."""
+        """True if the run uses the number of processes in `measurement.client`. Another number then
+        repeats the measurement."""
         return True
 
     @property
     def needs_runs(self) -> tuple[str, ...]:
-        """Names of the runs of the same scenario whose results this run needs."""
+        """Names of other runs of the scenario. Perseus measures these runs first, because this run
+        uses their results."""
         return ()
 
     @property
     def needs_copies(self) -> bool:
-        """True if the run uses the results of scenarios with several copies of one model."""
+        """True if Perseus may predict the result of the run. A prediction uses the results of
+        scenarios with several copies of one model."""
         return False
 
     @property
     def traces(self) -> tuple[TraceSource, ...]:
-        """Traces that the run replays, without duplicates."""
+        """Traces (recorded arrivals) that the run replays."""
         return ()
 
     @property
     def files(self) -> tuple[str, ...]:
-        """Paths of the files that the run reads, as written in the configuration. Each of the files
-        is an input of the Snakemake job."""
+        """Paths of the files that the run reads, as written in the configuration. If one of these
+        files changes, Snakemake repeats the job."""
         return tuple(dict.fromkeys(source.file for source in self.traces))
 
 
 class ExperimentSettings(Part):
-    """Settings of one experiment of a scenario."""
+    """Settings of one experiment of a scenario: an entry of its list `experiments`."""
 
     kind: str
 
     @property
     def starts_servers(self) -> bool:
-        """True if the experiment starts several servers. Perseus cannot restart the server of a
-        `served_model`, so this experiment is impossible with a `served_model`."""
+        """True if the experiment starts the server several times. Such an experiment is impossible
+        with a `served_model`, because Perseus cannot restart the server of the user."""
         return False
 
     @property
@@ -92,31 +100,31 @@ class ExperimentSettings(Part):
         return 0
 
     def runs(self) -> Iterator[ExperimentRun]:
-        """Yield the runs of the experiment. The function yields each run once, not once for each
-        repeat."""
+        """Yield what the experiment measures: one run for each load line, for example one for each
+        mix. All repeats of a load line have the same run."""
         raise NotImplementedError
 
     def runs_for(self, rate_shares: tuple[float, ...]) -> Iterator[ExperimentRun]:
-        """Yield the runs of the experiment. `rate_shares` has one value for each tenant: its share
-        (0 to 1) of all requests of the demand.
+        """Yield the runs of the experiment in a study with a demand.
 
-        `rate_shares` is empty if the demand does not name all tenants.
+        `rate_shares` contains each tenant's share (0 to 1) of all requests of the demand, and is
+        empty if the demand does not name the models of all tenants.
         """
         return self.runs()
 
     def renamed(self, names: Mapping[str, str]) -> Self:
-        """Return a copy of the settings with other names of tenants. `names` maps each old name to
-        its new name."""
+        """Return a copy of the settings for tenants with other names, as in the settings of a grid.
+        `names` maps each old name to its new name."""
         return self
 
     def problems(self, tenants: Sequence[str]) -> Problems:
-        """Yield the problems of the settings in a scenario with these tenants.
+        """Yield the problems of the settings in a scenario whose tenants have the names `tenants`.
 
-        The place of a problem is a path of keys inside the settings.
+        The place of a problem is a path of keys, relative to the settings.
         """
         yield from ()
 
     def file_problems(self, tenants: Sequence[str], folder: Path) -> Problems:
-        """Yield the problems of the files that the settings name. Paths of files are relative to
-        `folder`."""
+        """Yield the problems of the files that the settings name, such as trace files. The paths of
+        the files are relative to `folder`."""
         yield from ()

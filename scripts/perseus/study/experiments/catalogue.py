@@ -1,5 +1,5 @@
-"""Define the experiment `catalogue`: compare many neural networks by measuring each network in half
-a minute."""
+"""Define the experiment `catalogue`: measure each of many neural networks for half a minute, to
+compare them."""
 
 from __future__ import annotations
 
@@ -14,8 +14,12 @@ from perseus.study.problems import Problems
 
 
 class Run(ExperimentRun):
-    """Measure one tenant twice: first its network without a server, in the process of the client,
-    and then the tenant alone on a server, with two SLAs."""
+    """Measure one tenant twice: first its network without a server, for at least `in_process_s`
+    seconds; then the tenant alone on a server, with the SLA of the model and with a second SLA.
+
+    The latency limit of the second SLA is `times_unloaded` times the median latency of single
+    requests.
+    """
 
     kind: Literal["catalogue"] = "catalogue"
     name: str = "catalogue"
@@ -28,7 +32,7 @@ class Run(ExperimentRun):
 
 
 class Settings(ExperimentSettings):
-    """Measure a tenant alone in half a minute."""
+    """Measure a tenant alone for half a minute."""
 
     kind: Literal["catalogue"] = Field(
         description=(

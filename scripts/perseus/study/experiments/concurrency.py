@@ -1,4 +1,5 @@
-"""Define the experiment `concurrency`: closed loops with several numbers of requests in flight."""
+"""Define the experiment `concurrency`: measure throughput and latency in closed loops, with several
+numbers of requests in flight."""
 
 from __future__ import annotations
 
@@ -14,8 +15,8 @@ Concurrency = Annotated[Whole, Field(ge=1, le=1024)]
 
 
 class Run(ExperimentRun):
-    """Consecutive closed loops. For each loop, `concurrencies` has the number of requests that each
-    tenant keeps in flight."""
+    """Run one closed loop for each number in `concurrencies`, one after another. In a loop, each
+    tenant keeps this number of requests in flight."""
 
     kind: Literal["concurrency"] = "concurrency"
     name: str = "concurrency"

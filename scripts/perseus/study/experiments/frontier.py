@@ -1,6 +1,7 @@
-"""Define the experiment `frontier`: find the peaks of mixes (rates in a fixed ratio).
+"""Define the experiment `frontier`: search the peaks of several mixes, to find all combinations of
+rates that a server carries. In a mix, the rates of the tenants rise in a fixed ratio.
 
-With two tenants, the results of earlier mixes determine the weights of each new mix. With three or
+With two tenants, Perseus chooses each new mix from the results of the earlier mixes. With three or
 more tenants, Perseus takes the mixes from a fixed list.
 """
 
@@ -21,11 +22,10 @@ from perseus.study.problems import Problems
 class Run(peak.Run):
     """Search for the peak of one mix of the frontier.
 
-    `point` is the number of the mix in the frontier, from 1. With `predict`, Perseus predicts the
-    peak, and measures the peak only if the estimated error of the prediction exceeds the largest
-    accepted error. The largest accepted error of a prediction is `predict_within_percent` %. If
-    `predict_within_percent` is None, the largest accepted error is the difference that chance may
-    cause between two measurements of the same mix.
+    `point` is the number of the mix in the frontier: 1, 2, ... If `predict` is true, Perseus
+    predicts the peak, and measures it only if the estimated error of the prediction is too large:
+    more than `predict_within_percent` % or, if this is None, more than the difference that chance
+    may cause between two measurements of the same mix.
     """
 
     kind: Literal["frontier"] = "frontier"
@@ -48,8 +48,8 @@ class Run(peak.Run):
 
     @property
     def needs_copies(self) -> bool:
-        """True if Perseus may predict the peak of the mix, because predictions use the results of
-        scenarios with several copies of a model."""
+        """True if Perseus may predict the peak of the mix. Predictions use the results of scenarios
+        with several copies of a model."""
         return self.predict
 
 
@@ -101,12 +101,11 @@ class Settings(ExperimentSettings):
             yield Run.of_point(point, predict=self.predict, within_percent=self.error_percent)
 
     def runs_for(self, rate_shares: tuple[float, ...]) -> Iterator[peak.Run]:
-        """Yield the runs of the experiment. `rate_shares` has one value for each tenant: its share
-        (0 to 1) of all requests of the demand.
+        """Yield the runs of the experiment, one for each mix.
 
-        If `rate_shares` has three or more values, the first mix is the mix of the demand: its rates
-        have the ratio `rate_shares`. Perseus always measures the mix of the demand and never
-        predicts its peak.
+        `rate_shares` contains each tenant's share (0 to 1) of all requests of the demand, or is
+        empty. For three or more tenants, the first mix then has its rates in the ratio
+        `rate_shares`. Perseus always measures this mix and never predicts its peak.
         """
         runs = self.runs()
         if len(rate_shares) > 2:

@@ -1,4 +1,4 @@
-"""Define the experiment `peak`: find the largest load at which every tenant keeps its SLA."""
+"""Define the experiment `peak`: search the largest load at which every tenant keeps its SLA."""
 
 from __future__ import annotations
 
@@ -16,16 +16,15 @@ from perseus.study.problems import Problems
 Weight = Annotated[Whole, Field(ge=0, le=1000)]
 Percent = Annotated[Whole, Field(ge=1, le=99)]
 DEMANDED: Final = "mix-demand"
-"""Name of the mix in which the rates have the ratio of the study's demand."""
+"""Name of the mix whose rates have the ratio of the typical rates in the demand of the study."""
 
 
 class Run(ExperimentRun):
-    """Search for a peak along a load line (the rates of all tenants, as a function of one load
-    factor).
+    """Search for the peak on a load line, which states the rates that rise, and in which ratio.
 
-    `line` is one of three load lines:
+    `line` is the type of the load line:
 
-    - "dedicated": one tenant is alone on the server
+    - "dedicated": one tenant is alone on the server, and its rate rises
     - "mix": the rates of all tenants rise in the ratio `weights` (in units of the dedicated peaks)
       or in the ratio `rate_shares` (in requests/s)
     - "hold": the tenant `background_tenant` stays at `background_percent` % of its dedicated peak,
@@ -42,28 +41,28 @@ class Run(ExperimentRun):
 
     @classmethod
     def dedicated(cls, preset: str | None = None) -> Run:
-        """Return the search for a dedicated peak. If `preset` is None, the search has the preset of
-        the study; otherwise, the name of the search contains `preset`."""
+        """Return the search for the peak of a tenant alone on a server. `preset` is None for the
+        preset of the study; any other preset becomes part of the name of the search."""
         return cls(line="dedicated", name=f"peak-{preset}" if preset else "peak")
 
     @classmethod
     def mix(cls, weights: Sequence[int]) -> Run:
         """Return the search for the peak of a mix. `weights` is the ratio of the rates in units of
-        the dedicated peaks: [2, 2] is the same as [1, 1]."""
+        the dedicated peaks; the name of the search contains the reduced ratio, 1-1 for [2, 2]."""
         divisor = math.gcd(*weights) or 1
         reduced = tuple(weight // divisor for weight in weights)
         return cls(line="mix", name="mix-" + "-".join(map(str, reduced)), weights=reduced)
 
     @classmethod
     def demanded(cls, rate_shares: Sequence[float]) -> Run:
-        """Return the search for the peak of the mix of the demand. `rate_shares` has each tenant's
-        share (0 to 1) of all requests."""
+        """Return the search for the peak of the mix in the ratio of the demand. `rate_shares`
+        contains each tenant's share (0 to 1) of all requests."""
         return cls(line="mix", name=DEMANDED, rate_shares=tuple(rate_shares))
 
     @classmethod
     def hold(cls, tenant: str, percent: int) -> Run:
-        """Return the search in which `tenant` stays at `percent` % of its dedicated peak and all
-        other rates rise."""
+        """Return the search in which `tenant` stays at `percent` % of its dedicated peak while the
+        rates of all other tenants rise."""
         return cls(
             line="hold",
             name=f"hold-{tenant}-{percent}",
@@ -76,19 +75,19 @@ class Run(ExperimentRun):
         return self.line != "dedicated"
 
     def of_weights(self, weights: tuple[int, ...]) -> Self:
-        """Return a copy of the search with these `weights` of the mix. In a frontier, Perseus
-        chooses the weights when it measures the cell."""
+        """Return a copy of the search for the mix `weights`. Perseus calls this function for a mix
+        of a frontier, whose weights depend on the results of earlier mixes."""
         return self.model_copy(update={"weights": weights})
 
     def background_tenants(self, names: Sequence[str]) -> tuple[str, ...]:
-        """Return the tenants that stay at a fixed rate during the search."""
+        """Return those of the tenants `names` that stay at a fixed rate during the search."""
         return tuple(name for name in names if name == self.background_tenant)
 
     def background_rps(
         self, names: Sequence[str], dedicated_rps: Mapping[str, float]
     ) -> dict[str, float]:
-        """Return the rate in requests/s of each tenant that stays at a fixed rate during the
-        search."""
+        """Return the fixed rates, in requests/s, of the tenants that stay at a fixed rate during
+        the search. `dedicated_rps` contains the dedicated peaks."""
         share = self.background_percent / 100
         return {name: share * dedicated_rps[name] for name in self.background_tenants(names)}
 
@@ -104,7 +103,7 @@ DEDICATED = Run.dedicated()
 
 
 class Settings(ExperimentSettings):
-    """Find the largest load at which every tenant keeps its SLA."""
+    """Search the largest load at which every tenant keeps its SLA."""
 
     kind: Literal["peak"] = Field(
         description="`peak` searches the largest load at which every tenant keeps its SLA."

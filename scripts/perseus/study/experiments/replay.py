@@ -1,5 +1,5 @@
-"""Define the experiment `replay`: bursty or recorded arrivals, for all tenants together and for
-each tenant alone."""
+"""Define the experiment `replay`: send requests in bursts or at recorded times, for all tenants
+together and for each tenant alone."""
 
 from __future__ import annotations
 
@@ -22,20 +22,24 @@ Begin = Annotated[Real, Field(ge=0)]
 
 
 def of_tenant(values: Sequence[T], tenant: int) -> T:
-    """Return the value for one tenant; `values` has one value for each tenant, or one value for all
-    tenants."""
+    """Return the value for the tenant with this index. `values` contains one value for each tenant,
+    or one value for all tenants."""
     return values[tenant % len(values)]
 
 
 class ReplayPhase(NamedTuple):
-    """Phase of a replay, with the indices of the tenants that get load in this phase."""
+    """A part of a replay: its name, and the indices of the tenants that send requests in it."""
 
     name: str
     loaded: tuple[int, ...]
 
 
 class Bursts(Part):
-    """Parameters of the bursts (a Markov-modulated Poisson process), as in `traffic.mmpp.Mmpp`."""
+    """Parameters of bursts, as in `traffic.mmpp.Mmpp` (a Markov-modulated Poisson process).
+
+    The rate in a burst is `burst_factor` times the rate between bursts. A burst lasts on average
+    `burst_s` seconds. Bursts fill the share `burst_share` (0 to 1) of the time.
+    """
 
     burst_factor: float
     burst_s: float
@@ -43,8 +47,11 @@ class Bursts(Part):
 
 
 class Trace(Part):
-    """The parts of trace files whose requests a replay sends. Each list has one entry for each
-    tenant, or one entry for all tenants."""
+    """The parts of trace files that a replay sends: from `begins_s` (seconds after the beginning of
+    the trace), with all gaps between requests multiplied by `time_scale`.
+
+    `sources` and `begins_s` contain one entry for each tenant, or one entry for all tenants.
+    """
 
     sources: tuple[TraceSource, ...]
     begins_s: tuple[float, ...]
@@ -52,12 +59,12 @@ class Trace(Part):
 
 
 class Run(ExperimentRun):
-    """Offer load in one window with all tenants together, and in one further window per tenant with
-    only this tenant.
+    """Send the requests of all tenants together, and then the requests of each tenant alone; each
+    time for `duration_s` seconds.
 
-    The mean rates are `rates_rps`, or `percents_of_peak` % of the dedicated peaks. If both
-    `rates_rps` and `percents_of_peak` are empty, each tenant has the rate of its trace. Only the
-    arrival process gamma uses `cv`, only mmpp uses `bursts`, and only trace uses `trace`.
+    The mean rates are `rates_rps`, or `percents_of_peak` % of the dedicated peaks. If both lists
+    are empty, each tenant has the rate of its trace. Only the arrival process "gamma" uses `cv`,
+    only "mmpp" uses `bursts`, and only "trace" uses `trace`.
     """
 
     kind: Literal["replay"] = "replay"
@@ -83,9 +90,9 @@ class Run(ExperimentRun):
         return self.trace.sources if self.trace else ()
 
     def phases(self, tenants: int) -> list[ReplayPhase]:
-        """Return the phases of the replay: all tenants together, and each tenant alone.
+        """Return the phases of the replay: first all tenants together, then each tenant alone.
 
-        A replay of one tenant has only one phase.
+        A replay of one tenant has only one phase: the tenant alone.
         """
         alone = [ReplayPhase("alone", (i,)) for i in range(tenants)]
         return alone if tenants == 1 else [ReplayPhase("shared", tuple(range(tenants))), *alone]
@@ -103,8 +110,8 @@ LISTS: Final = ("rates_rps", "percents_of_peak", "traces", "begins_s")
 
 
 class Settings(ExperimentSettings):
-    """Offer bursty or recorded arrivals. Each list has one entry for each tenant, or one entry for
-    all tenants."""
+    """Send requests in bursts or at recorded times. Each list contains one entry for each tenant,
+    or one entry for all tenants."""
 
     kind: Literal["replay"] = Field(
         description=(
@@ -267,7 +274,8 @@ class Settings(ExperimentSettings):
     def _part_problems(
         self, recorded: Recorded, source: TraceSource, begin_s: float
     ) -> Iterator[str]:
-        """Yield the problems of the part of a trace file that one tenant replays."""
+        """Yield the problems of the part of a trace file that a tenant replays, which begins at the
+        second `begin_s` of the trace."""
         scale = self._trace.time_scale
         end_s = begin_s + self.duration_s / scale
         has_s = max(0.0, recorded.length_s - begin_s) * scale

@@ -13,16 +13,16 @@ from perseus.study.experiments.base import MAX_RPS, ExperimentRun, ExperimentSet
 from perseus.study.problems import Problems
 
 USUAL_PERCENT = 30
-"""Default rate of each tenant in percent of its dedicated peak. At the default rate, some requests
-of one tenant wait in a queue until the server finishes requests of the other tenant. Two tenants at
-the default rate usually do not reach the limit of the server together."""
+"""Default rate of each tenant, in percent of its dedicated peak. The rate is high enough that some
+requests must wait for requests of the other tenant. The rate is low enough that two tenants
+together usually do not reach the limit of the server."""
 
 
 class Run(ExperimentRun):
-    """Several rounds of windows. Each round measures each tenant alone and all pairs of tenants.
+    """Measure each tenant alone and each pair of tenants, `rounds` times.
 
-    The rate of each tenant is `percent_of_peak` % of its dedicated peak, or `rate_rps`: one of
-    these two values is None.
+    The rate of each tenant is `percent_of_peak` % of its dedicated peak, or `rate_rps` requests/s.
+    One of `percent_of_peak` and `rate_rps` is None.
     """
 
     kind: Literal["slowdown"] = "slowdown"

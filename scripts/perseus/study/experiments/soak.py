@@ -1,5 +1,5 @@
-"""Define the experiment `soak`: offer constant load for hours, to find drift of the latency and
-memory leaks."""
+"""Define the experiment `soak`: send requests at fixed rates for hours, to find memory leaks and
+latencies that slowly rise."""
 
 from __future__ import annotations
 
@@ -13,22 +13,23 @@ from perseus.study.experiments.base import ExperimentRun, ExperimentSettings, Ra
 from perseus.study.problems import Problems
 
 WINDOWS: Final = 60
-"""The length of a window is the duration of the soak divided by this number, but at least
-`SHORTEST_WINDOW_S` and at most `LONGEST_WINDOW_S` seconds. The result is valid if at least half of
-the windows are valid."""
+"""Perseus divides the duration of the experiment by this number to get the length of a window. The
+length is at least `SHORTEST_WINDOW_S` and at most `LONGEST_WINDOW_S` seconds. The result of the
+experiment is valid if at least half of its windows are valid."""
 
 SHORTEST_WINDOW_S, LONGEST_WINDOW_S = 2.0, 60.0
-"""Shortest and longest length of a window in seconds. A shorter window would have too few requests
-for a percentile. A longer window would need too much memory, since the client keeps all requests of
-a window in memory."""
+"""Smallest and largest length of a window in seconds. A shorter window would contain too few
+requests to compute a percentile of the latency. A longer window would need too much memory, since
+the client keeps all requests of a window in memory."""
 
 Percent = Annotated[Whole, Field(ge=1, le=99)]
 
 
 class Run(ExperimentRun):
-    """Offer fixed rates of all tenants to one server, in windows of `window_s` seconds.
+    """Send requests of all tenants at fixed rates to one server, in windows of `window_s` seconds.
 
-    Either `percents_of_peak` or `rates_rps` has one rate per tenant; the other list is empty.
+    Either `percents_of_peak` (in percent of the dedicated peaks) or `rates_rps` contains one rate
+    for each tenant; the other list is empty.
     """
 
     kind: Literal["soak"] = "soak"
@@ -44,7 +45,7 @@ class Run(ExperimentRun):
 
 
 class Settings(ExperimentSettings):
-    """Offer fixed rates to one server for hours."""
+    """Send requests at fixed rates to one server for hours."""
 
     kind: Literal["soak"] = Field(
         description=(

@@ -1,4 +1,4 @@
-"""Define the experiment `startup`: measure the start time of a server."""
+"""Define the experiment `startup`: measure how long a server takes to start."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ PageCache = Literal["warm", "cold"]
 
 
 class Run(ExperimentRun):
-    """Start a new server `starts` times for each state of the page cache. If `page_cache` has both
-    states (warm, cold), the state alternates between the starts."""
+    """Start a new server `starts` times for each state in `page_cache`. If `page_cache` contains
+    both states ("warm" and "cold"), the states alternate from start to start."""
 
     kind: Literal["startup"] = "startup"
     name: str = "startup"
