@@ -1,9 +1,8 @@
-"""Read properties of torchvision's classification networks: input size, number of operations and
-parameters, and accuracy on ImageNet.
+"""Read properties of torchvision's classification networks from the file `architectures.csv`: input
+size, number of operations and parameters, and accuracy on ImageNet.
 
-`make architectures` writes `architectures.csv` from the metadata of torchvision. Perseus reads
-`architectures.csv` in place of torchvision, so `snakemake -n` needs neither torch nor internet
-access.
+`make architectures` writes this file from the metadata of torchvision. Because of the file,
+`snakemake -n` needs neither torch nor internet access.
 """
 
 from __future__ import annotations
@@ -20,17 +19,18 @@ FILE: Final = Path(__file__).with_suffix(".csv")
 TIMM_MISSING: Final = (
     "{!r} needs timm, which is not installed (.venv/bin/python -m pip install -r envs/timm.txt)"
 )
-"""Message if a model needs the package timm, but timm is not installed."""
+"""Message about a model that needs the package timm if timm is not installed."""
 
 
 @dataclass(frozen=True)
 class Weights:
     """Trained weights of one architecture.
 
-    `input_px` is the height and width of the images with which the weights were evaluated. `gflops`
-    is the number of multiply-add operations (in billions) for one image of `input_px` pixels.
-    `top1` is the accuracy on ImageNet-1K in percent, with one crop of each image. `recipe` is the
-    URL of the training recipe, without `https://github.com/`.
+    `name` is the name of the weights, such as "IMAGENET1K_V1". `input_px` is the height and width
+    of the images, in pixels, with which torchvision evaluated the weights. `gflops` is the number
+    of multiply-add operations for one such image, in billions. `top1` is the accuracy on
+    ImageNet-1K in percent, with one crop of each image. `recipe` is the URL of the training recipe,
+    without `https://github.com/`.
     """
 
     architecture: str
@@ -64,17 +64,16 @@ def all_weights() -> tuple[Weights, ...]:
 
 @functools.cache
 def default_weights() -> dict[str, Weights]:
-    """Return the default weights of each architecture by its name, in ascending order of operations
-    per image."""
+    """Return the default weights of each architecture. The keys are the names of the architectures,
+    in ascending order of their operations per image."""
     defaults = [each for each in all_weights() if each.is_default]
     ordered = sorted(defaults, key=lambda each: (each.gflops, each.architecture))
     return {each.architecture: each for each in ordered}
 
 
 def best_weights(architecture: str, input_px: int) -> Weights | None:
-    """Among the weights of the architecture `architecture` for images of `input_px` pixels, return
-    the weights with the highest accuracy; None if the architecture has no weights for images of
-    `input_px` pixels."""
+    """Return the most accurate weights of an architecture for images of `input_px` x `input_px`
+    pixels; None if the architecture has no weights for this size."""
     fitting = [
         each
         for each in all_weights()
@@ -84,9 +83,8 @@ def best_weights(architecture: str, input_px: int) -> Weights | None:
 
 
 def matching(patterns: str | tuple[str, ...]) -> tuple[str, ...]:
-    """Return the names of the architectures that match one of `patterns`, such as "resnet*". If
-    `patterns` is "all", return the names of all architectures. The names are in ascending order of
-    operations per image."""
+    """Return the names of the architectures that match at least one pattern, such as "resnet*", in
+    ascending order of operations per image. The pattern "all" selects all architectures."""
     wanted = ("*",) if patterns == "all" else (patterns,) if isinstance(patterns, str) else patterns
     return tuple(
         name for name in default_weights() if any(fnmatchcase(name, each) for each in wanted)

@@ -19,19 +19,20 @@ from pydantic_core import PydanticCustomError
 
 
 class Part(BaseModel):
-    """Base class of an immutable section of a configuration, or of the immutable settings of a job.
+    """Base class of the sections of a configuration and of the settings of jobs. Objects are
+    immutable.
 
-    Validation rejects unknown keys and values of a wrong type.
+    The constructor rejects unknown keys and values of a wrong type.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     def plain(self) -> dict[str, Any]:
-        """Return the part as plain data: dictionaries (with sorted keys), lists, strings and
+        """Return the object as plain data: dictionaries (with sorted keys), lists, strings and
         numbers.
 
-        Snakemake compares the `repr` of this data with the `repr` in the last run, so equal parts
-        must have the same `repr`.
+        Snakemake repeats a job if the `repr` of its settings differs from the last run. Because the
+        keys are sorted, equal objects have the same `repr`.
         """
         return _sorted(self.model_dump(mode="json"))
 
@@ -57,7 +58,7 @@ Real = Annotated[float, Strict(), Field(allow_inf_nan=False)]
 Whole = Annotated[int, Strict()]
 
 Different = AfterValidator(_different)
-"""Type of a list without duplicate items."""
+"""Validator of a list: it rejects duplicate items."""
 
 # In regular expressions of pydantic, '$' does not match before a line break at the end.
 NAME: Final = r"^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$"

@@ -11,26 +11,28 @@ from typing import Any
 import yaml
 
 MERGE = "tag:yaml.org,2002:merge"
-"""YAML tag of the key `<<`. The key `<<` inserts another mapping. A mapping may have the key `<<`
-several times."""
+"""YAML tag of the key `<<`, which inserts another mapping. A mapping may contain this key several
+times."""
 
 
 def merged(default: Any, given: Any) -> Any:
-    """Return the default configuration with the values of the configuration `given`. The function
-    merges two mappings key by key. A list or a single value in `given` replaces the default
-    value."""
+    """Return the default configuration, with the values of `given` in place of its own values.
+
+    The function merges mappings key by key. A list in `given` replaces the whole list of the
+    default configuration.
+    """
     if not (isinstance(default, Mapping) and isinstance(given, Mapping)):
         return given
     return {**default, **{key: merged(default.get(key), part) for key, part in given.items()}}
 
 
 def typed(value: Any, given: Any) -> Any:
-    """Return the value `value` of a key of the configuration, with the types that YAML gives to its
-    parts.
+    """Return the value of a key, in which parts from the command line have their YAML types again.
 
-    `given` is the value of the same key on the command line (`--config`) or in a profile. Snakemake
-    9.27.1 reads each part of a list or a mapping in `given` as a string. The function reads such a
-    string again as YAML: "3" becomes the number 3.
+    `value` is the value in the merged configuration. `given` is the value of the same key on the
+    command line (`--config`) or in a profile. Snakemake 9.27.1 turns each part of a list or a
+    mapping in `given` into a string. The function reads these strings again as YAML: "3" becomes
+    the number 3.
     """
     if isinstance(value, Mapping) and isinstance(given, Mapping):
         return {
@@ -56,17 +58,17 @@ def _typed_part(part: Any, given: Any) -> Any:
 def keys_of_profile(config: Mapping[str, Any], arguments: Sequence[str]) -> set[str]:
     """Return the configuration keys that a Snakemake profile sets in its section `config:`.
 
-    `config` has the keys that Snakemake gets from sources other than configuration files.
-    `arguments` is the command line. If the command line has `--config`, the result is empty:
-    `--config` replaces the section `config:` of the profile.
+    `config` contains the keys that come from the profile or from the option `--config`. `arguments`
+    is the command line. If the command line contains `--config`, the result is empty, because
+    Snakemake then ignores the section `config:` of the profile.
     """
     given = any(each.startswith(("--config=", "-C")) or each == "--config" for each in arguments)
     return set() if given else set(config)
 
 
 def naming_profile(problem: str, keys: set[str]) -> str:
-    """Return the message `problem`. `keys` has the keys that a Snakemake profile sets. If the
-    message is about one of `keys`, the function adds how to remove the key from the profile."""
+    """Return the message `problem`. If it is about one of `keys` (the keys that a Snakemake profile
+    sets), the returned message also says how to remove the key from the profile."""
     if re.split(r"[.:\[]", problem)[0] not in keys:
         return problem
     return (
@@ -77,9 +79,9 @@ def naming_profile(problem: str, keys: set[str]) -> str:
 
 
 def doubled_keys(path: Path) -> Iterator[str]:
-    """Yield the duplicate keys of a YAML or JSON file.
+    """Yield one message for each key that occurs twice in a mapping of a YAML or JSON file.
 
-    Without this check, the YAML parser would silently use the last value of a duplicate key.
+    The YAML parser reports no error for such a key, and silently uses its last value.
     """
     try:
         root = yaml.compose(path.read_text(encoding="utf-8"), yaml.SafeLoader)

@@ -1,7 +1,5 @@
-"""Replace each model with the key `architectures` by one model for each matching architecture.
-
-Each scenario of a model with the key `architectures` becomes one scenario for each matching
-architecture.
+"""Replace each model with the key `architectures` (a list of patterns) by several models: one for
+each architecture that matches a pattern. Replace each scenario with such a model accordingly.
 """
 
 from __future__ import annotations
@@ -20,7 +18,7 @@ from perseus.study.tenant import Tenant
 
 
 def with_each(study: Definition) -> Definition:
-    """Return the definition with one model and one scenario for each matching architecture."""
+    """Return the definition with its models and scenarios replaced as this module describes."""
     each = {model.name: _models(model) for model in study.models if model.architectures}
     if not each:
         return study
@@ -32,9 +30,9 @@ def with_each(study: Definition) -> Definition:
 
 
 def configured(study: Definition, problems: Problems) -> Problems:
-    """Convert problems of the definition `with_each(study)` into problems of `study`. In the places
-    and the texts of the problems, the function replaces the indices of models and scenarios by the
-    indices in the configuration."""
+    """Convert problems of the definition `with_each(study)` into problems of the configuration
+    `study`, which the user wrote. In the places and the texts of the problems, the function
+    replaces the indices of models and scenarios by the indices in the configuration."""
     each = {model.name: _models(model) for model in study.models if model.architectures}
     origins = {
         "models": [i for i, _ in _all_models(study)],
@@ -49,7 +47,7 @@ def configured(study: Definition, problems: Problems) -> Problems:
 
 
 def problems(study: Definition) -> Problems:
-    """Yield the problems of models with the key `architectures`, and of their scenarios."""
+    """Yield the problems of models with the key `architectures`, and of scenarios that use them."""
     many = {model.name for model in study.models if model.architectures}
     for i, model in enumerate(study.models):
         for pattern in _patterns(model):
@@ -96,7 +94,8 @@ def _models(model: Model) -> list[Model]:
 
 
 def _all_models(study: Definition) -> list[tuple[int, Model]]:
-    """Return each model of `with_each(study)`, with the index of its model in `study`."""
+    """Return each model of `with_each(study)`, with the index of the model in `study` from which it
+    comes."""
     found = [(i, model) for i, model in enumerate(study.models) if not model.architectures]
     for i, given in enumerate(study.models):
         for model in _models(given) if given.architectures else ():
@@ -117,8 +116,8 @@ def _scenarios(item: ScenarioSettings, each: dict[str, list[Model]]) -> Iterator
 
 
 def _of(tenant: Tenant, model: Model) -> Tenant:
-    """Return the tenant with another model. In the name of the tenant, the name of the new model
-    replaces the name of the old model: the tenant `each_b8` of the model `each` becomes
+    """Return the tenant with `model` in place of its own model. In the name of the tenant, the name
+    of `model` replaces the name of the old model: the tenant `each_b8` of the model `each` becomes
     `resnet50_b8` for the model `resnet50`."""
     name = tenant.name.replace(tenant.model, model.name, 1)
     return tenant.model_copy(update={"model": model.name, "name": name})

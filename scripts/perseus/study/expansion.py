@@ -1,4 +1,4 @@
-"""Expand each scenario that has a grid into variants, one for each setting of the grid."""
+"""Replace each scenario that has a grid by several scenarios: one for each setting of the grid."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from perseus.study.variants import ScenarioGrid, variants
 def expanded(
     study: Definition, most_cores: int | None
 ) -> tuple[Definition, tuple[ScenarioGrid, ...]]:
-    """Return the definition and its grids. In place of each scenario with a grid, the definition
-    has one scenario for each setting that Perseus can measure.
+    """Return the definition without grids, and the grids.
 
-    The definition must have passed all checks. `most_cores` is the largest number of cores that a
-    server on this machine can have, or None if unknown.
+    In the returned definition, several scenarios replace a scenario with a grid: one for each
+    setting that Perseus can measure. The given definition must have passed all checks. `most_cores`
+    is the largest number of cores that a server on this machine can have, or None if unknown.
     """
     servers = {server.name: server for server in study.servers}
     models = {model.name: model for model in study.models}

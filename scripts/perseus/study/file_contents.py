@@ -1,7 +1,8 @@
-"""Detect that the content of a user's file has changed although its time stamp is old.
+"""Detect that a file of the user has new content, although its time stamp is old.
 
-Snakemake compares the checksum of an input file only if the file is newer than the output. After
-`mv`, `cp -p` or `rsync -a`, a changed file may be older than the output.
+Snakemake compares the checksum of an input file only if the file is newer than the output of the
+job. After `mv`, `cp -p` or `rsync -a`, a changed file may be older than the output, so Snakemake
+alone would not repeat the job.
 """
 
 from __future__ import annotations
@@ -17,12 +18,11 @@ END_BYTES: Final = 2**20
 
 
 def contents(paths: Iterable[str]) -> dict[str, list[str]]:
-    """Return the fingerprints of files as the value of the key `files`. The result is empty if
-    there are no files.
+    """Return `{"files": fingerprints}`, with one fingerprint for each file; empty without files.
 
-    The fingerprint covers the size, the first MiB and the last MiB of a file. It does not cover the
-    path, so that workflows with the same files in other folders can share exports. The function
-    leaves out missing files, which Snakemake reports.
+    A job repeats if a fingerprint changes. The fingerprint covers the size, the first MiB and the
+    last MiB of a file. It does not cover the path, so that workflows with the same files in other
+    folders can share exports. The function leaves out missing files, which Snakemake reports.
     """
     fingerprints = [of for path in paths if (of := _fingerprint(path))]
     return {"files": fingerprints} if fingerprints else {}

@@ -1,4 +1,4 @@
-"""Find the known word that the user probably meant, for hints in messages."""
+"""Find the known word that the user probably meant, for the hints in error messages."""
 
 from __future__ import annotations
 
@@ -18,6 +18,6 @@ def did_you_mean(word: str, known: Sequence[str]) -> str:
 
 
 def meant_or_known(word: str, known: Sequence[str]) -> str:
-    """Return a hint with the closest known word, or a hint with all known words if no word is
-    close."""
+    """Return a hint with the closest known word. If no known word is close, return a hint with all
+    known words."""
     return did_you_mean(word, known) or f" (known: {', '.join(known)})"

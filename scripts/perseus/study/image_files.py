@@ -1,5 +1,5 @@
-"""Define the allowed sizes of example images, find the image files of a folder, and read the
-classes of labelled images."""
+"""Define the allowed sizes of example images, find the image files in a folder, and read the
+correct classes of labelled images."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Final
 
 MIN_INPUT_PX: Final = 32
 MAX_INPUT_PX: Final = 1024
-"""Least and largest height and width of an input in pixels."""
+"""Smallest and largest height and width of the input of a network, in pixels."""
 
 MIN_IMAGES: Final = 4  # the check of an export needs different images
 
@@ -29,24 +29,24 @@ LABELS: Final = "labels.csv"
 """Name of the file with the correct classes of the images in its folder."""
 
 MAX_LABELLED: Final = 1000
-"""Largest number of labelled images. Perseus keeps the content of these images for each model."""
+"""Largest number of labelled images. Perseus stores a copy of these images for each model."""
 
 MAX_PROBLEMS: Final = 5
-"""Largest number of problems of the file LABELS that a message states."""
+"""Largest number of problems of the file LABELS that one message lists."""
 
 
 @dataclass(frozen=True)
 class LabelledImage:
-    """The name of an image file in its folder, and the index of the correct class in the output of
-    the network."""
+    """The name of an image file, and the correct class of the image: the index of this class in the
+    output of the network."""
 
     file: str
     label: int
 
 
 def image_files(folder: Path) -> list[Path]:
-    """Return the first MAX_IMAGES PNG and JPEG files of `folder`, sorted by name, without hidden
-    files.
+    """Return the first MAX_IMAGES PNG and JPEG files in `folder`, in the order of their names;
+    hidden files do not count.
 
     Raises OSError if the folder cannot be read, and ValueError if it has fewer than MIN_IMAGES
     image files.
@@ -62,11 +62,11 @@ def image_files(folder: Path) -> list[Path]:
 
 
 def labelled_images(folder: Path) -> list[LabelledImage]:
-    """Return the images that the file LABELS in `folder` names, in the order of the file; empty if
-    there is no such file.
+    """Return the images that the file LABELS in `folder` lists, in the same order; empty if the
+    file does not exist.
 
-    LABELS has the columns `file` and `class`. Raises OSError if the file cannot be read, and
-    ValueError if the file is invalid.
+    LABELS is a CSV file with the columns `file` and `class`. Raises OSError if the file cannot be
+    read, and ValueError if the file is invalid.
     """
     path = folder / LABELS
     if not path.exists():
@@ -98,7 +98,8 @@ def labelled_images(folder: Path) -> list[LabelledImage]:
 
 
 def _label_problem(folder: Path, file: str, label: str, earlier: Container[str]) -> str:
-    """Return the problem of one row of LABELS, or an empty text."""
+    """Return the problem of one row of LABELS; empty if the row is valid. `earlier` contains the
+    files of the earlier rows."""
     if Path(file).name != file or Path(file).suffix.lower() not in SUFFIXES:
         return f"{file!r} is not the name of a PNG or JPEG file in this folder"
     if not (folder / file).is_file():

@@ -1,8 +1,8 @@
-"""Define the names of the files in the folder of raw results of a cell.
+"""Define the names of the files in the folder with the raw results of a cell.
 
-The code that measures cells must not import the module `files`. The module `files` imports all
-kinds of experiments. If the measuring code imported `files`, an edit of the code of one kind of
-experiment would repeat the measurements of all kinds.
+The code that measures cells must not import the module `files`, which imports all kinds of
+experiments. Otherwise, an edit of the code of one kind of experiment would repeat the measurements
+of all kinds.
 """
 
 from __future__ import annotations

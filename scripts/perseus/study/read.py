@@ -1,4 +1,5 @@
-"""Read a study: its configuration, the price list, and the files that the configuration names."""
+"""Read a study: check its configuration, and read the price list and the files that the
+configuration names."""
 
 from __future__ import annotations
 
@@ -28,20 +29,20 @@ from perseus.study.tasks.tables import Price
 from perseus.study.validation import validated
 
 RENAMED = {("measurement", "precision"): "preset"}
-"""Old keys with their new names. Perseus accepts the old key `precision` only if its value is the
+"""Old names of keys, each with its new name. Perseus accepts an old name only if the value is the
 name of a preset."""
 
 
 def read_study(
     raw: Mapping[str, Any], *, prices: Path, folder: Path, most_cores: int | None = None
 ) -> Study:
-    """Read the study of a configuration.
+    """Check a configuration, and return its study.
 
-    `prices` is the default price list; the configuration may name another price list. Paths in the
-    configuration are relative to `folder`. `most_cores` is the largest number of cores that a
-    server on the measuring machine can have, or None if unknown. If a setting of a grid has more
-    than `most_cores` cores, the study leaves out this setting. Raises ConfigError with all problems
-    of the configuration.
+    `prices` is the path of the default price list, which Perseus uses unless the configuration
+    names another price list. Paths in the configuration are relative to `folder`. `most_cores` is
+    the largest number of cores that a server on the measuring machine can have, or None if unknown.
+    The study leaves out settings of grids with more cores. Raises ConfigError, which lists all
+    problems of the configuration.
     """
     try:
         plain = _plain(_with_new_names(raw))
@@ -76,8 +77,8 @@ def read_study(
     }
 
     def priced(server: Server) -> tuple[Price, ...]:
-        """Return the prices of a server. If a grid varies the number of cores, the price is
-        proportional to this number."""
+        """Return the prices of a server. In a grid that varies the number of cores, the price is
+        proportional to the number of cores."""
         name = configured(server.name)
         return tuple(price.in_proportion(server.cores, cores[name]) for price in offers[name])
 
@@ -100,7 +101,8 @@ def read_study(
 
 
 def _labelled(model: Model, folder: Path) -> tuple[LabelledImage, ...]:
-    """Return the labelled images of a classification model, with paths relative to `folder`."""
+    """Return the labelled images of a classification model, with paths relative to `folder`; empty
+    for other models."""
     if not (model.images and model.is_classifier):
         return ()
     found = labelled_images(folder / model.images)
@@ -113,16 +115,16 @@ def _demand_rps(demand: Demand | None, folder: Path) -> dict[str, tuple[float, .
 
 
 def _price_list(study: Definition, default: Path, folder: Path) -> PriceList:
-    """Return the price list that the study names, or the default price list. Raises ConfigError if
-    the file of the price list is invalid."""
+    """Read the price list that the study names, or the default price list. Raises ConfigError if
+    the file is invalid."""
     if study.costs.prices is not None:
         return read_price_list(folder / study.costs.prices, study.costs.prices)
     return read_price_list(default, f"{default.parent.name}/{default.name}")
 
 
 def _plain(value: Any) -> Any:
-    """Return the value with whole numbers in place of floats such as 8.0, and text in place of
-    dates."""
+    """Return a value of the configuration with whole numbers in place of floats such as 8.0, and
+    text in place of dates."""
     if isinstance(value, dict):
         return {key: _plain(part) for key, part in value.items()}
     if isinstance(value, list):
@@ -133,10 +135,11 @@ def _plain(value: Any) -> Any:
 
 
 def _with_new_names(raw: Any) -> Any:
-    """Return the configuration with old keys renamed to their new names.
+    """Return the configuration with the new names of keys in place of their old names.
 
-    If the configuration has both an old key and the new key, the function uses the value of the old
-    key. Only the user can have set the old key, because the default configuration has no old keys.
+    If the configuration has the old and the new name of a key, the value of the old name wins: only
+    the user can have written the old name, but the new name may come from the default
+    configuration.
     """
     raw = copy.deepcopy(raw)
     for (section, old), new in RENAMED.items():

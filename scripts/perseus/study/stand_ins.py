@@ -1,8 +1,8 @@
-"""Track the stand-ins: valid values that replace invalid values of a configuration, so that the
-remaining checks can run.
+"""Decide which problems of a configuration have a stand-in as their only cause.
 
-A check may find a problem in a stand-in. The user did not write the value of the stand-in, so
-Perseus does not report the problem. A stand-in for one key may also cause a problem of another key.
+A stand-in is a valid value with which Perseus replaces an invalid value, so that the remaining
+checks can run. A check may find a problem in a stand-in, or in another key because of a stand-in.
+The user did not write the stand-in, so Perseus does not report such a problem.
 """
 
 from __future__ import annotations
@@ -46,8 +46,8 @@ _FOLLOWING: Final = re.compile(
     r"|scenarios\[(?P<k>\d+)\]\.experiments\[(?P<e>\d+)\]\.process"
     r" scenarios\[(?P=k)\]\.experiments\[(?P=e)\](\..*)?"
 )
-"""Pattern of a text with two places: the place of a stand-in, a space, and the place of a problem
-that the stand-in may cause."""
+"""Pattern of pairs of places: the place of a stand-in, a space, and the place of a problem that the
+stand-in may cause."""
 
 
 def stands_in(place: Place, stand_ins: Sequence[Place]) -> bool:
@@ -59,8 +59,8 @@ def stands_in(place: Place, stand_ins: Sequence[Place]) -> bool:
 def may_follow(place: Place, text: str, stand_ins: Sequence[Place]) -> bool:
     """Return whether a stand-in may be the only cause of a problem.
 
-    Perseus does not report a problem whose only cause may be a stand-in. If the stand-in is not the
-    cause, Perseus reports the problem in the first run after the user corrects the invalid value.
+    Perseus does not report such a problem. If the problem has another cause, Perseus reports it in
+    the next run, after the user has corrected the invalid value that the stand-in replaced.
     """
     return stands_in(place, stand_ins) or any(
         _asks_for(place, text, each) or _FOLLOWING.fullmatch(f"{path(each)} {path(place)}")
@@ -69,6 +69,6 @@ def may_follow(place: Place, text: str, stand_ins: Sequence[Place]) -> bool:
 
 
 def _asks_for(place: Place, text: str, stand_in: Place) -> bool:
-    """Return whether the message `text` asks the user to add the key whose invalid value the
-    stand-in replaced."""
+    """Return whether the message `text` asks for a key that the user has already written, but with
+    an invalid value, for which Perseus used the stand-in."""
     return place == stand_in[:-1] and f"{stand_in[-1]}:" in text

@@ -1,7 +1,8 @@
 """Validate a configuration: report every unknown or missing key, every value of a wrong type, and
 every value out of bounds.
 
-The validated definition has stand-ins (valid values) in place of the invalid values.
+This module replaces each invalid value by a stand-in (a valid value), so that later checks can find
+more problems in the same run.
 """
 
 from __future__ import annotations
@@ -37,13 +38,13 @@ PATTERNS = {
 
 
 def validated(raw: Json) -> tuple[Definition | None, list[str], list[Place]]:
-    """Return the definition, the problems, and the places with stand-ins (valid values in place of
-    invalid values).
+    """Return the definition of a study, the problems, and the places of stand-ins (valid values
+    that replace invalid values).
 
-    A stand-in is the most similar valid choice, an example value or the default value of a key. A
-    stand-in for the name of a server is a name that no server has. Because stand-ins replace
-    invalid values, one validation finds the problems of all keys. The definition is None if
-    stand-ins cannot repair the configuration.
+    Because of the stand-ins, later checks can run although the configuration is invalid, and the
+    user sees all problems at once. A stand-in is the most similar valid choice, an example value or
+    the default value of a key. A stand-in for the name of a server is a name that no server has.
+    The definition is None if stand-ins cannot make the configuration valid.
     """
     if not isinstance(raw, Mapping):
         return None, [f"the configuration: must be a mapping (key: value), not {_short(raw)}"], []
@@ -71,18 +72,19 @@ def validated(raw: Json) -> tuple[Definition | None, list[str], list[Place]]:
 
 
 def _repeats_one(error: Json, place: Place, raw: Json, stand_ins: Sequence[Place]) -> bool:
-    """Return whether a list has a duplicate item only because a stand-in replaced one of its
-    items."""
+    """Return whether the only cause of a duplicate item in a list is a stand-in that replaced
+    another item."""
     if error["type"] != "twice" or not any(each[: len(place)] == place for each in stand_ins):
         return False
     return [repr(item) for item in _at(raw, place)].count(error["ctx"]["value"]) < 2
 
 
 def place_of(loc: Sequence[str | int], raw: Json) -> Place:
-    """Return the place in the configuration at which pydantic reports an error.
+    """Convert the place of an error from the form of pydantic (`loc`) into a place in the
+    configuration `raw`.
 
-    Pydantic's `loc` has two parts that are not in the configuration: the kind of an experiment, and
-    the branch of a union. The function removes the kind and the branch.
+    Pydantic's `loc` can contain two parts that are not keys in the configuration: the kind of an
+    experiment, and the branch of a union. The function removes these parts.
     """
     place: list[str | int] = []
     at: Json = raw
@@ -110,8 +112,8 @@ def _at(raw: Json, place: Place) -> Json:
 
 
 class DefinitionSchema:
-    """JSON schema of a definition. The methods find the part of the schema for a place in a
-    configuration."""
+    """JSON schema of the configuration of a study. The methods find the part of the schema that
+    describes a given place in a configuration."""
 
     def __init__(self, schema: dict[str, Json]) -> None:
         self._root = schema
@@ -120,8 +122,8 @@ class DefinitionSchema:
         return {"type": "null"} in self._part(place, raw).get("anyOf", [])
 
     def at(self, place: Place, raw: Json) -> dict[str, Json]:
-        """Return the part of the schema for a place in the configuration; empty if the schema has
-        no such key."""
+        """Return the part of the schema that describes a place in the configuration `raw`; empty if
+        the schema has no such key."""
         part = self._part(place, raw)
         resolved = self._resolved(part, _at(raw, place))
         # A description beside a reference describes the key, not the referenced part.
@@ -129,8 +131,7 @@ class DefinitionSchema:
         return part if resolved is part else resolved | own
 
     def _part(self, place: Place, raw: Json) -> dict[str, Json]:
-        """Return the part of the schema for a place in the configuration, with unresolved
-        references."""
+        """Like `at`, but the returned part may refer to another part of the schema (`$ref`)."""
         part = self._root
         for i, step in enumerate(place):
             part = self._resolved(part, _at(raw, place[:i]))
@@ -142,8 +143,8 @@ class DefinitionSchema:
         return part
 
     def _resolved(self, part: dict[str, Json], value: Json) -> dict[str, Json]:
-        """Return the part of the schema to which `part` refers. If `part` describes an experiment,
-        return the schema of the kind of experiment that `value` names."""
+        """Return the part of the schema to which `part` refers, or `part` itself. If `part`
+        describes an experiment, return the schema of the kind of experiment that `value` names."""
         if "$ref" in part:
             return self._root["$defs"][part["$ref"].rpartition("/")[2]]
         if "discriminator" in part:
@@ -161,10 +162,10 @@ class DefinitionSchema:
 
 @cache
 def _schema() -> DefinitionSchema:
-    """Return the JSON schema of a definition.
+    """Return the JSON schema of the configuration of a study.
 
-    Perseus calls this function only for an invalid configuration, because the call takes longer
-    than reading a study.
+    The function takes longer than reading a study, so Perseus calls it only if a configuration is
+    invalid.
     """
     return DefinitionSchema(Definition.model_json_schema())
 
@@ -221,7 +222,7 @@ def _explain(place: Place, error: Any, raw: Json) -> Iterator[str]:
 
 
 def _of_url(key: str, value: str) -> str:
-    """Return the message about a value that is a URL but must be an address."""
+    """Return the end of the message about a value that is a URL where an address is necessary."""
     if key == "metrics":
         return "is not a URL of metrics (use http://host:port/path)"
     address = value.partition("://")[2].lstrip("/").partition("/")[0]
@@ -230,8 +231,8 @@ def _of_url(key: str, value: str) -> str:
 
 
 def _unknown(place: Place, raw: Json) -> str:
-    """Return the message about a key that is unknown at this place or belongs to another kind of
-    experiment."""
+    """Return the end of the message about an unknown key. If the key belongs to other kinds of
+    experiments, the message names these kinds."""
     key, parent = str(place[-1]), _schema().at(place[:-1], raw)
     if len(place) > 2 and place[-3] == "experiments":
         owners = [kind for kind in KINDS if key in settings_of(kind).model_fields]
@@ -247,8 +248,8 @@ def _unknown(place: Place, raw: Json) -> str:
 
 
 def _not_text(place: Place, value: Json) -> Iterator[tuple[Place, Json]]:
-    """Yield the keys that are not text in YAML, such as 1 or true, each with the place of its
-    mapping."""
+    """Yield each key that YAML does not read as text, such as 1 or true, with the place of the
+    mapping that contains the key."""
     items = value.items() if isinstance(value, Mapping) else ()
     for key, part in items if items else enumerate(value if isinstance(value, list) else ()):
         if items and not isinstance(key, str):
@@ -272,7 +273,7 @@ def _quoted(key: Json) -> str:
 
 
 def _left_empty(place: Place, value: Json, raw: Json) -> Iterator[Place]:
-    """Yield the place of each optional key without a value."""
+    """Yield the place of each optional key that the user wrote without a value."""
     items = value.items() if isinstance(value, Mapping) else ()
     for key, part in items if items else enumerate(value if isinstance(value, list) else ()):
         inside = (*place, key)
@@ -314,7 +315,8 @@ def _short(value: Json) -> str:
 
 
 def _repair(raw: Json, place: Place, kind: str) -> Place | None:
-    """Replace an invalid value by a stand-in. Return the place of the stand-in, or None."""
+    """Replace an invalid value by a stand-in. Return the place of the stand-in; None if nothing was
+    replaced."""
     if kind == "default_factory_not_called" or not place:
         return None
     if kind == "too_short" and not _is_short(_at(raw, place), _schema().at(place, raw)):

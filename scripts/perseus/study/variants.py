@@ -1,10 +1,9 @@
-"""Make the variants of a scenario with a grid. A variant applies one setting of the grid to the
-scenario and to one of its servers.
+"""Make the variants of a scenario with a grid: copies of the scenario and of its servers, each with
+the values of one setting of the grid.
 
-The names of servers, tenants and scenarios get the changed values as a suffix, such as
-`cpu1~runtime-openvino` or `squeezenet1_1~instances-2`. If two grids contain the same setting, the
-setting has the same name in both grids. Therefore, if two grids contain the same cell, Perseus
-measures the cell only once.
+A value that differs from the configured value becomes a suffix of the name of the server, tenant or
+scenario, such as `cpu1~runtime-openvino` or `squeezenet1_1~instances-2`. If two grids contain the
+same variant, it has the same names in both grids, so Perseus measures it only once.
 """
 
 from __future__ import annotations
@@ -25,9 +24,9 @@ MAX_LISTED = 5
 
 @dataclass(frozen=True)
 class Variant:
-    """One setting of a grid, and the scenario and the server with this setting.
+    """One setting of a grid, and copies of the scenario and the server with this setting.
 
-    `why_not` says why Perseus cannot measure the variant; empty if Perseus can measure it.
+    `why_not` says why Perseus cannot measure the variant, and is empty if Perseus can measure it.
     """
 
     setting: Setting
@@ -38,16 +37,16 @@ class Variant:
 
 @dataclass(frozen=True)
 class ScenarioGrid:
-    """A scenario of the configuration, its grid, and its variants (one for each setting of the
-    grid). The first variant has the first value of each key."""
+    """A scenario of the configuration, its grid, and its variants: one for each setting and server.
+    The first variant has the first value of each key."""
 
     scenario: ScenarioSettings
     grid: Grid
     variants: tuple[Variant, ...]
 
     def messages(self) -> Iterator[str]:
-        """Yield lines for the terminal: how many settings Perseus measures, which settings it
-        leaves out, and why."""
+        """Yield lines of text for the terminal: how many settings Perseus can measure, which
+        settings it leaves out, and why."""
         left_out: dict[str, list[str]] = {}
         for variant in self.variants:
             if variant.why_not:
@@ -65,7 +64,8 @@ class ScenarioGrid:
 def variants(
     item: ScenarioSettings, grid: Grid, servers: Sequence[Server], models: Mapping[str, Model]
 ) -> Iterator[Variant]:
-    """Yield one variant for each server and setting, including variants that cannot be measured."""
+    """Yield one variant for each server and each setting, including variants that Perseus cannot
+    measure (their `why_not` is still empty)."""
     for server in servers:
         for setting in grid.settings():
             made = _variant(item, setting, server, models)
@@ -97,7 +97,8 @@ def _variant(
 
 
 def _own(tenant: Tenant, model: Model, server: Server) -> Setting:
-    """Return the settings that a tenant has without the grid."""
+    """Return the values that a tenant has in the configuration, for the keys that a grid may
+    vary."""
     batching = tenant.dynamic_batching
     return {
         "precision": tenant.precision or model.precision,

@@ -1,8 +1,7 @@
-"""Check whether the values of a configuration make sense together, with one module for each
-section.
+"""Check whether the values of a configuration fit together, with one module for each section. For
+example, each scenario must name existing servers.
 
-The module `validation` checks the keys and the types of the values before the modules of this
-package run.
+Before these checks, the module `validation` checks each key alone: its name, type and bounds.
 """
 
 from __future__ import annotations
@@ -30,9 +29,9 @@ def all_problems(
 ) -> Problems:
     """Yield every problem of a configuration with its place.
 
-    Paths in the configuration are relative to `folder`. `prices` is None if the price list cannot
-    be read. `most_cores` is the largest number of cores that a server on this machine can have, or
-    None if unknown.
+    Paths in the configuration are relative to `folder`. If the price list cannot be read, `prices`
+    is None, and the function does not check prices. `most_cores` is the largest number of cores
+    that a server on this machine can have, or None if unknown.
     """
     yield from models.problems(study, folder)
     yield from servers.problems(study, folder, prices)

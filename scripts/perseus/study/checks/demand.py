@@ -1,5 +1,5 @@
-"""Check the section `demand`: its models and servers, the form of its rates, its traces, and
-whether a fleet is possible."""
+"""Check the section `demand`: its models, servers, rates and traces, and whether a fleet (servers
+that carry the demand) is possible."""
 
 from __future__ import annotations
 
@@ -54,8 +54,8 @@ def problems(study: Definition, folder: Path, prices: PriceList | None) -> Probl
 def _fleet_problems(
     study: Definition, demand: Demand, wanted: Sequence[str], prices: PriceList | None
 ) -> Problems:
-    """Yield each model for which no fleet is possible, whatever Perseus measures. `wanted` has the
-    servers that the fleet may use."""
+    """Yield each model for which no fleet is possible, whatever the results of the measurements
+    are. `wanted` contains the names of the servers that the fleet may use."""
     unpriced = {
         server.name
         for server in study.servers
@@ -89,8 +89,11 @@ def _fleet_problems(
 
 
 def _has_fleet_price(server: Server, demand: Demand, prices: PriceList, costs: Costs) -> bool:
-    """Return whether a fleet may consist of copies of the server. The function returns true for a
-    server without a valid price, since another check reports the price."""
+    """Return whether the server has a price at which a fleet may use it: an on-demand price, or a
+    spot price if spot servers may carry the whole demand.
+
+    The function returns true for a server without a valid price, since another check reports it.
+    """
     if server.price is None:
         return True
     try:

@@ -1,4 +1,4 @@
-"""Check the files that a configuration names."""
+"""Check the files that a configuration names, such as trace files."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from perseus.study.trace_files import TraceError
 from perseus.study.traces import TraceSource
 
 MAX_INTERVALS: Final = 10_000_000
-"""Largest number of intervals (of `interval_s` seconds) in a trace: 19 years of minutes."""
+"""Largest number of intervals (of `interval_s` seconds) in a trace; with minutes, 19 years."""
 
 MAX_REQUESTS: Final = 10_000_000
 """Largest number of requests in a trace whose gaps Perseus scales. Perseus keeps all gaps in
@@ -20,14 +20,14 @@ memory."""
 
 
 def brace_problems(at: Place, path: str) -> Problems:
-    """Yield a problem if the path contains a brace, which Snakemake would misread."""
+    """Yield a problem if the path contains a brace: Snakemake would read it as a wildcard."""
     if "{" in path or "}" in path:
         yield at, f"{path!r} has a brace, which marks a wildcard for Snakemake (rename the file)"
 
 
 def found(test: Callable[[], bool]) -> bool:
-    """Return the result of the test of a path, such as `path.is_file`; False if the test raises
-    OSError, for example because the path is too long."""
+    """Return the result of `test` (a test of a path, such as `path.is_file`); False if the test
+    raises OSError, for example because the path is too long."""
     try:
         return test()
     except OSError:
@@ -39,9 +39,10 @@ def trace_problems(
 ) -> Problems:
     """Yield the problems of a file with recorded arrivals.
 
-    If a demand uses the file, `interval_s` is the length of the intervals in which Perseus counts
-    arrivals. To count arrivals, Perseus must know the time unit of the file. If `interval_s` is
-    None, Perseus scales the gaps between arrivals, so the time unit has no effect.
+    If the file belongs to a demand, `interval_s` is the length of the intervals in which Perseus
+    counts arrivals; an unclear time unit is then a problem. If the file belongs to an arrival
+    process, `interval_s` is None. The time unit then has no effect, because Perseus scales the gaps
+    between the arrivals to the offered rate.
     """
     yield from brace_problems(at, source.file)
     try:

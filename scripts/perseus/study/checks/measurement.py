@@ -1,4 +1,4 @@
-"""Check the arrivals and the client of a study."""
+"""Check the section `measurement`: the arrival process and the client."""
 
 from __future__ import annotations
 

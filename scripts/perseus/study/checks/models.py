@@ -1,4 +1,5 @@
-"""Check that each model has a known architecture, existing files and a scenario."""
+"""Check the section `models`: each model needs a known architecture, existing files, and a scenario
+that uses it."""
 
 from __future__ import annotations
 
@@ -54,16 +55,16 @@ def problems(study: Definition, folder: Path) -> Problems:
 
 _OF_FILES = ("shape", "deterministic")
 _OF_OTHERS = (*_OF_FILES, "inputs", "values")
-"""`_OF_FILES` has the keys that are valid only for models with `onnx:` or `served_model:`.
-`_OF_OTHERS` has the keys that are invalid for classification models of torchvision."""
+"""`_OF_FILES` contains the keys that only models with `onnx:` or `served_model:` may have.
+`_OF_OTHERS` contains the keys that classification models of torchvision must not have."""
 
 
 @functools.cache
 def torchvision_weights(kind: str = ".") -> dict[str, tuple[str, ...]]:
     """Return the names of torchvision's models of one kind, each with the names of its weights.
 
-    The kinds are "." (classification), "detection" and "segmentation". The function reads the
-    source files of torchvision without importing torch. The result is empty if torchvision is not
+    `kind` is "." (classification), "detection" or "segmentation". The function reads the source
+    files of torchvision, and does not import torch. The result is empty if torchvision is not
     installed.
     """
     spec = importlib.util.find_spec("torchvision")
@@ -102,7 +103,8 @@ def _library_problems(at: Place, architecture: str) -> Problems:
 
 
 def _others() -> dict[str, tuple[str, ...]]:
-    """Return the detection and segmentation models of torchvision."""
+    """Return the names of torchvision's detection and segmentation models, each with the names of
+    its weights."""
     return {**torchvision_weights("detection"), **torchvision_weights("segmentation")}
 
 

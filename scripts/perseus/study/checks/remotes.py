@@ -1,4 +1,4 @@
-"""Check remote servers: addresses, certificates, and headers that must stay secret."""
+"""Check the key `remote` of servers: addresses, certificates, and headers that must stay secret."""
 
 from __future__ import annotations
 
@@ -42,15 +42,16 @@ def _address_problems(at: Place, remote: Remote) -> Problems:
 
 
 def _given(remote: Remote) -> dict[str, str]:
-    """Return each configured address of a remote server, by its key (`host`, `grpc`, `http`,
-    `metrics`)."""
+    """Return the addresses that the user has configured for a remote server, by their keys (`host`,
+    `grpc`, `http`, `metrics`)."""
     found = {"host": f"[{remote.host}]" if ":" in remote.host else remote.host}
     keys = [key for key in ("grpc", "http", "metrics") if key in remote.model_fields_set]
     return found | {key: getattr(remote, key) for key in keys}
 
 
 def _can_be_reached(address: str) -> bool:
-    """Return whether an address is a valid host, host:port or URL."""
+    """Return whether an address is a valid host name, host:port or URL. The function does not
+    connect to the address."""
     try:
         parts = urlsplit(address if "://" in address else f"//{address}")
         host, port = parts.hostname or "", parts.port

@@ -1,5 +1,5 @@
-"""Check the scenarios: their servers, tenants and experiments, and names that two different items
-share."""
+"""Check the section `scenarios`: the servers, tenants and experiments of each scenario, and whether
+different items have the same name."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ from perseus.study.server import Server
 from perseus.study.tenant import Tenant
 
 LONGEST_NAME: Final = 240
-"""Largest number of characters of a cell's name. A file name may have 255 bytes, and some file
-names consist of the cell's name and a suffix."""
+"""Largest number of characters of a cell's name. A file name can have at most 255 bytes, and some
+file names consist of the name of a cell and a suffix."""
 
 
 def problems(study: Definition, folder: Path) -> Problems:
@@ -50,10 +50,10 @@ def problems(study: Definition, folder: Path) -> Problems:
 
 
 def _tenant_conflicts(study: Definition) -> Problems:
-    """Yield each tenant that has the name of an earlier tenant, but other settings.
+    """Yield each tenant that has the same name as an earlier tenant, but other settings.
 
-    Perseus stores a dedicated peak under the name of its tenant, so tenants with equal names must
-    have equal settings.
+    Perseus stores the results of a tenant under its name, so tenants with equal names must have
+    equal settings.
     """
     used: dict[str, tuple[Place, Tenant]] = {}
     for i, item in enumerate(study.scenarios):
@@ -71,8 +71,8 @@ def _tenant_conflicts(study: Definition) -> Problems:
 def _name_problems(study: Definition) -> Problems:
     """Yield each shared scenario whose name is also the name of a tenant on the same server.
 
-    For each tenant, Perseus makes a dedicated scenario with the name of the tenant. A shared
-    scenario with the same name would have the same files.
+    Perseus measures each tenant alone, and stores the results under the name of the tenant. A
+    shared scenario with the same name would have the same result files.
     """
     dedicated: dict[tuple[str, str], Place] = {}
     for i, item in enumerate(study.scenarios):
@@ -91,11 +91,12 @@ def _name_problems(study: Definition) -> Problems:
 
 
 def _repeated_lines(study: Definition) -> Problems:
-    """Yield each load line (search) that has the name of an earlier load line, but other settings.
+    """Yield each experiment of a single tenant that has the name of an earlier experiment, but
+    other settings.
 
-    Perseus joins all configured scenarios of one tenant on the same server into one dedicated
-    scenario, so their load lines may conflict. Shared scenarios are not joined, so their load lines
-    cannot conflict.
+    Perseus joins all scenarios that have the same single tenant on the same server, so experiments
+    with equal names would have the same result files. Perseus does not join scenarios of several
+    tenants.
     """
     known: dict[tuple[str, str, str], tuple[Place, object]] = {}
     alone = [(i, item) for i, item in enumerate(study.scenarios) if len(item.tenants) == 1]
@@ -118,7 +119,7 @@ def _repeated_lines(study: Definition) -> Problems:
 def tenant_problems(
     at: Place, tenant: Tenant, models: Mapping[str, Model], servers: Sequence[Server]
 ) -> Problems:
-    """Yield the problems of a tenant on the servers of its scenario."""
+    """Yield the problems of a tenant that the servers of its scenario must serve."""
     if tenant.model not in models:
         hint = meant_or_known(tenant.model, list(models))
         yield (*at, "model"), f"{tenant.model!r} is not in models{hint}"
@@ -275,12 +276,12 @@ def _experiment_problems(
 
 
 def cell_name(server: str, scenario: str, run: str) -> str:
-    """Return the longest possible name of a cell of the run: the name of repeat 100."""
+    """Return the longest name that a cell of this run can have: the name of repeat 100."""
     return f"{server}.{scenario}.{run}.r100"
 
 
 def cell_name_problems(at: Place, names: Sequence[str], hint: str) -> Problems:
-    """Yield a problem if the longest of the cell names `names` is too long for a file name."""
+    """Yield a problem if one of the cell names `names` is too long for a file name."""
     longest = max(names, key=len, default="")
     if len(longest) > LONGEST_NAME:
         yield (

@@ -20,11 +20,12 @@ OF_THE_SERVER = (
     "priority",
     "intra_op_threads",
 )
-"""Keys of a tenant that configure how the server executes its model."""
+"""Keys of a tenant that configure how the server executes its model. A tenant must not have these
+keys if the server already has its model."""
 
 Served = tuple[Place, Tenant, Model]
-"""A tenant whose model the server already has: the tenant's place in the configuration, the tenant,
-and the model."""
+"""A tenant whose model the server already has, as three values: the place of the tenant in the
+configuration, the tenant, and the model."""
 
 
 def problems(study: Definition) -> Problems:
@@ -68,8 +69,8 @@ def _tenant_problems(at: Place, tenant: Tenant, model: Model, servers: list[Serv
 
 
 def _named_twice(served: list[Served]) -> Problems:
-    """Yield each tenant that has the same model as an earlier tenant of the scenario. The server's
-    statistics do not distinguish tenants with the same model."""
+    """Yield each tenant that uses the same model of the server as an earlier tenant of the
+    scenario. The server's statistics do not distinguish such tenants."""
     first: dict[str | None, Place] = {}
     for at, _, model in served:
         if first.setdefault(model.served_model, at) != at:
@@ -102,7 +103,7 @@ def _grid_problems(at: Place, item: ScenarioSettings, model: Model) -> Problems:
 
 def _other_model_problems(study: Definition, models: Mapping[str, Model]) -> Problems:
     """Yield each remote server on which the study uses both a model that the server already has and
-    a model that Perseus deploys. The function does not yield servers with `other_models: allow`."""
+    a model that Perseus loads. Such a server needs `other_models: allow`."""
     for i, server in enumerate(study.servers):
         if server.remote is None or server.remote.other_models == "allow":
             continue

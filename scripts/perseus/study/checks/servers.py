@@ -1,4 +1,4 @@
-"""Check the servers: device, launcher, runtime and price."""
+"""Check the section `servers`: the device, launcher, image, runtime and prices of each server."""
 
 from __future__ import annotations
 
@@ -90,8 +90,9 @@ def _image_problems(at: Place, server: Server, folder: Path) -> Problems:
 def device_problems(at: Place, server: Server, *, deploys: bool = True) -> Problems:
     """Yield the problems of the GPUs and the runtime of a server.
 
-    A GPU server needs `gpus:`. A CPU server must not have `gpus:`. Both the device and the launcher
-    must support the runtime. `deploys` is true if Perseus deploys models on the server.
+    A GPU server needs the key `gpus`, and a CPU server must not have it. Both the device and the
+    launcher must support the runtime. `deploys` is false if the server already has all models that
+    the study uses on it.
     """
     if server.device == "gpu" and server.gpus is None:
         yield (

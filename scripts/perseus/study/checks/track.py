@@ -9,8 +9,8 @@ from perseus.study.problems import Problems
 
 
 def problems(study: Definition) -> Problems:
-    """Yield a problem if the URI is not a valid address of a tracking store, or contains a user
-    name or a password."""
+    """Yield a problem if the URI is not an address of a tracking store, or if the URI contains a
+    user name or a password."""
     uri = study.track.mlflow
     if uri is None:
         return
