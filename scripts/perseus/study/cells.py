@@ -1,5 +1,5 @@
-"""Expand a study into scenarios (one for each server of each configured scenario) and into
-cells."""
+"""Expand a study into scenarios (one for each server of each configured scenario), and into cells,
+the smallest units that Perseus measures."""
 
 from __future__ import annotations
 
@@ -29,13 +29,14 @@ from perseus.study.triton_models import tenant_of
 from perseus.study.variants import ScenarioGrid
 
 MIXES_TO_PREDICT: Final = 5
-"""Least number of mixes on one server for which Perseus draws the figure `predictions`: one mix to
-predict, and four other mixes to estimate the error of the prediction."""
+"""Smallest number of mixes on one server for which Perseus draws the figure `predictions`. Perseus
+then predicts one mix, and estimates the error of the prediction from the other four mixes."""
 
 
 @dataclass(frozen=True)
 class Asked:
-    """A run (what an experiment measures in one cell), and the preset of the run."""
+    """A run (what an experiment measures in one cell), and the preset with which Perseus measures
+    it."""
 
     run: ExperimentRun
     preset: str
@@ -43,8 +44,8 @@ class Asked:
 
 @dataclass(frozen=True)
 class Scenario:
-    """One server, and the tenants that share this server. A scenario with one tenant is a dedicated
-    scenario."""
+    """A server, the tenants that share it, and what Perseus measures on it (`asked`). A scenario
+    with one tenant is a dedicated scenario."""
 
     name: str
     server: Server
@@ -67,13 +68,14 @@ class Scenario:
 
     @property
     def copied_model(self) -> str | None:
-        """If the scenario has several tenants, all with the same model, the name of this model;
-        otherwise None."""
+        """The name of the model if all tenants of a shared scenario have the same model; otherwise
+        None."""
         models = {tenant.model for tenant in self.tenants}
         return models.pop() if len(models) == 1 and len(self.tenants) > 1 else None
 
     def tenant(self, name: str) -> Tenant:
-        """Return the tenant called `name`, or the tenant whose Triton model is called `name`."""
+        """Return the tenant with this name. `name` may also be the name of a Triton model of the
+        tenant."""
         return next(tenant for tenant in self.tenants if tenant.name == tenant_of(name))
 
 
@@ -100,13 +102,14 @@ class Cell:
 class Study:
     """A study: its definition, and the scenarios, prices and files that follow from the definition.
 
-    `scenarios` has the scenarios by id: first the dedicated scenarios, then the shared scenarios.
-    If a configured scenario has a grid, `scenarios` has one scenario for each setting that Perseus
-    can measure, and `grids` has the configured scenario. `images` has the paths of the image files
-    of each model; empty for random images. `labelled` has, for each model, the paths and labels of
-    its labelled images. `prices` has the price of each server with the key `price:`. `other_prices`
-    has the prices in the list `other_prices:` of each server. `demand_rps` has the demand for each
-    model in images/s, at the low, typical and peak level.
+    `scenarios` contains the scenarios by id: first the dedicated scenarios, then the shared
+    scenarios. If a configured scenario has a grid, `scenarios` contains one scenario for each
+    setting that Perseus can measure, and `grids` contains the configured scenario. `images`
+    contains the paths of the image files of each model; empty for random images. `labelled`
+    contains, for each model, the paths and the correct classes of its labelled images. `prices`
+    contains the price of each server with the key `price`. `other_prices` contains the prices in
+    the list `other_prices` of each server. `demand_rps` contains, for each model, the low, typical
+    and peak rate of the demand in images/s.
     """
 
     definition: Definition
@@ -122,7 +125,7 @@ class Study:
         return self.definition.study
 
     def repeats(self, preset: str) -> range:
-        """Return the repeat numbers 1, 2, ... of the cells with this preset."""
+        """Return the numbers of the repeats (1, 2, ...) of each load line with this preset."""
         chosen = self.definition.measurement.repeats or PRESETS[preset].repeats
         return range(1, chosen + 1)
 
@@ -151,9 +154,9 @@ class Study:
 
     @cached_property
     def ceilings(self) -> Mapping[str, tuple[Server, ...]]:
-        """For each measurement of the client ceiling (the highest rate that the client can send),
-        the servers that share its result. If a server has only surveys (experiment `catalogue`), it
-        has no measurement of the client ceiling."""
+        """The measurements of client ceilings (the highest rate that the client can send): the name
+        of each measurement, and the servers that share its result. A server with surveys
+        (experiment `catalogue`) only has no such measurement."""
         found: dict[str, tuple[Server, ...]] = {}
         loaded = [of.server.name for of in self.scenarios.values() if not of.is_survey]
         for name in (name for name in self.servers if name in loaded):
@@ -163,18 +166,19 @@ class Study:
 
     @property
     def kinds(self) -> set[str]:
-        """Properties of the study from which Perseus chooses the figures that it draws. Each kind
-        of experiment in the study, such as "soak", is a property.
+        """Properties of the study. Perseus draws a figure only if the study has the properties that
+        the figure needs.
 
-        A study may also have these properties:
+        Each kind of experiment in the study, such as "soak", is a property. A study may also have
+        these properties:
 
         - "grid": the study has a grid
         - "demand": the study has a demand
         - "prices": the study searches peaks, and a server has a price
-        - "servers": the study has the property "prices" and several servers
+        - "servers": the study has the property "prices", and several servers
         - "choice": the study has the property "prices", and several servers or a shared server
-        - "preprocessing": a tenant has preprocessing
-        - "mixes": a server has at least `MIXES_TO_PREDICT` mixes
+        - "preprocessing": at least one tenant has the key `preprocessing`
+        - "mixes": the study measures at least `MIXES_TO_PREDICT` mixes on one server
         """
         scenarios = self.scenarios.values()
         shared = [each for each in scenarios if len(each.tenants) > 1]
@@ -199,7 +203,7 @@ class Study:
         return kinds | {kind for kind, present in has.items() if present}
 
     def price_messages(self) -> Iterator[str]:
-        """Yield lines for the terminal about doubtful prices of servers."""
+        """Yield warnings for the terminal about prices of servers that may be wrong."""
         names = (server.name for server in self.definition.servers if server.name in self.servers)
         prices = {name: (price,) for name, price in self.prices.items()}
         return price_messages(
@@ -207,10 +211,10 @@ class Study:
         )
 
     def urgency(self, model: str) -> int:
-        """Return the Snakemake priority of the jobs of a model.
+        """Return the Snakemake priority of the jobs that prepare and measure a model.
 
-        Surveys measure the models in the order of the study, so the first surveyed model has the
-        highest priority. Models without a survey have the priority 0.
+        If the study surveys several models, Snakemake shall measure them in the order of the study,
+        so the first model has the highest priority. Models without a survey have the priority 0.
         """
         names = self._surveyed
         return len(names) - names.index(model) if model in names else 0
@@ -222,14 +226,15 @@ class Study:
 
     @cached_property
     def only_surveyed(self) -> set[str]:
-        """Names of the models whose runs are all surveys."""
+        """Names of the models that no experiment other than `catalogue` measures."""
         others = {t.model for of in self.scenarios.values() if not of.is_survey for t in of.tenants}
         return set(self.models) - others
 
     def trace_messages(self, folder: Path) -> Iterator[str]:
-        """Yield lines for the terminal that say how each trace was interpreted.
+        """Yield one line for the terminal for each trace: its format, its duration, its number of
+        requests, and the column and unit of its times.
 
-        Paths are relative to `folder`.
+        The paths of trace files are relative to `folder`.
         """
         demand = self.definition.demand
         sources = [self.definition.measurement.arrivals.trace]
@@ -250,12 +255,11 @@ class Study:
         return (run for each in item.experiments for run in each.runs_for(shares))
 
     def dedicated_peaks(self, of: Cell) -> tuple[str, ...]:
-        """For each tenant in the cell `of`, return the id (without the repeat number) of the cells
-        that measure the tenant's dedicated peak. The result is empty if the cell `of` needs no
-        dedicated peaks.
+        """Return the ids (without repeat numbers) of the cells that measure the dedicated peaks of
+        the tenants of the cell `of`: one id for each tenant, or none if `of` needs no such peaks.
 
-        Each dedicated peak has the preset of the cell `of`, and therefore as many repeats as the
-        load line of the cell `of`.
+        The dedicated peaks have the preset of the cell `of`, and therefore the same number of
+        repeats.
         """
         if not of.run.needs_dedicated_peaks:
             return ()
@@ -263,19 +267,19 @@ class Study:
         return tuple(f"{server}.{tenant.name}.{search.run.name}" for tenant in of.scenario.tenants)
 
     def dedicated_cells(self, of: Cell) -> tuple[Cell, ...]:
-        """Return the cells that measure the dedicated peaks which the cell `of` needs."""
+        """Return all cells that measure dedicated peaks which the cell `of` needs."""
         return tuple(cell for peak in self.dedicated_peaks(of) for cell in self.repeats_of(peak))
 
     def repeats_of(self, repeated: str) -> tuple[Cell, ...]:
-        """Return the cells of all repeats of one run. `repeated` is the id of the cells without the
-        repeat number."""
+        """Return the cells of all repeats of one run. `repeated` is the part of their ids before
+        the repeat number."""
         preset = self.cells[f"{repeated}.r1"].preset
         return tuple(self.cells[f"{repeated}.r{repeat}"] for repeat in self.repeats(preset))
 
     def earlier_cells(self, of: Cell) -> tuple[Cell, ...]:
-        """If the cell `of` measures a mix of a frontier, return the cells of the earlier mixes.
-        Perseus measures the returned cells first, because the mix in the cell `of`, or its
-        prediction, may depend on their results."""
+        """Return the cells that Perseus must measure before the cell `of`: for a mix of a frontier,
+        the cells of the earlier mixes. From their results, Perseus chooses the mix or predicts its
+        peak."""
         return tuple(
             self.cells[f"{of.scenario.id}.{name}.r{repeat}"]
             for name in of.run.needs_runs
@@ -283,11 +287,11 @@ class Study:
         )
 
     def copies_cells(self, of: Cell) -> tuple[Cell, ...]:
-        """Return the cells with which Perseus predicts the peak in the cell `of`: all tenants of
-        such a cell are copies of one model of the cell `of`.
+        """Return the cells whose results Perseus uses to predict the peak of the cell `of`.
 
-        All returned cells have the server and the preset of the cell `of`. The result is empty if
-        the configuration does not allow a prediction of the peak in the cell `of`.
+        In each returned cell, several copies of one model of the cell `of` share the same server,
+        and the preset is also the same. The result is empty if the configuration does not allow a
+        prediction for the cell `of`.
         """
         if not of.run.needs_copies:
             return ()
@@ -306,7 +310,8 @@ class Study:
         return self.models[tenant.model].is_served
 
     def deployed(self, scenario: Scenario) -> list[Tenant]:
-        """Return the tenants whose models Perseus deploys on the server of the scenario."""
+        """Return the tenants whose models Perseus loads into the server of the scenario. The server
+        already has the models of all other tenants (key `served_model`)."""
         return [tenant for tenant in scenario.tenants if not self.is_served(tenant)]
 
 
@@ -342,7 +347,7 @@ def _is_measured_mix(run: ExperimentRun) -> bool:
 
 
 def search_alone(definition: Definition, preset: str) -> Asked:
-    """Return the search for a dedicated peak with this preset.
+    """Return the search for the peak of a tenant alone on a server, with this preset.
 
     If `preset` is not the preset of the study, the name of the search contains `preset`.
     """

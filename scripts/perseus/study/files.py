@@ -1,4 +1,5 @@
-"""Return the paths of the files of a study, relative to the working directory."""
+"""Define the paths of all files of a study: the outputs and inputs of the Snakemake jobs. The paths
+are relative to the working directory."""
 
 from __future__ import annotations
 
@@ -16,7 +17,7 @@ from perseus.study.setting import of_ceiling
 from perseus.study.tenant import Tenant
 
 CONVERTED = ("fp16", "int8")
-"""Numeric precisions to which Perseus converts the ONNX file of a network. For bf16, the runtime
+"""Numeric precisions for which Perseus converts the ONNX file of a network. For bf16, the runtime
 itself converts the network."""
 
 
@@ -33,7 +34,7 @@ def logs(study: Study) -> str:
 
 
 def raw(study: Study, cells: Iterable[Cell]) -> list[str]:
-    """Return the folders of raw results: for each cell, the folder that the cell's job writes."""
+    """Return, for each cell, the folder to which its job writes the raw results."""
     return [f"{results(study)}/raw/{cell.id}" for cell in cells]
 
 
@@ -42,10 +43,10 @@ def records(study: Study, cells: Iterable[Cell]) -> list[str]:
 
 
 def output_with(study: Study, path: str) -> str:
-    """Return the job output (a file or a folder) that contains the file `path`.
+    """Return the output (a file or a folder) of a Snakemake job that contains the file `path`.
 
-    For a raw result, the output is the folder of the cell. For a file in a model repository, the
-    output is the folder of the repository. For any other file, the output is the file itself.
+    For a raw result, this is the folder of the cell. For a file in a model repository, this is the
+    folder of the repository. For any other file, this is the file itself.
     """
     for within in (f"{results(study)}/raw/", f"{model_repository(study)}/"):
         if path.startswith(within):
@@ -54,15 +55,14 @@ def output_with(study: Study, path: str) -> str:
 
 
 def raw_of_kind(study: Study, kind: str) -> list[str]:
-    """Return the folders of raw results of all cells of this kind of experiment, one folder for
-    each cell."""
+    """Return the folders with the raw results of all cells of one kind of experiment."""
     return raw(study, (cell for cell in study.cells.values() if cell.run.kind == kind))
 
 
 def measured(study: Study, kind: str | None = None) -> list[str]:
-    """Return the paths of the lists of measured cells, one list for each kind of experiment. `kind`
-    selects a kind and its subclasses (for `peak`, also `frontier` and `background`); None selects
-    all kinds."""
+    """Return the paths of the files that list the measured cells: one file for each kind of
+    experiment. `kind` selects a kind and the kinds that are subclasses of it (for `peak`, also
+    `frontier` and `background`); None selects all kinds."""
     run = ExperimentRun if kind is None else run_of(kind)
     runs = (cell.run for cell in study.cells.values())
     kinds = dict.fromkeys(each.kind for each in runs if isinstance(each, run))
@@ -70,12 +70,11 @@ def measured(study: Study, kind: str | None = None) -> list[str]:
 
 
 def dedicated(study: Study, of: Cell) -> list[str]:
-    """Return the files with the dedicated peaks that the cell `of` needs.
+    """Return the files or folders with the dedicated peaks that the cell `of` needs.
 
-    If the preset of the cell `of` has one repeat, return the folder of raw results of each
-    dedicated peak. If the preset has several repeats, return one file for each dedicated peak, with
-    the records of all repeats of the dedicated peak. With one file for each peak, the job graph of
-    a large study stays small.
+    With one repeat, these are the folders with the raw results of the dedicated peaks. With several
+    repeats, there is one file for each dedicated peak, which contains the records of all its
+    repeats; this keeps the job graph of a large study small.
     """
     if len(study.repeats(of.preset)) == 1:
         return raw(study, study.dedicated_cells(of))
@@ -83,15 +82,14 @@ def dedicated(study: Study, of: Cell) -> list[str]:
 
 
 def repeats(study: Study, repeated: str) -> str:
-    """Return the path of the file with the records of all repeats of a dedicated peak."""
+    """Return the path of the file with the records of all repeats of a dedicated peak. `repeated`
+    is the part of the ids of its cells before the repeat number."""
     return f"{results(study)}/repeats/{repeated}.json"
 
 
 def cell_inputs(study: Study, of: Cell) -> dict[str, list[str]]:
-    """Return the input files of the job that measures a cell, by input name of the rule `measure`.
-
-    The function leaves out inputs without files.
-    """
+    """Return the input files of the job that measures a cell. The keys are the names of the inputs
+    in the Snakemake rule `measure`. The function leaves out inputs without files."""
     found = {
         "repository": repository(study, of.scenario),
         "dedicated": dedicated(study, of),
@@ -111,8 +109,8 @@ def cell_inputs(study: Study, of: Cell) -> dict[str, list[str]]:
 
 
 def own_files(study: Study, of: Cell) -> list[str]:
-    """Return the files, named by the configuration, that the job of a cell reads; without the image
-    files of models."""
+    """Return the files of the user that the job of a cell reads, except the image files of
+    models."""
     served = [tenant.model for tenant in of.scenario.tenants if study.is_served(tenant)]
     return [
         *(trace(study) if of.run.takes_arrivals else []),
@@ -123,9 +121,10 @@ def own_files(study: Study, of: Cell) -> list[str]:
 
 
 def _served_samples(study: Study, of: Scenario) -> list[str]:
-    """Return the user's example files for models that the server already has.
+    """Return the user's example files for the models that the server already has.
 
-    The examples of a deployed model are in the file with its reference responses.
+    Models that Perseus loads into the server need no such files here, because their examples are
+    stored with their reference responses.
     """
     return [
         file
@@ -136,13 +135,13 @@ def _served_samples(study: Study, of: Scenario) -> list[str]:
 
 
 def _of_copies(study: Study, of: Cell) -> dict[str, list[str]]:
-    """Return the input files with which Perseus predicts the peak of a mix.
+    """Return the input files from which Perseus predicts the peak of a mix.
 
     There are three kinds of input files:
 
     - the results of cells with several copies of one model
     - the dedicated peaks of the copied models
-    - the export records, which state how much memory each model accesses
+    - the export records of the models, which state the bytes of memory that one inference uses
     """
     cells = study.copies_cells(of)
     if not cells:
@@ -164,8 +163,8 @@ def ceilings(study: Study) -> list[str]:
     """Return the files with the measured client ceilings (the highest rates that the client can
     send).
 
-    For a server without deployed models, Perseus measures no client ceiling, since the sizes of the
-    requests are unknown.
+    If a server already has all its models, Perseus measures no client ceiling for it, since the
+    sizes of the requests are not known before the measurement.
     """
     names = [name for name in study.ceilings if checks(study, name)]
     return [f"{results(study)}/ceilings/{name}.json" for name in names]
@@ -173,7 +172,7 @@ def ceilings(study: Study) -> list[str]:
 
 def repository(study: Study, of: Scenario) -> list[str]:
     """Return the folder with the Triton repository and the reference responses of a scenario; empty
-    if the scenario has no deployed models."""
+    if the server already has all models of the scenario."""
     return [f"{model_repository(study)}/{of.id}"] if study.deployed(of) else []
 
 
@@ -182,8 +181,9 @@ def repositories(study: Study) -> list[str]:
 
 
 def repository_inputs(study: Study, of: Scenario) -> dict[str, list[str]]:
-    """Return the input files of the job that writes a Triton repository, by input name of the rule
-    `repository`. Each input has one file for each tenant whose model Perseus deploys."""
+    """Return the input files of the job that writes a Triton repository. The keys are the names of
+    the inputs in the Snakemake rule `repository`. Each input has one file for each tenant whose
+    model Perseus loads into the server."""
     deployed = study.deployed(of)
     return {
         "models": [served(study, of.id, tenant.name) for tenant in deployed],
@@ -193,8 +193,8 @@ def repository_inputs(study: Study, of: Scenario) -> dict[str, list[str]]:
 
 
 def served(study: Study, scenario_id: str, tenant_name: str) -> str:
-    """Return the path of the model file that the job copies into the model repository for a
-    tenant."""
+    """Return the path of the model file of a tenant, which a job copies into the model
+    repository."""
     scenario = study.scenarios[scenario_id]
     tenant = scenario.tenant(tenant_name)
     return {
@@ -205,14 +205,14 @@ def served(study: Study, scenario_id: str, tenant_name: str) -> str:
 
 
 def plans(study: Study, of: Scenario) -> list[str]:
-    """Return the TensorRT plans that the server of a scenario loads; empty for other runtimes."""
+    """Return the paths of the TensorRT plans that the server of a scenario loads; empty for other
+    runtimes."""
     paths = (served(study, of.id, tenant.name) for tenant in study.deployed(of))
     return [path for path in paths if Path(path).name == PLAN]
 
 
 def onnx(study: Study, scenario_id: str, tenant_name: str) -> str:
-    """Return the path of the ONNX file of a tenant's model, in the numeric precision of the
-    tenant."""
+    """Return the path of the ONNX file of a tenant's model, in the precision of the tenant."""
     tenant = study.scenarios[scenario_id].tenant(tenant_name)
     precision = study.precision(tenant)
     converted = f".{precision}" if precision in CONVERTED else ""
@@ -220,18 +220,19 @@ def onnx(study: Study, scenario_id: str, tenant_name: str) -> str:
 
 
 def check(study: Study, model: str) -> str:
-    """Return the path of the export record (check.json) of a model."""
+    """Return the path of the export record (check.json) of a model, which contains the properties
+    of the network."""
     return f"{results(study)}/models/{model}/check.json"
 
 
 def all_checks(study: Study) -> list[str]:
-    """Return the paths of the export records of all deployed models."""
+    """Return the paths of the export records of all models that Perseus loads into servers."""
     return _checks(study, [t for of in study.scenarios.values() for t in study.deployed(of)])
 
 
 def surveyed_checks(study: Study) -> list[str]:
-    """Return the paths of the export records of all models in surveys (experiment `catalogue`). The
-    export records have the properties of the networks, for the table `catalogue`."""
+    """Return the paths of the export records of all models in surveys. The table `catalogue` shows
+    the properties of the networks in these records."""
     surveyed = [of for of in study.scenarios.values() if any(run.is_survey for run in of.runs)]
     return _checks(study, [tenant for of in surveyed for tenant in study.deployed(of)])
 
@@ -241,8 +242,8 @@ def _checks(study: Study, of: Iterable[Tenant]) -> list[str]:
 
 
 def checks(study: Study, ceiling: str) -> list[str]:
-    """Return the paths of the export records of all models on the servers that share the measured
-    client ceiling `ceiling`."""
+    """Return the paths of the export records from which the measurement of a client ceiling takes
+    the shapes of the requests. `ceiling` is the name of the measurement."""
     names = {
         tenant.model
         for scenario in study.scenarios.values()
@@ -253,8 +254,8 @@ def checks(study: Study, ceiling: str) -> list[str]:
 
 
 def pictures(study: Study, model: str) -> str:
-    """Return the path of the file with the example images (PNG or JPEG data) of a model, and the
-    responses that torch computes for these images."""
+    """Return the path of the file with the example images of a model (as PNG or JPEG data), and
+    with the responses that torch computes for them."""
     return f"{results(study)}/models/{model}/pictures.npz"
 
 
@@ -263,13 +264,14 @@ def labelled(study: Study, model: str) -> str:
 
 
 def reference(study: Study, model: str) -> str:
-    """Return the path of the file with the examples of a model and its reference responses."""
+    """Return the path of the file with the examples of a model, and with the reference responses to
+    them."""
     return f"{results(study)}/models/{model}/reference.npz"
 
 
 def references(study: Study, of: Scenario) -> list[str]:
-    """Return, for each tenant whose model Perseus deploys, the path of the file with its reference
-    responses."""
+    """Return, for each tenant whose model Perseus loads into the server, the path of the file with
+    the reference responses."""
     return [
         pictures(study, tenant.model) if tenant.preprocessing else reference(study, tenant.model)
         for tenant in study.deployed(of)
@@ -308,6 +310,6 @@ def experiment_files(of: Cell) -> list[str]:
 
 
 def image(server: Server) -> list[str]:
-    """If the container image of a server is a file, return its path, so that a new image repeats
-    the job."""
+    """Return the path of the container image of a server if the image is a file. As an input file,
+    a changed image repeats the job."""
     return [server.image_file] if server.image_file else []

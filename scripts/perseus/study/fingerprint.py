@@ -1,10 +1,11 @@
-"""Compute fingerprints (hashes) of the code that a job runs.
+"""Compute fingerprints (hashes) of the code that a job runs. If the fingerprint changes, Snakemake
+repeats the job.
 
-The fingerprint of a script covers its syntax tree and the modules of Perseus that the script
+The fingerprint of a script covers its syntax tree, and the modules of Perseus that the script
 imports, directly or indirectly. The fingerprint does not cover comments, docstrings, formatting, or
-descriptions of settings and columns. This module finds import statements without running the code.
-If code imports a module by name at run time, the caller of `Sources.fingerprint` must name this
-module.
+descriptions of settings and columns: edits of these texts repeat no job. This module finds import
+statements in the syntax tree. If code imports a module by name at run time, the caller of
+`Sources.fingerprint` must name this module.
 """
 
 from __future__ import annotations
@@ -46,12 +47,12 @@ _DOCUMENTING: Final = {
     "Field": frozenset({"description", "examples", "title"}),
     "column": frozenset({"unit", "meaning"}),
 }
-"""Arguments that do not affect results, by function (`pydantic.Field` and
-`host.parquet.column`)."""
+"""For each function (`pydantic.Field`, `host.parquet.column`), the keyword arguments that do not
+affect results."""
 
 _COUNTED: Final = {"column": 2}
-"""For each function, the number of leading positional arguments that affect results. The
-fingerprint does not cover later positional arguments."""
+"""For each function, the number of its first positional arguments that affect results. The
+fingerprint does not cover the positional arguments after them."""
 
 
 @dataclass(frozen=True)
@@ -63,10 +64,9 @@ class _Source:
 
 
 class Sources:
-    """The source files in a folder and its subfolders. Perseus reads each file only once for all
-    jobs.
+    """The source files in a folder and its subfolders, each of which Perseus reads at most once.
 
-    `folder` has the scripts of the jobs and the package `perseus`.
+    `folder` must contain the scripts of the jobs and the package `perseus`.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -77,7 +77,8 @@ class Sources:
         self._find = cache(self._found)
 
     def fingerprint(self, paths: Collection[str], modules: Collection[str] = ()) -> str:
-        """Return the fingerprint of files and modules, and of all modules that they import.
+        """Return one fingerprint of the files `paths`, the modules `modules`, and all modules that
+        they import.
 
         If a file is not Python code, the fingerprint covers its whole content. Raises
         ModuleNotFoundError for a missing module, FileNotFoundError for a missing file, SyntaxError
@@ -166,8 +167,8 @@ def _is_left_out(name: str) -> bool:
 
 
 def _name(statement: ast.stmt) -> str:
-    """If a statement defines a class or one variable, return its name; otherwise an empty
-    string."""
+    """Return the name of the class or variable that a statement defines; empty for other
+    statements."""
     match statement:
         case ast.ClassDef(name=name):
             return name
@@ -191,11 +192,11 @@ def _is_named(node: ast.expr, name: str) -> bool:
 
 
 def _code(node: Any, imports: list[ast.Import | ast.ImportFrom]) -> Any:
-    """Convert a syntax tree into nested lists that are equal in all versions of Python.
+    """Convert a syntax tree into nested lists, which are the same in all versions of Python. Append
+    all import statements to `imports`.
 
-    The function leaves out docstrings and code that only type checkers read. The function also
-    leaves out empty fields, because later versions of Python add empty fields to the tree. The
-    function appends all import statements to `imports`.
+    The function leaves out docstrings, and code that only type checkers read. It also leaves out
+    empty fields, because new versions of Python add empty fields to the tree.
     """
     if isinstance(node, list):
         return [_code(item, imports) for item in node if not _is_text(item)]

@@ -1,7 +1,5 @@
-"""Generate config/schema.json and config/README.md from the definition of a study.
-
-`make config/schema.json config/README.md` runs this module.
-"""
+"""Generate config/schema.json and config/README.md from the classes that define the keys of a
+configuration. `make config/schema.json config/README.md` runs this module."""
 
 from __future__ import annotations
 
@@ -133,7 +131,7 @@ def schema() -> dict[str, Any]:
 def schema_json() -> str:
     """Return the text of config/schema.json.
 
-    The schema requires no top-level key, because Perseus takes missing keys from
+    In this schema, no top-level key is required, because Perseus takes missing keys from
     config/config.yaml.
     """
     made = {key: part for key, part in schema().items() if key != "required"}
@@ -156,10 +154,10 @@ def readme() -> str:
 
 
 def _resolved(part: Schema, root: Schema) -> Schema:
-    """Return `part` of the schema with its reference (`$ref`) replaced by the referenced part.
+    """Return `part` of the schema `root` with each reference (`$ref`) replaced by its target.
 
-    If `part` allows either null or one other type, the result allows only the other type. The
-    description in `part` replaces the description in the referenced part.
+    If `part` allows null and one other type, the result allows only the other type. If both `part`
+    and the target have a description, the result has the description of `part`.
     """
     choices = [each for each in part.get("anyOf", []) if each.get("type") != "null"]
     inner = choices[0] if len(choices) == 1 else part
@@ -169,11 +167,11 @@ def _resolved(part: Schema, root: Schema) -> Schema:
 
 
 def _objects(part: Schema, root: Schema) -> list[Schema]:
-    """Return the schemas of mappings in a part of the schema. If `part` describes a list of
-    mappings, return the schemas of its entries.
+    """Return the schemas of the mappings that `part` describes; empty if `part` describes a single
+    value.
 
-    For the list of experiments, the function returns one schema for each kind of experiment. For
-    any other list, the function returns one schema, which describes every entry of the list.
+    If `part` describes a list of mappings, all entries of the list have one schema. In the list of
+    experiments, each kind of experiment has a schema of its own.
     """
     part = _resolved(part, root)
     if part.get("type") == "array":
@@ -188,8 +186,8 @@ def _object(part: Schema, root: Schema) -> bool:
 
 
 def _section(name: str, part: Schema, root: Schema) -> Iterator[str]:
-    """Yield a section of config/README.md: its heading, its text and its tables. Then yield one
-    more section for each list of mappings in this section."""
+    """Yield the heading, the text and the tables of a section of config/README.md. For each list of
+    mappings in the section, also yield a section of its own."""
     part = _resolved(part, root)
     is_list = part.get("type") == "array"
     yield f"## {name}\n"
@@ -213,9 +211,9 @@ def _table(rows: Iterator[tuple[str, str, str, str]]) -> str:
 
 
 def _rows(part: Schema, root: Schema, prefix: str = "") -> Iterator[tuple[str, str, str, str]]:
-    """Yield the rows of a section's table: key, type, default, meaning.
+    """Yield the rows of the table of a section: key, type, default, meaning.
 
-    For a key of a nested mapping, the row has the name of the mapping, a dot, and the key.
+    The key of a nested mapping has the name of the mapping and a dot before it: `sla.percentile`.
     """
     for key, child in part["properties"].items():
         child = _resolved(child, root)
