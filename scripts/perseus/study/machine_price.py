@@ -1,5 +1,5 @@
-"""Find the price of a server's machine. If the machine and its accelerators have separate rows in
-the price list, also find the price of the accelerators."""
+"""Find the price of a server's machine in the price list. If the accelerators of the machine have a
+row of their own, also find their price."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from perseus.study.price_list import PRICES, ListedPrice, PriceList
 
 SUSPICIOUS_SPOT: Final = 0.15
 """Perseus warns about a spot price below this share of the on-demand price: clouds list such low
-prices, but hardly ever sell servers at these prices."""
+prices, but hardly ever sell machines at these prices."""
 SUSPICIOUS_REGION: Final = 2.0
-"""Perseus warns about an on-demand price that differs by more than this factor from the median
-on-demand price in the other regions."""
+"""Perseus warns about an on-demand price that differs by more than this factor from the median of
+the on-demand prices in the other regions."""
 
 
 class UnpricedError(ValueError):
-    """Error: a server has no price. `text` says why. `key` is the key below `price:` that the user
-    must correct."""
+    """Error: Perseus finds no price for a server. `text` says why and what to do. `key` is the key
+    in the mapping `price` that the user must correct."""
 
     def __init__(self, key: str, text: str) -> None:
         self.key = key
@@ -33,12 +33,13 @@ class UnpricedError(ValueError):
 
 @dataclass(frozen=True)
 class MachinePrice:
-    """Price of a machine, or of accelerators with a separate price.
+    """Price of a machine, or of accelerators that have a separate row in the price list.
 
-    `usd_per_hour` has the price for each pricing (on_demand, spot, committed), or None if unknown.
-    `vcpus` is None if the price list does not state the number of vCPUs. `accelerators` is the
-    number of accelerators that the price includes. `currency` is the currency of the price list.
-    `doubts` has the reasons why the price may be wrong.
+    `usd_per_hour` contains the price for each pricing (on_demand, spot, committed), or None if it
+    is unknown. `vcpus` is None if the price list does not state the number of vCPUs. `accelerators`
+    is the number of accelerators that the price includes. `currency` is the currency of the price
+    list. `source` says where the price comes from. `date` is the day on which the price was valid,
+    or None if unknown. `doubts` contains the reasons why the price may be wrong.
     """
 
     usd_per_hour: Mapping[str, float | None]
@@ -52,11 +53,11 @@ class MachinePrice:
 
 
 def machine_price(wanted: PriceRow, prices: PriceList, costs: Costs) -> list[MachinePrice]:
-    """Return the price of the machine and, if the configuration names an `accelerator`, the price
-    of the accelerators.
+    """Return the price of the machine and, if the configuration names an `accelerator`, also the
+    price of the accelerators.
 
-    If some zones have both prices, the function returns the two prices of the zone with the lowest
-    sum.
+    If at least one zone of the region has both prices, both come from the same zone: the zone in
+    which their sum is lowest.
 
     Raises UnpricedError if the price list has no price for the machine or for the accelerators, or
     if two rows for the same zone have different prices or numbers of vCPUs.
@@ -92,18 +93,18 @@ def machine_price(wanted: PriceRow, prices: PriceList, costs: Costs) -> list[Mac
 
 
 def _by_pricing(of: MachinePrice, costs: Costs) -> tuple[float, ...]:
-    """Return a key to sort machines by price: the prices of `of`, in the order of the study's
-    `pricing`. An unknown price is infinite."""
+    """Return a sort key with which the cheapest machine comes first: the prices of `of`, in the
+    order of `costs.pricing`. An unknown price counts as infinite."""
     order = dict.fromkeys((*costs.pricing, "on_demand", "spot"))
     return tuple(of.usd_per_hour[pricing] or math.inf for pricing in order)
 
 
 def usable_pricings(costs: Costs) -> tuple[str, ...]:
-    """Return the pricings that decide whether a row of the price list is usable: a usable row has a
-    price for at least one of these pricings.
+    """Return the pricings of which a row of the price list needs at least one; without any of these
+    prices, Perseus cannot use the row.
 
-    If the study's `pricing` contains on_demand, the function returns only on_demand. If `pricing`
-    does not contain on_demand, the function returns on_demand and all pricings of the study.
+    If `costs.pricing` contains on_demand, a row needs an on-demand price. Otherwise, a row needs an
+    on-demand price or a price for one of the pricings in `costs.pricing`.
     """
     if "on_demand" in costs.pricing:
         return ("on_demand",)
@@ -123,11 +124,10 @@ def _machines(wanted: PriceRow, prices: PriceList, costs: Costs) -> dict[str, Ma
 def _accelerators(
     wanted: PriceRow, named: str, prices: PriceList, costs: Costs
 ) -> dict[str, MachinePrice]:
-    """Return the price of all accelerators of the server in each zone.
+    """Return, for each zone, the price of all accelerators of the server together.
 
-    If the price list has a row with the wanted number of accelerators, the price comes from this
-    row. If the price list has only a row with one accelerator, the function multiplies the price of
-    one accelerator by the wanted number.
+    If the price list has a row for the wanted number of accelerators, the price comes from this
+    row. Otherwise, the function multiplies the price of one accelerator by the wanted number.
     """
     name, _, text = named.partition(":")
     rows = prices.accelerators.get(name, ())
@@ -151,8 +151,8 @@ def _accelerators(
 
 
 def _devices(row: ListedPrice) -> float:
-    """Return the number of accelerators in a row of the price list, rounded up: a part of an
-    accelerator, such as 0.125 of an L4, counts as 1."""
+    """Return the number of accelerators in a row of the price list, rounded up: if a row sells a
+    part of an accelerator, such as 0.125 of an L4, the number is 1."""
     return float(math.ceil(row.accelerators or 1))
 
 
@@ -175,12 +175,13 @@ def _by_zone(
     prices: PriceList,
     costs: Costs,
 ) -> dict[str, ListedPrice]:
-    """For each zone of the region, return one row with a usable price. If the user has configured a
-    zone, return only the row for the configured zone.
+    """Return one usable row of the price list for each zone of the region, or only for the
+    configured zone.
 
-    `what` is the name of the machine or accelerator. Raises UnpricedError if no row matches, if a
-    matching row cannot be read, if no matching row has a usable price, or if two rows of a zone
-    have different prices or numbers of vCPUs.
+    `rows` contains all rows of the machine or accelerator, whose name for messages is `what`.
+    Raises UnpricedError in four cases: no row is for the region and zone; such a row cannot be
+    read; no such row has a usable price; two rows of a zone have different prices or numbers of
+    vCPUs.
     """
     here = [row for row in rows if row.region == wanted.region]
     if not here:
@@ -228,8 +229,8 @@ def _of_row(
     prices: PriceList,
     costs: Costs,
 ) -> MachinePrice:
-    """Convert a row of the price list into prices in USD. `rows` has all rows, in all regions, of
-    the machine or accelerator in `row`."""
+    """Convert a row of the price list into prices in USD. `rows` contains the rows of the same
+    machine or accelerator in all regions, with which the function looks for doubtful prices."""
     worth = costs.usd_per_currency_unit or 1.0
     usd = {pricing: price and price * worth for pricing, price in row.prices.items()}
     at = "" if costs.currency == "USD" else f", in {costs.currency} at {worth:g} USD"
@@ -249,8 +250,8 @@ def _of_row(
 
 
 def _left_out(wanted: PriceRow, rows: Sequence[ListedPrice], costs: Costs) -> Iterator[str]:
-    """Yield a warning if a zone of the region has no usable price, since the zone may be cheaper
-    than the zones with a price."""
+    """Yield a warning about zones of the region without a usable price. Such a zone may be cheaper
+    than the zone whose price Perseus uses."""
     here = [row for row in rows if row.region == wanted.region and wanted.zone is None]
     if unpriced := [row for row in here if not _is_usable(row, costs)]:
         columns = " or ".join(PRICES[pricing] for pricing in usable_pricings(costs))
@@ -281,8 +282,8 @@ def _custom(of: CustomMachine, costs: Costs) -> MachinePrice:
 
 
 def _with_discount(usd: Mapping[str, float | None], costs: Costs) -> dict[str, float | None]:
-    """If the committed price is unknown, compute it from the on-demand price and the configured
-    discount. Return all prices."""
+    """Return the prices `usd`. If the committed price is unknown, compute it from the on-demand
+    price and the configured discount."""
     on_demand, committed, discount = usd["on_demand"], usd["committed"], costs.committed_discount
     if committed is None and on_demand is not None and discount is not None:
         committed = on_demand * (1 - discount)
@@ -290,8 +291,8 @@ def _with_discount(usd: Mapping[str, float | None], costs: Costs) -> dict[str, f
 
 
 def doubts_of(row: ListedPrice, rows: Sequence[ListedPrice]) -> Iterator[str]:
-    """Yield the reasons why the price in `row` may be wrong. `rows` has all rows, in all regions,
-    of the machine or accelerator in `row`."""
+    """Yield the reasons why the price in `row` may be wrong. `rows` contains the rows of the same
+    machine or accelerator in all regions."""
     same = [each for each in rows if (each.region, each.zone) == (row.region, row.zone)]
     if len(same) > 1:
         yield f"{_lines(same)} repeat the same price (delete all but one line)"
@@ -311,8 +312,8 @@ def doubts_of(row: ListedPrice, rows: Sequence[ListedPrice]) -> Iterator[str]:
 
 
 def _unlikely(prices: Mapping[str, float | None]) -> Iterator[str]:
-    """Compare the spot price and the committed price with the on-demand price, and yield the
-    reasons why one of the prices may be wrong."""
+    """Yield the reasons why the spot price or the committed price may be wrong, compared with the
+    on-demand price."""
     on_demand, spot = prices["on_demand"], prices["spot"]
     if on_demand is None:
         return

@@ -1,7 +1,8 @@
 """Make the task (settings) of each job that measures a cell, and find the code, the software
 versions and the contents of the user's files on which the job depends.
 
-The repeats of a run share many values; Perseus computes each shared value once.
+All repeats of a load line have nearly the same values, so Perseus computes most values only once
+for all repeats.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from perseus.study.tasks.measure import MeasureTask
 class MeasureTasks:
     """Tasks of the cells of a study. The argument of each method is the id of a cell.
 
-    The caller must not change a returned value, since several jobs share the value.
+    The caller must not change a returned value, since the values of several jobs are one object.
     """
 
     def __init__(self, study: Study, sources: Sources) -> None:
@@ -61,5 +62,5 @@ class MeasureTasks:
 
 
 def _of_repeat(of: Cell) -> dict[str, Any]:
-    """Return the fields of the task that differ between the repeats of a run."""
+    """Return the fields of a task that differ between the repeats of a load line."""
     return {"cell": of.id, "repeat": of.repeat}

@@ -1,5 +1,5 @@
-"""Make the task of each job: all settings that can change the output of the job, and no other
-settings."""
+"""Make the task of each job: all settings that can change the output of the job, and no others.
+Because of this, an edit of a setting repeats only the jobs that use the setting."""
 
 from __future__ import annotations
 
@@ -94,8 +94,8 @@ def own_onnx_task(study: Study, model: str) -> OwnOnnxTask:
 
 
 def own_examples(of: Model, images: Sequence[str]) -> OwnExamples:
-    """Return the source of the examples (contents of requests) for a model. `images` has the paths
-    of the model's image files."""
+    """Return where the examples (contents of requests) of a model come from: a file of the user,
+    images, or random numbers. `images` contains the paths of the model's image files."""
     return OwnExamples(
         inputs=of.inputs,
         images=tuple(images),
@@ -200,8 +200,8 @@ def measure_task(study: Study, of: Cell) -> MeasureTask:
 
 
 def _search(study: Study, of: Cell) -> SearchSettings:
-    """Return the search settings of the preset. For a scenario with several tenants, the key
-    `ratio_within` of the configuration replaces the value of the preset."""
+    """Return the settings of the search in the cell: the settings of its preset. In a scenario with
+    several tenants, a configured `ratio_within` replaces the value of the preset."""
     settings = PRESETS[of.preset].settings
     wanted = study.definition.measurement.ratio_within
     if wanted is None or len(of.scenario.tenants) < 2:
@@ -277,7 +277,7 @@ def ceiling_task(study: Study, ceiling: str) -> CeilingTask:
 
 def _coarse(sla_ms: float) -> float:
     """Return the latency limit of an SLA, rounded down to 50, 100, 200, 500, 1000, ... ms; at least
-    50 ms."""
+    50 ms. A small edit of the SLA then does not repeat the measurement of the client ceiling."""
     power = 10.0 ** math.floor(math.log10(sla_ms))
     return max(50.0, *(step * power for step in (1, 2, 5) if step * power <= sla_ms))
 
@@ -312,8 +312,8 @@ def check_task(study: Study) -> CheckTask:
 
 
 def _fleet_demand(study: Study, demand: Demand) -> FleetDemand:
-    """Return the demand at the low, typical and peak level. If the three levels of each model are
-    equal, return only one level."""
+    """Return the demand with its three levels (low, typical, peak). If each model has the same rate
+    at all levels, return only one level, called "demand"."""
     rates = study.demand_rps
     is_constant = all(len(set(three)) == 1 for three in rates.values())
     return FleetDemand(
@@ -333,11 +333,11 @@ def _fleet_demand(study: Study, demand: Demand) -> FleetDemand:
 
 
 def _questions(study: Study, of: ScenarioGrid) -> Iterator[GridQuestion]:
-    """Yield the questions of a grid: which setting is best for one tenant alone on a server, or for
-    all tenants on one load line.
+    """Yield the questions that a grid answers: which setting is best for each tenant alone, and
+    which is best for all tenants on each load line.
 
-    The weights of the mixes of a frontier may differ between the settings of a grid, so the grid
-    has no question about these mixes.
+    There is no question about the second and later mixes of a frontier, because their weights may
+    differ between the settings of the grid.
     """
     names = tuple(tenant.name for tenant in of.scenario.tenants)
     preset = of.scenario.preset or study.definition.measurement.preset
@@ -356,8 +356,8 @@ def _questions(study: Study, of: ScenarioGrid) -> Iterator[GridQuestion]:
 def _question(
     of: ScenarioGrid, tenants: tuple[str, ...], load_line: str, cells: Sequence[tuple[str, str]]
 ) -> GridQuestion:
-    """Return one question of a grid. For each setting of the grid, `cells` has two names: the name
-    of the scenario and the name of the load line."""
+    """Return one question of a grid. `cells` contains, for each setting of the grid, the names of
+    the scenario and the load line that Perseus measures with this setting."""
     return GridQuestion(
         grid=of.scenario.name,
         tenants=tenants,
@@ -389,8 +389,8 @@ def figure_task(study: Study) -> FigureTask:
 
 
 def track_task(study: Study) -> TrackTask | None:
-    """Return the task that logs the study to a tracking store; None if the study has no tracking
-    store."""
+    """Return the task that logs the study to an MLflow tracking store; None if the configuration
+    names no store."""
     definition = study.definition
     if definition.track.mlflow is None:
         return None
@@ -401,8 +401,8 @@ def track_task(study: Study) -> TrackTask | None:
 def report_task(study: Study, traces: Sequence[str] = ()) -> ReportTask:
     """Return the task that writes the report.
 
-    The task contains the tenants and servers of each setting of a grid that Perseus can measure.
-    `traces` has one message for each trace: how Perseus interpreted the trace.
+    If the study has grids, the task contains the tenants and servers of all settings that Perseus
+    can measure. `traces` contains one text for each trace, which says how Perseus read the trace.
     """
     tenants = [tenant for scenario in study.scenarios.values() for tenant in scenario.tenants]
     used = {tenant.model for tenant in tenants}

@@ -1,7 +1,7 @@
 """Read a price list of any cloud: a CSV file with the columns of the catalogues of SkyPilot.
 
-The columns may have any order; Perseus ignores unknown columns. A row without an InstanceType has
-the price of accelerators without a machine, as on GCP. Perseus skips empty lines and lines that
+The columns may have any order, and Perseus ignores unknown columns. A row without an InstanceType
+is the price of accelerators without a machine, as on GCP. Perseus skips empty lines and lines that
 begin with #.
 """
 
@@ -21,18 +21,19 @@ from perseus.study.problems import ConfigError
 NEEDED: Final = ("InstanceType", "Region", "Price")
 MAX_LISTED: Final = 20
 PRICES: Final = {"on_demand": "Price", "spot": "SpotPrice", "committed": "CommittedPrice"}
-"""The column with the price for each pricing. The catalogues of SkyPilot lack the columns
-CommittedPrice, Source and Date; Perseus reads these columns from price lists that have them."""
+"""For each pricing, the column with the price. The columns CommittedPrice, Source and Date are
+optional: the catalogues of SkyPilot do not have them."""
 MISSING: Final = frozenset({"", "-", "na", "n/a", "#n/a", "nan", "null", "none"})
-"""If the field of a number or a date has one of these texts, in upper or lower case, Perseus reads
-the field as empty."""
+"""If a field for a number or a date contains one of these texts, in upper or lower case, Perseus
+reads the field as empty."""
 
 
 class ListedPrice(NamedTuple):
-    """A row of the price list. A number that is missing in the row is None.
+    """A row of the price list. Numbers that are missing in the row are None.
 
-    `prices` has the price per hour for each pricing, in the currency of the file. `line` is the
-    number of the line, from 1. `problem` says why the row is invalid, and is empty for a valid row.
+    `line` is the number of the line in the file; the first line is 1. `prices` contains the price
+    per hour for each pricing, in the currency of the file. `problem` says why the row is invalid,
+    and is empty for a valid row.
     """
 
     line: int
@@ -50,19 +51,20 @@ class ListedPrice(NamedTuple):
 
 @dataclass(frozen=True)
 class PriceList:
-    """All rows of a price list. `name` is the name of the price list in messages."""
+    """All rows of a price list. `name` is the path of the file, for messages."""
 
     name: str
     rows: tuple[ListedPrice, ...]
 
     @cached_property
     def machines(self) -> Mapping[str, Sequence[ListedPrice]]:
-        """Rows of the price list with an InstanceType, by InstanceType."""
+        """The rows of each machine. The keys are the names in the column InstanceType."""
         return _grouped((row.instance, row) for row in self.rows if row.instance)
 
     @cached_property
     def accelerators(self) -> Mapping[str, Sequence[ListedPrice]]:
-        """Rows without an InstanceType (accelerators with a separate price), by AcceleratorName."""
+        """The rows of each accelerator that has rows without an InstanceType. The keys are the
+        names in the column AcceleratorName."""
         return _grouped((row.accelerator, row) for row in self.rows if not row.instance)
 
 
@@ -74,10 +76,11 @@ def _grouped(pairs: Iterator[tuple[str, ListedPrice]]) -> Mapping[str, Sequence[
 
 
 def read_price_list(path: Path, name: str) -> PriceList:
-    """Read all rows of a price list. An invalid row has a text in its attribute `problem`.
+    """Read all rows of a price list.
 
-    Raises ConfigError if the file does not exist, has too few columns, or has rows with more or
-    fewer fields than the header. The error lists all problems.
+    An invalid number or date does not stop the function: the row then says so in its attribute
+    `problem`. Raises ConfigError, which lists all problems, if the file cannot be read, has too few
+    columns, or contains rows with more or fewer fields than the header.
     """
     try:
         with path.open(newline="", encoding="utf-8-sig") as file:
@@ -135,9 +138,9 @@ def _row(line: int, cells: Mapping[str, str], name: str) -> ListedPrice:
 
 
 def _number(cells: Mapping[str, str], column: str) -> float | None:
-    """Return the number in a field of a row; None if the number is missing or 0.
+    """Return the number in the column `column` of a row; None if the number is missing or 0.
 
-    Raises ValueError if the field is no number, or a negative or infinite number.
+    Raises ValueError if the field contains no number, or a negative or infinite number.
     """
     text = cells.get(column, "")
     if text.lower() in MISSING:

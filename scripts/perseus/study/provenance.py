@@ -1,9 +1,8 @@
-"""Find the code and the software versions on which a job depends, in addition to its task and its
-files.
+"""Find the code and the software versions on which a job depends. If one of them changes, Snakemake
+repeats the job.
 
-A job imports the modules of experiments, launchers, runtimes and protocols by name at run time, not
-with import statements. For each job, this module lists the imported modules of experiments,
-launchers, runtimes and protocols.
+A job imports some modules (of experiments, launchers, runtimes and protocols) by name at run time,
+so import statements do not reveal them. This module lists these modules for each job.
 """
 
 from __future__ import annotations
@@ -28,16 +27,16 @@ EXPORT = ("torch", "torchvision", "onnx", "onnxscript", "onnxruntime")
 CONVERT = ("onnx", "onnxruntime")
 OWN_ONNX = ("onnx", "onnxruntime")
 PICTURES = ("torch", "torchvision", "pillow")
-"""Packages whose version may change the result of an export, of a conversion, of the check of a
-user's ONNX file, or of reference responses to images."""
+"""Packages whose versions may change the result of a job. The jobs are, in the order of the lists:
+the export of a network, the conversion to another precision, the check of a user's ONNX file, and
+the computation of reference responses to images."""
 
 _TENSORS = "backends/perseus_tensors.py"  # the Python backends import this file
 
 
 def measure_code(sources: Sources, task: MeasureTask) -> str:
-    """Return the fingerprint of the code that measures a cell. Of all experiments, launchers and
-    protocols, the fingerprint covers only the experiment, the launcher and the protocol of the
-    cell."""
+    """Return the fingerprint of the code that measures a cell. It covers only the experiment, the
+    launcher and the protocol of this cell, so an edit of another one does not repeat the cell."""
     kind, server = task.run.kind, task.server
     return sources.fingerprint(
         ["measure.py", *_backend(server)],
@@ -58,17 +57,17 @@ def ceiling_code(sources: Sources, task: CeilingTask) -> str:
 
 
 def repository_code(sources: Sources, task: RepositoryTask) -> str:
-    """Return the fingerprint of the code that writes a Triton repository. The fingerprint covers
-    the modules of the tenants' runtimes. If clients send image files, the fingerprint also covers
-    the module of the preprocessing."""
+    """Return the fingerprint of the code that writes a Triton repository, including the modules of
+    the tenants' runtimes. If the server preprocesses images, the fingerprint also covers the module
+    of the preprocessing."""
     runtimes = {f"perseus.models.runtimes.{tenant.runtime}" for tenant in task.tenants}
     before = {"perseus.models.ensemble"} if any(t.ensemble for t in task.tenants) else set()
     return sources.fingerprint(["repository.py"], [*runtimes, *before])
 
 
 def tables_code(sources: Sources, script: str, tables: Sequence[str]) -> str:
-    """Return the fingerprint of the code with which the script `script` makes the tables
-    `tables`."""
+    """Return the fingerprint of the code of the script `script`, including the modules of the
+    tables that the script makes."""
     modules = [f"perseus.results.tables.{name}" for name in tables]
     return sources.fingerprint([script], [*modules, *_experiments(sources)])
 
@@ -102,8 +101,8 @@ def compare_code(sources: Sources) -> str:
 
 
 def export_versions(packages: Sequence[str], images: Sequence[str]) -> dict[str, str]:
-    """Return the versions of `packages`, the packages that export a model. If the model has images,
-    also return the version of the package that reads images."""
+    """Return the versions of `packages`, which export a model. If the model has `images`, also
+    return the version of the package that reads images."""
     return versions([*packages, *(["pillow"] if images else [])])
 
 
@@ -113,10 +112,10 @@ def network_versions(task: NetworkTask) -> dict[str, str]:
 
 
 def measure_versions(task: MeasureTask) -> dict[str, str]:
-    """Return the versions of the packages of the server and the client.
+    """Return the versions of the packages that the server and the client of a cell use.
 
-    If the server runs in a container, the image name in the task determines the versions of the
-    server's packages.
+    Perseus knows the server's packages only for the embedded server. For a server in a container,
+    the image name in the task stands for their versions.
     """
     ours = LAUNCHERS[task.server.launcher].runs_our_backends
     serving = ["nvidia-pytriton", *RUNTIMES[task.server.runtime].packages] if ours else []
@@ -139,8 +138,8 @@ def versions(packages: Sequence[str]) -> dict[str, str]:
 
 
 def _backend(server: MeasuredServer) -> list[str]:
-    """Return the source files of the Python backend, if the server uses a Python backend of
-    Perseus."""
+    """Return the source files of the Python backend of Perseus that the server uses; empty for a
+    server with another backend."""
     runtime, launcher = RUNTIMES[server.runtime], LAUNCHERS[server.launcher]
     native = launcher.container and runtime.native_backend
     if launcher.elsewhere or native or not runtime.python_backend:
@@ -149,8 +148,8 @@ def _backend(server: MeasuredServer) -> list[str]:
 
 
 def _experiments(sources: Sources) -> list[str]:
-    """Return the modules of all experiments. A script that reads records of cells needs the modules
-    of all experiments, since each record contains a task."""
+    """Return the names of the modules of all experiments. A script that reads the records of cells
+    may need each of them, since a record contains the settings of its experiment."""
     return sources.children("perseus.study.experiments")
 
 
@@ -159,7 +158,7 @@ def _transport(client: MeasuredClient) -> str:
 
 
 def _client(client: MeasuredClient) -> list[str]:
-    """Return the packages of the client.
+    """Return the names of the packages that the client uses.
 
     With every protocol, the client also needs grpcio, to load models and to read statistics.
     """
