@@ -1,4 +1,4 @@
-"""Read the recorded times of arrivals from trace files of several formats."""
+"""Read recorded arrival times from trace files of several formats."""
 
 from __future__ import annotations
 
@@ -17,20 +17,21 @@ from perseus.study.traces import TraceSource
 
 MINUTE_S: Final = 60.0
 AZURE_FUNCTIONS: Final = ("HashOwner", "HashApp", "HashFunction", "Trigger")
-"""First columns of an Azure Functions trace of 2019. Each further column (1, 2, …) has the number
-of invocations in one minute (AzureFunctionsDataset2019.md of
+"""First columns of an Azure Functions trace of 2019. In such a trace, each column after them
+(called 1, 2, …) contains the number of invocations in one minute (AzureFunctionsDataset2019.md of
 github.com/Azure/AzurePublicDataset)."""
 
 MAX_COUNT: Final = 10**9
-"""Largest accepted number of invocations in one minute: a larger number could overflow a sum."""
+"""Largest number of invocations in one minute that Perseus accepts: the sum of larger numbers could
+overflow."""
 
 
 class Format(NamedTuple):
-    """A public format of traces.
+    """A public format of traces. A file has this format if it has all `columns`.
 
-    A file that has all `columns` has this format. `column` is the name of the column with the
-    times, and `unit` is the unit of the times. If the times are the end times of requests, `took_s`
-    is the name of the column with the duration of each request in seconds.
+    `column` is the name of the column with the times, and `unit` is the unit of the times. If these
+    are the times at which requests end, `took_s` is the name of the column with the durations of
+    the requests in seconds; otherwise None.
     """
 
     name: str
@@ -61,17 +62,18 @@ FORMATS: Final = (
         for key in ("input_length", "output_length", "hash_ids", "text_input", "session_id")
     ),
 )
-"""Known formats. If a file has the `columns` of several formats, Perseus uses the first of these
-formats in the list."""
+"""Known formats. If a file has the columns of several formats, Perseus uses the format that comes
+first in the list."""
 
 
 @dataclass(frozen=True)
 class Recorded:
     """The recorded arrivals in a trace file.
 
-    `counts[i]` requests arrived within `interval_s` seconds after `starts_s[i]`, or exactly at
-    `starts_s[i]` if `interval_s` is 0. `counts` and `starts_s` have the shape (n,). `starts_s` is
-    ascending. All times lie in [0, length_s).
+    If `interval_s` is 0, `counts[i]` requests arrived at the time `starts_s[i]`. Otherwise, the
+    file states no exact times: `counts[i]` requests arrived in the `interval_s` seconds after
+    `starts_s[i]`. `counts` and `starts_s` have the shape (n,), and `starts_s` is ascending. All
+    times are in seconds and lie in [0, length_s).
     """
 
     starts_s: NDArray[np.float64]
@@ -81,12 +83,13 @@ class Recorded:
 
     @property
     def is_of_one_time(self) -> bool:
-        """True if all arrivals are in the same interval or at the same time."""
+        """True if all arrivals are at the same time or in the same interval, so that there are no
+        gaps to replay."""
         return len(np.unique(self.starts_s[self.counts > 0])) < 2
 
     def expected(self, begin_s: float, end_s: float) -> NDArray[np.float64]:
-        """For each interval, return the expected number of its arrivals between the times `begin_s`
-        and `end_s`, shape (n,)."""
+        """Return, for each interval or time of the file, the expected number of its arrivals that
+        lie between `begin_s` and `end_s`, shape (n,)."""
         if self.interval_s == 0:
             inside = ((self.starts_s >= begin_s) & (self.starts_s < end_s)).astype(float)
         else:
@@ -96,27 +99,28 @@ class Recorded:
         return np.asarray(self.counts * inside)
 
     def times_s(self, rng: np.random.Generator) -> NDArray[np.float64]:
-        """Return the times of all arrivals in seconds, in ascending order. Each arrival has a
-        random time within its interval."""
+        """Return the times of all arrivals in seconds, in ascending order. If the file states only
+        intervals, each arrival gets a random time within its interval."""
         starts_s = np.repeat(self.starts_s, self.counts)
         return np.sort(starts_s + self.interval_s * rng.random(len(starts_s)))
 
     def gaps_s(self) -> tuple[float, ...]:
-        """Return the gaps between the arrivals in seconds. If the arrivals have random times within
-        intervals, the seed of these times is constant, so each call returns the same gaps."""
+        """Return the gaps between the arrivals in seconds. Each call returns the same gaps, because
+        random times within intervals have a constant seed."""
         return tuple(np.diff(self.times_s(np.random.default_rng(0))).tolist())
 
 
 @dataclass(frozen=True)
 class Trace:
-    """Recorded arrivals of a trace file, and how Perseus interpreted the file."""
+    """The recorded arrivals of a trace file, and how Perseus interpreted the file."""
 
     recorded: Recorded
     understood: Understood
     format: str
 
     def message(self, name: str) -> str:
-        """Return one line of text with the format, the duration, and the number of requests."""
+        """Return one line of text, with which the user can check how Perseus read the file: format,
+        number of requests, duration, and column and unit of the times."""
         count, length_s = int(self.recorded.counts.sum()), self.recorded.length_s
         unit, column = self.understood.unit, self.understood.column
         of = f" of column {column!r}" if column else ""
@@ -130,12 +134,13 @@ class Trace:
 
 
 def of_times(times_s: NDArray[np.float64]) -> Recorded:
-    """Return the recorded arrivals at the times `times_s`, which must be ascending.
+    """Return the recorded arrivals with the ascending times `times_s` in seconds.
 
     The duration of the recording is the time from the first to the last arrival, plus one mean gap.
 
     If all times are whole seconds and several arrivals have the same time, the function assumes
-    rounded times: each arrival gets an interval of one second.
+    that the times are rounded. Each arrival then lies somewhere in an interval of one second, and
+    the duration of the recording includes the last interval.
     """
     is_rounded = not np.any(times_s % 1) and np.any(np.diff(times_s) == 0)
     times_s = times_s - times_s[0]
@@ -148,9 +153,9 @@ def of_times(times_s: NDArray[np.float64]) -> Recorded:
 def read_trace(path: Path, source: TraceSource) -> Trace:
     """Read the arrivals that `source` selects from the trace file `path`.
 
-    The times in the file need not be sorted. The returned times are relative to the first request
-    of the file, even if `source` does not select this request. Raises OSError if the file cannot be
-    opened, and TraceError for a file without times.
+    The rows of the file may have any order. The returned times count from the first request of the
+    file, even if `source` does not select this request. Raises OSError if the file cannot be
+    opened, and TraceError if Perseus finds no valid times in it.
     """
     file = open_trace(path)
     where = [(name, str(value)) for name, value in source.where.items()]
@@ -179,11 +184,11 @@ def read_trace(path: Path, source: TraceSource) -> Trace:
 
 
 def read_named(folder: Path, source: TraceSource, *, needs_unit: bool) -> Trace:
-    """Read the arrivals that `source` selects from a trace file. The path of the file is relative
-    to `folder`.
+    """Read the arrivals that `source` selects from a trace file, whose path is relative to
+    `folder`.
 
-    Raises TraceError for every problem that a user can correct, also if the file cannot be opened.
-    If `needs_unit` is true, an ambiguous unit of the times also raises TraceError.
+    Raises TraceError for every problem, also if the file cannot be opened. If `needs_unit` is true,
+    the function also raises TraceError if the unit of the times is not clear.
     """
     try:
         trace = read_trace(folder / source.file, source)
@@ -208,10 +213,10 @@ def _numbers(file: TraceFile, values: Any) -> NDArray[np.float64]:
 
 
 def _of_minutes(file: TraceFile, where: Sequence[tuple[str, str]]) -> Recorded:
-    """Return the number of requests in each minute, summed over the selected rows of an Azure
-    Functions trace of 2019.
+    """Return the number of requests in each minute of an Azure Functions trace of 2019.
 
-    The file has one row for each combination of a function and a trigger.
+    The file has one row for each combination of a function and a trigger. The function adds up the
+    rows that `where` selects.
     """
     import pyarrow as pa
     import pyarrow.compute as pc

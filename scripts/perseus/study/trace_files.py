@@ -1,4 +1,4 @@
-"""Read a trace file of any format as rows with named columns."""
+"""Read a trace file as a table with named columns: Parquet, CSV, JSON lines or an access log."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any, Final
 
 MAX_LISTED: Final = 3
-"""Largest number of invalid rows that a message shows. For further invalid rows, the message states
-only their number."""
+"""Largest number of invalid rows that a message shows. If there are more, the message states how
+many more."""
 
 HEAD_BYTES: Final = 1 << 20
 """Number of bytes that Perseus reads to find the header and the first row of a file."""
@@ -26,25 +26,26 @@ LOG_LINE: Final = re.compile(
     r"(\S+) \S+ (\S+) \[(\d\d)/(\w{3})/(\d{4}):(\d\d:\d\d:\d\d) ([+-]\d{4})\]"
     r' "((?:[^"\\]|\\.)*)" (\d{3})\b'
 )
-"""A line in the common or combined log format of web servers
+"""Pattern of a line in the common or the combined log format of web servers
 (httpd.apache.org/docs/current/logs.html)."""
 
 MONTHS: Final = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 
 
 class TraceError(ValueError):
-    """Error: a file is not a valid trace of arrivals. The message states the reason and the invalid
-    row or line."""
+    """Error: a file is not a valid trace of arrivals. The message says why, and in which row or
+    line."""
 
 
 @dataclass(frozen=True)
 class TraceFile:
-    """A trace file of which Perseus has read only the format and the first row.
+    """A trace file of which Perseus has read only the beginning, to find its format and columns.
 
-    `format` is a text such as "a CSV file". `columns` has the names of the columns, or the numbers
-    of the columns if the file has no header. `first` has the fields of the first data row.
-    `first_row` is the number of the first data row in the file; a header is row 1. `read` returns
-    the columns with the given names as a pyarrow Table, or raises TraceError.
+    `format` is a text such as "a CSV file". `columns` contains the names of the columns, or their
+    numbers ("1", "2", ...) if the file has no header. `first` contains the fields of the first row
+    with data. `first_row` is the number of this row in the file: 2 after a header, otherwise 1. The
+    function `read` reads the columns with the given names from the file and returns them as a
+    pyarrow Table; it raises TraceError for invalid rows.
     """
 
     path: Path
@@ -55,14 +56,15 @@ class TraceFile:
     read: Callable[[Sequence[str]], Any]
 
     def described(self) -> str:
-        """Return a description of the format, the columns and the first row, for error messages."""
+        """Return a text with the format, the columns and the first row of the file, for error
+        messages."""
         columns = ", ".join(map(repr, self.columns[:20]))
         first = ", ".join(repr(text[:40]) for text in self.first[:20])
         return f"{self.path} is {self.format} with the columns {columns}; its first row is {first}"
 
     def refuse(self, bad: Sequence[str]) -> None:
-        """Raise TraceError if `bad` (one text for each invalid row) is not empty. The message of
-        the error shows the first MAX_LISTED texts of `bad`."""
+        """Raise TraceError if there are invalid rows. `bad` contains one text for each invalid row,
+        and the message of the error shows the first MAX_LISTED of these texts."""
         if bad:
             more = len(bad) - MAX_LISTED
             rest = f"; and {more} more invalid row{'s' if more > 1 else ''}" if more > 0 else ""
@@ -70,8 +72,8 @@ class TraceFile:
 
 
 def open_trace(path: Path) -> TraceFile:
-    """Detect the format of a trace file. Raises OSError if the file cannot be opened, and
-    TraceError if its content has no rows with columns."""
+    """Detect the format and the columns of a trace file. Raises OSError if the file cannot be
+    opened, and TraceError if Perseus cannot read it as a table with columns."""
     import pyarrow as pa
 
     with path.open("rb") as file:  # errors of open() are clearer than errors of pyarrow
@@ -91,7 +93,7 @@ def open_trace(path: Path) -> TraceFile:
 
 
 def number(text: str) -> float:
-    """Convert a text into a number; NaN if the text is no number."""
+    """Return the number that a text states; NaN if the text is not a number."""
     try:
         return float(text)
     except ValueError:
@@ -99,11 +101,11 @@ def number(text: str) -> float:
 
 
 def moment(text: str) -> tuple[float, bool]:
-    """Read a date with a time from `text`. Return the seconds since 1970, and whether the text
-    names a time zone.
+    """Read a date with a time. Return the seconds since 1970, and whether the text names a time
+    zone.
 
-    The function reads a date without a time zone as UTC. The seconds are NaN if the text is no ISO
-    8601 date with a time.
+    The function reads a date without a time zone as UTC. The seconds are NaN if the text is not an
+    ISO 8601 date with a time.
     """
     try:
         found = datetime.fromisoformat(text.replace(" UTC", "+00:00"))
@@ -173,8 +175,11 @@ def _json_lines(path: Path, head: str) -> TraceFile:
 
 
 def _first_values(row: dict[str, Any], lines: Iterable[str]) -> dict[str, Any]:
-    """Return the values of `row`, the first row. Replace each null by the first value of its column
-    in `lines`, the next lines with JSON objects; null if `lines` has no such value."""
+    """Return one value of each column, from which the caller infers the type of the column.
+
+    The values come from `row`, the first row. If a value in `row` is null, the function takes the
+    first value of the column in `lines` (the next rows as JSON) that is not null, if there is one.
+    """
     values = dict(row)
     for line in lines:
         empty = [name for name, value in values.items() if value is None]
@@ -245,8 +250,8 @@ def _stripped(row: Sequence[str]) -> tuple[str, ...]:
 
 
 def _is_data(row: Sequence[str]) -> bool:
-    """Return whether a row has data and is not a header: all its fields are numbers, or at least
-    one field is a date with a time."""
+    """Return whether a row contains data and is not a header. A row contains data if all its fields
+    are numbers, or if at least one field is a date with a time."""
     return all(number(text) == number(text) for text in row) or any(map(is_date, row))
 
 
@@ -271,10 +276,8 @@ def _access_log(path: Path, line: str) -> TraceFile:
 
 
 def _log_row(line: str) -> tuple[str, ...]:
-    """Return the fields LOG_COLUMNS of a line of an access log; the time is in ISO 8601.
-
-    The result is empty if the line has another format.
-    """
+    """Return the fields LOG_COLUMNS of a line of an access log, with the time in ISO 8601; empty if
+    the line has another format."""
     found = LOG_LINE.match(line)
     if found is None or found[4] not in MONTHS:
         return ()

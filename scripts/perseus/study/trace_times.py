@@ -17,7 +17,8 @@ from perseus.study.hints import meant_or_known
 from perseus.study.trace_files import TraceError, TraceFile, is_date, moment, number
 
 PER_S: Final = {"s": 1.0, "ms": 1e3, "us": 1e6, "ns": 1e9}
-"""Number of each unit in a second. A division by this number is exact for whole seconds."""
+"""For each unit of time, how many units a second has. The division of a time by this number is
+exact if the time is a whole number of seconds."""
 
 UNIT_WORDS: Final = {
     "s": ("s", "sec", "secs", "second", "seconds"),
@@ -25,28 +26,29 @@ UNIT_WORDS: Final = {
     "us": ("us", "usec", "micros", "microsecond", "microseconds"),
     "ns": ("ns", "nsec", "nanos", "nano", "nanosecond", "nanoseconds"),
 }
-"""For each unit of time, the words that mean this unit at the end of a column name, as in
-`arrival_ms` or `timeUnixNano`."""
+"""For each unit of time, the words at the end of a column name that mean this unit, such as "ms" in
+`arrival_ms` and "nano" in `timeUnixNano`."""
 
 TIME_NAMES: Final = (
     *("time", "times", "timestamp", "ts", "date", "datetime", "epoch", "epochtime", "unixtime"),
     *("arrival", "arrivals", "arrivaltime", "arrivaltimestamp", "arrivedat", "starttime"),
     *("starttimestamp", "startedat", "createdat", "timeunix", "starttimeunix"),
 )
-"""Usual names of columns with times. The names are in lower case and have neither a unit nor
-punctuation."""
+"""Usual names of columns with times, in lower case, without a unit and without punctuation: the
+name for `arrivalTime_ms` is "arrivaltime"."""
 
 EPOCH_S: Final = (1e9, 1e10)
-"""Perseus reads numbers in this range as seconds since 1970: from September 2001 to 2286."""
+"""Range of times, in seconds, that Perseus reads as times since 1970: from September 2001 to
+2286."""
 
 LATEST_S: Final = 1e11
-"""Largest valid time in seconds since 1970 (the year 5138). A larger time means a wrong unit."""
+"""Largest valid time, in seconds since 1970 (it is in the year 5138). If a time is larger, its unit
+is wrong."""
 
 HOUR_S, DISORDER_S = 3600.0, 60.0
-"""Perseus assumes that clocks go back by HOUR_S seconds at the end of summer time. If a time in a
-file is at most DISORDER_S seconds earlier than the previous time, Perseus assumes that the rows are
-not exactly sorted. Only a larger step back between two times in the file can be a change of the
-clocks."""
+"""At the end of summer time, clocks go back by HOUR_S seconds, so the times in a file step back. If
+the times step back by at most DISORDER_S seconds, Perseus assumes that the rows are not exactly
+sorted, and not that the clocks went back."""
 
 BETWEEN_AUTUMNS_S: Final = 300 * 24 * HOUR_S
 
@@ -55,21 +57,22 @@ CLOCKS: Final = (
     *("Pacific/Auckland", "America/Santiago", "America/Havana", "Atlantic/Azores"),
     *("Africa/Cairo", "Asia/Beirut", "Asia/Jerusalem"),
 )
-"""Time zones in which clocks go back by one hour in autumn. If clocks in several zones go back on
-the same day at the same hour, the list has only one of these zones."""
+"""Time zones in which clocks go back by one hour in autumn. Of several zones in which clocks go
+back on the same day at the same hour, the list contains only one."""
 
 REPEATED_HOURS: Final = (0, 1, 2, 3, 23)
-"""Hours of the day that clocks in at least one zone of CLOCKS show twice in autumn."""
+"""Hours of the day that clocks show twice in autumn in at least one of the zones CLOCKS."""
 
 
 @dataclass(frozen=True)
 class Understood:
     """How Perseus interpreted the times in a trace file.
 
-    `column` is the name of the column with the times; empty if the file has only one column, or
-    counts per minute. `unit` is s, ms, us, ns, "dates" (dates with times) or "counts per minute".
-    `note` states in a few words how Perseus read times without a time zone, or is empty. `doubt`
-    says why the interpretation may be wrong, or is empty.
+    `column` is the name of the column with the times. It is empty if the file has only one column,
+    or if the file contains counts per minute and not times. `unit` is "s", "ms", "us", "ns",
+    "dates" (dates with times) or "counts per minute". `note` says in a few words how Perseus read
+    times without a time zone; empty for other times. `doubt` says why the interpretation may be
+    wrong; empty if there is no doubt.
     """
 
     column: str
@@ -79,13 +82,14 @@ class Understood:
 
 
 def words_of(name: str) -> list[str]:
-    """Return the words of a name, in lower case, such as [arrival, time, ms] for
+    """Return the words in the name of a column, in lower case: ["arrival", "time", "ms"] for
     `arrivalTime_ms`."""
     return re.findall("[a-z0-9]+", re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower())
 
 
 def unit_of_name(name: str) -> str | None:
-    """Return the unit of time in the last word of a column name, or None."""
+    """Return the unit of time that the last word of a column name means; None if it means no
+    unit."""
     last = words_of(name)[-1:]
     return next((unit for unit, words in UNIT_WORDS.items() if last and last[0] in words), None)
 
@@ -97,11 +101,11 @@ def _is_named_as_time(name: str) -> bool:
 
 
 def time_column(file: TraceFile, asked: str | None) -> str:
-    """Return the name of the column with the times: the configured column `asked`, or a column that
-    Perseus recognises by its name, its dates or its numbers.
+    """Return the name of the column with the times: the column `asked` if it is configured, or the
+    column that Perseus recognises by its name, its dates or its numbers.
 
-    Raises TraceError if Perseus recognises no column or several columns. The message of the error
-    lists the columns and suggests a line for the configuration.
+    Raises TraceError if Perseus recognises no column, or several columns. The message of the error
+    lists the columns, and suggests a line that names a column in the configuration.
     """
     if asked is not None:
         if asked not in file.columns:
@@ -118,8 +122,8 @@ def time_column(file: TraceFile, asked: str | None) -> str:
 
 
 def suggested(file: TraceFile) -> str:
-    """From the first row of the file, guess which column has the times. Return a line that the user
-    can copy into the configuration to name the guessed column."""
+    """Return a line that the user can copy into the configuration to name the column with the
+    times. The function guesses the column from the first row of the file."""
     stamped = _stamped(file)
     pairs = zip(file.columns, file.first, strict=False)
     numbered = [name for name, text in pairs if number(text) == number(text)]
@@ -129,8 +133,8 @@ def suggested(file: TraceFile) -> str:
 
 
 def _stamped(file: TraceFile) -> list[str]:
-    """Return the columns whose first value is a date, or a number in the range of times since
-    1970."""
+    """Return the columns that probably contain times: their first value is a date, or a number that
+    can be a time since 1970."""
     return [
         name
         for name, text in zip(file.columns, file.first, strict=False)
@@ -139,8 +143,8 @@ def _stamped(file: TraceFile) -> list[str]:
 
 
 def _unit_since_1970(first: float, last: float) -> str | None:
-    """Interpret the numbers `first` and `last` as times since 1970. Return the unit with which both
-    times lie between 2001 and 2286, or None."""
+    """Return the unit with which the numbers `first` and `last`, as times since 1970, both lie
+    between 2001 and 2286; None if there is no such unit."""
     units = (
         unit
         for unit, per_s in PER_S.items()
@@ -155,9 +159,9 @@ def seconds(
     """Convert the times of a column into seconds. Return the seconds, in the order of the rows, and
     how Perseus interpreted the column.
 
-    `values` has the column as a pyarrow ChunkedArray. `stated` is the unit in the configuration,
-    and `of_format` is the usual unit of the file format (None if unknown). Raises TraceError for
-    rows without a time.
+    `values` is the content of the column, a pyarrow ChunkedArray. `stated` is the unit in the
+    configuration (None if not configured), and `of_format` is the usual unit of the file format
+    (None if unknown). Raises TraceError if a row contains no valid time.
     """
     import pyarrow as pa
     import pyarrow.compute as pc
@@ -188,18 +192,18 @@ def seconds(
 
 
 def _unit_of_numbers(numbers: NDArray[np.float64]) -> str | None:
-    """Return the unit in which all numbers are times since 1970, or None.
+    """Return the unit with which all numbers can be times since 1970; None if there is none.
 
-    The returned unit overrides a unit in the name of the column, since numbers in the range EPOCH_S
-    are too large to be times since the start of a trace.
+    The caller prefers this unit to a unit in the name of the column, since numbers in the range
+    EPOCH_S are too large to be times since the start of a trace.
     """
     finite = numbers[np.isfinite(numbers)]
     return _unit_since_1970(finite.min(), finite.max()) if len(finite) else None
 
 
 def _assumed(file: TraceFile, name: str, numbers: NDArray[np.float64]) -> Understood:
-    """Interpret numbers without a known unit as seconds. If the median gap between the interpreted
-    arrivals is more than 1 s, the result has a `doubt` about the unit."""
+    """Interpret numbers whose unit is unknown as seconds. If the median gap between the times is
+    then more than 1 s, the result states a `doubt` about the unit."""
     ascending = np.sort(numbers[np.isfinite(numbers)])
     if len(ascending) < 2 or np.median(np.diff(ascending)) <= 1:
         return Understood(name, "s")
@@ -220,8 +224,9 @@ def _checked(
     understood: Understood,
     are_local: bool,
 ) -> tuple[NDArray[np.float64], Understood]:
-    """Return the times. If the times have no time zone (`are_local`), correct the times for the end
-    of summer time. Raises TraceError for rows without a valid time."""
+    """Return the times, and how Perseus interpreted them. If the times have no time zone
+    (`are_local`), correct them for the end of summer time. Raises TraceError if a row contains no
+    valid time."""
 
     def row(i: int) -> str:
         return f"row {file.first_row + i}: {str(values[i])[:40]!r}"
@@ -244,8 +249,10 @@ def _local(
     """Return times without a time zone, corrected for the hour that clocks repeat at the end of
     summer time.
 
-    When clocks go back, the times in the file step back. If the times step back by more than
-    DISORDER_S seconds at any other place, the function corrects no time.
+    When clocks go back, the times in the file step back by up to one hour, and the function adds
+    one hour to all later times. If the times also step back for another reason, by more than
+    DISORDER_S seconds, the rows have no clear order. The function then corrects no time, and the
+    result may state a `doubt`.
     """
     back = np.flatnonzero(np.diff(times_s) < -DISORDER_S) + 1
     is_repeated = np.isin(times_s[back] // HOUR_S % 24, REPEATED_HOURS)
@@ -262,11 +269,12 @@ def _local(
 
 
 def _doubled_hour(path: Path, times_s: NDArray[np.float64]) -> str:
-    """Return a message if an hour that some clocks show twice has too many requests; otherwise an
-    empty text. `times_s` has times without a time zone.
+    """Return a message if times without a time zone probably contain an hour twice, because clocks
+    went back; otherwise an empty text.
 
-    The hour has too many requests if their number is more than 1.5 times the mean of the hours
-    before and after, and the difference is significant.
+    The function looks for an hour that clocks of a zone in CLOCKS show twice, and that has too many
+    requests: more than 1.5 times the mean of the hours before and after, with a significant
+    difference.
     """
     first_hour = int(times_s.min() // HOUR_S)
     requests = np.bincount((times_s // HOUR_S).astype(int) - first_hour).astype(float)
@@ -297,8 +305,8 @@ def _is_shown_twice(hour: datetime, zone: str) -> bool:
 
 
 def duration_text(span_s: float) -> str:
-    """Return a duration as text in the largest unit with a number of at least 2, such as "2.5 min"
-    for 150 s."""
+    """Return a duration as text, in the largest unit of which it has at least two: "2.5 min" for
+    150 s, and "90 s" for 90 s."""
     for size_s, unit in ((86_400, "days"), (3600, "h"), (60, "min")):
         if span_s >= 2 * size_s:
             return f"{span_s / size_s:.3g} {unit}"
@@ -308,8 +316,8 @@ def duration_text(span_s: float) -> str:
 def rows_that_are(
     file: TraceFile, table: Any, where: Sequence[tuple[str, str]]
 ) -> NDArray[np.bool_]:
-    """Return a mask of the rows that match all pairs (column, value) in `where`. Raises TraceError
-    if no row matches."""
+    """Return a mask that is true for the rows that have all values in `where`, a list of pairs
+    (column, value). Raises TraceError if there is no such row."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
