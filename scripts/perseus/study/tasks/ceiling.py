@@ -1,5 +1,5 @@
-"""Define the task: measure the client ceiling (the highest rate that the client can send) for one
-server."""
+"""Define the task of a job that measures a client ceiling: the highest rate that the client can
+send."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from perseus.study.traces import TraceOf
 class RequestOfModel(Part):
     """The requests to one model, each with `images` images.
 
-    `sla_ms` is the latency limit of the model's SLA, rounded down to 50, 100, 200, 500, ... ms, and
-    at least 50 ms. Because Perseus rounds `sla_ms`, a small change of the SLA does not repeat the
-    measurement. The allowed send lag follows from `sla_ms`.
+    The limit of the send lag in the measurement follows from `sla_ms`. `sla_ms` is the latency
+    limit of the model's SLA, rounded down to 50, 100, 200, 500, ... ms, and at least 50 ms. Because
+    of the rounding, a small edit of the SLA does not repeat the measurement.
     """
 
     model: str
@@ -25,11 +25,11 @@ class CeilingTask(Part):
     """Settings of the measurement of a client ceiling. The job reads the shapes of the requests
     from its input files, so the settings do not contain these shapes.
 
-    Perseus measures the client ceiling with a null model (a model that does no work) on this host,
-    whatever launcher and runtime the server `server` has in the study. `cores` is the number of
-    cores that the server `server` has in the study, or None for a remote server. For a remote
-    server, the client uses `client_cores` cores, and the null model uses all other cores of this
-    host. `trace` is the trace of the arrival process, or None.
+    Perseus measures the client ceiling with a null model (a model that does no work) on an embedded
+    server of this host, whatever launcher and runtime the study's server `server` has. `cores` is
+    the number of cores of the study's server; None if it is remote. For a remote server, the client
+    uses `client_cores` cores, and the null model uses all other cores of this host. `trace` is the
+    trace of the arrival process, or None.
     """
 
     server: str

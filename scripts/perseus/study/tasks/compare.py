@@ -1,4 +1,4 @@
-"""Define the task: compare the results of two studies."""
+"""Define the task of the job that compares the results of two studies."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ from perseus.study.base import Part
 
 
 class CompareTask(Part):
-    """The results of two studies (each a folder or an archive), digests of their content, and the
-    output folder."""
+    """The paths of the results of two studies (`base` and `new`, each a folder or an archive), the
+    digests of their content, and the output folder. If a digest changes, Snakemake repeats the
+    job."""
 
     base: str
     new: str

@@ -1,4 +1,4 @@
-"""Define the task: draw one figure."""
+"""Define the task of a job that draws one figure."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from perseus.study.presentation import Font
 
 
 class FigureTask(Part):
-    """Style of a figure (width in print, font, font size, resolution), and the pricing of the costs
-    in the figure."""
+    """Style of a figure: width in print, font, font size and resolution. `pricing` is the kind of
+    price ("on_demand", "spot" or "committed") of the costs in the figure."""
 
     width_mm: float
     font: Font = "sans"

@@ -1,4 +1,4 @@
-"""Define the task: collect the labelled images of a model."""
+"""Define the task of the job that collects the labelled images of a model."""
 
 from __future__ import annotations
 
@@ -6,11 +6,12 @@ from perseus.study.base import Part
 
 
 class LabelledTask(Part):
-    """The labelled images of a classification model of torchvision, and the settings of its
-    preprocessing.
+    """The labelled images of a classification model of torchvision, and the settings from which
+    their preprocessing follows.
 
     `architecture`, `weights` and `request` have the same values as in the model's `ExportTask`.
-    `images` has the image files, and `classes` the index of the correct class of each image.
+    `images` contains the paths of the image files. `classes` contains, for each image, the index of
+    the correct class.
     """
 
     architecture: str

@@ -1,4 +1,4 @@
-"""Define the task: measure one cell."""
+"""Define the task of a job that measures one cell."""
 
 from __future__ import annotations
 
@@ -28,9 +28,8 @@ class MeasuredArrivals(Part):
 class MeasuredClient(Part):
     """Settings of the client of a cell.
 
-    `processes` is the number of client processes per tenant. If `processes` is None, Perseus
-    divides the number of client cores by the number of tenants and rounds down. Each tenant gets at
-    least one process.
+    `processes` is the number of client processes per tenant. If it is None, each tenant gets the
+    number of client cores divided by the number of tenants, rounded down, but at least one.
     """
 
     protocol: str
@@ -39,8 +38,8 @@ class MeasuredClient(Part):
 
 
 class MeasuredServer(Part):
-    """The server of a cell. `gpus` has the indices of the server's GPUs on this host; empty for a
-    CPU server or a remote server."""
+    """The server of a cell. `gpus` contains the numbers of the GPUs of this host that the server
+    uses; empty for a CPU server or a remote server."""
 
     name: str
     device: str
@@ -55,8 +54,9 @@ class MeasuredServer(Part):
 class ServedModel(Part):
     """A model that the server already has, with its name on the server.
 
-    `shape` has the variable input sizes, by the name of the input. If `deterministic` is false, the
-    responses to the same request may differ. `examples` defines the content of the requests.
+    `shape` contains the sizes of inputs with variable sizes, by the name of the input. If
+    `deterministic` is false, the responses to the same request may differ. `examples` defines the
+    content of the requests.
     """
 
     name: str
@@ -66,13 +66,15 @@ class ServedModel(Part):
 
 
 class MeasuredTenant(Part):
-    """A tenant of a cell, with the properties that the client or the records of the cell need.
+    """A tenant of a cell, with the properties that the client needs or the record of the cell
+    states.
 
-    `served_model` is None for a model that Perseus deploys. For a model that the server already
-    has, `max_batch_size`, `dynamic_batching` and `precision` are None, since only the server knows
-    these settings. `preprocessing` says who converts image files into tensors ("client" or
-    "server"); None means that clients send tensors and Perseus measures no conversion.
-    `labelled_images` is the number of images with which the cell measures the accuracy.
+    `served_model` is None for a model that Perseus loads into the server. For a model that the
+    server already has, `max_batch_size`, `dynamic_batching` and `precision` are None, since only
+    the server knows these settings. `preprocessing` says who converts image files into tensors
+    ("client" or "server"); None means that clients send tensors, and Perseus measures no
+    conversion. `labelled_images` is the number of images with which the cell measures the accuracy
+    of the model.
     """
 
     name: str
@@ -89,16 +91,17 @@ class MeasuredTenant(Part):
 
     @property
     def steps(self) -> tuple[str, ...]:
-        """Names of the Triton models through which a request passes; empty if a request passes
-        through one Triton model only."""
+        """If the server preprocesses images, the names of the two Triton models through which a
+        request passes: preprocessing and network. Otherwise empty."""
         return steps(self.name, self.preprocessing)
 
 
 class MeasureTask(Part):
     """Settings of the measurement of one cell (one repeat of one run of a scenario).
 
-    `trace` is the trace of the arrival process, or None. If the experiment does not use a setting
-    of the arrival process or the client, the setting has its default value.
+    `run` states what the experiment measures. `trace` is the trace of the arrival process, or None.
+    If the experiment does not use a setting of the arrival process or the client, the setting has
+    its default value, so that an edit of the setting does not repeat the measurement.
     """
 
     study: str
@@ -121,7 +124,7 @@ class MeasureTask(Part):
 
     @property
     def deployed(self) -> list[str]:
-        """Names of the tenants whose models Perseus deploys on the server."""
+        """Names of the tenants whose models Perseus loads into the server."""
         return [tenant.name for tenant in self.tenants if tenant.served_model is None]
 
     @property

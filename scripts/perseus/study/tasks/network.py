@@ -1,5 +1,5 @@
-"""Define the task: export a network of timm, or a detection or segmentation network of
-torchvision."""
+"""Define the task of the job that exports a network of timm, or a detection or segmentation network
+of torchvision."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ class NetworkTask(Part):
     `architecture` is timm/NAME, timm/NAME.TAG or torchvision/NAME. `weights` is "random" (seeded),
     the name of trained weights, or the path of a state_dict file. `seed` is the seed of random
     weights and of random examples. `input_size` is the height and width of the input in pixels, or
-    None for the default of the architecture. `examples` defines the content of the requests; the
-    export resizes and scales images for the architecture.
+    None for the default of the architecture. `examples` defines the content of the requests. If the
+    examples are images, the export resizes and scales them for the architecture.
     """
 
     architecture: str

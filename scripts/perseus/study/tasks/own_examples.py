@@ -1,4 +1,4 @@
-"""Define the examples (contents of requests) for a model of the user."""
+"""Define where the examples (contents of requests) for a model of the user come from."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ class Values(Part):
 class Pixels(Part):
     """Preprocessing of a pixel value from 0 to 255: (pixel * scale - mean) / std.
 
-    `mean` and `std` have one number, or one number for each channel. If `layout` is None, the shape
-    of the input determines the layout ("nchw" or "nhwc").
+    `mean` and `std` contain one number for all channels, or one number for each channel. `layout`
+    is "nchw" or "nhwc"; if it is None, the layout follows from the shape of the input.
     """
 
     layout: str | None = None
@@ -26,10 +26,11 @@ class Pixels(Part):
 
 
 class OwnExamples(Part):
-    """Examples from a file of arrays, from image files, or from seeded random values.
+    """The source of the examples: the file `inputs` with arrays, the image files `images`, or, if
+    both are empty, seeded random values.
 
-    `values` is the range of random values; if `values` is None, the type of the input determines
-    the range.
+    `pixels` defines the preprocessing of images. `values` is the range of random values; if it is
+    None, the range follows from the type of the input.
     """
 
     inputs: str | None = None

@@ -1,4 +1,4 @@
-"""Define the task: check and convert the ONNX file of a user."""
+"""Define the task of the job that checks and converts an ONNX file of the user."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from perseus.study.tasks.own_examples import OwnExamples
 
 
 class OwnOnnxTask(Part):
-    """Settings for the ONNX file of a user. The ONNX file is an input file of the job.
+    """Settings for an ONNX file of the user. The path of the file is an input of the job.
 
-    `seed` is the seed of random examples. `shape` has, for each input, its variable sizes or all
-    its sizes. `input_size` is one number for all variable sizes, or None. `examples` defines the
-    content of the requests. `deterministic` is true if the model must give the same responses to
-    the same request.
+    `seed` is the seed of random examples. `shape` contains, for each input with variable sizes,
+    either these sizes or all sizes of the input. `input_size` is one number for all variable sizes,
+    or None. `examples` defines the content of the requests. If `deterministic` is true, the model
+    must always give the same response to the same request.
     """
 
     seed: int = 0

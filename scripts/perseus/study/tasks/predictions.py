@@ -1,4 +1,4 @@
-"""Define the task: predict sharing ratios."""
+"""Define the task of the job that predicts sharing ratios from the results of a study."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from perseus.study.base import Part
 
 
 class PredictionsTask(Part):
-    """Settings of the prediction of sharing ratios. `seed` is the seed of the resampling of
-    results."""
+    """Settings of the prediction of sharing ratios. The job resamples the measured results with the
+    random seed `seed`."""
 
     study: str
     seed: int

@@ -1,4 +1,4 @@
-"""Define the task: write the report of a study."""
+"""Define the task of the job that writes the report of a study."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from perseus.study.tenant import Tenant
 
 
 class ReportedTenant(Tenant):
-    """A tenant of a scenario. If the tenant belongs to a setting of a grid, its name has a suffix
-    that names in a configuration cannot have."""
+    """A tenant of a scenario. Unlike in a configuration, its name may contain the suffix for a
+    setting of a grid, such as `~instances-2`."""
 
     name: Text
 
 
 class ReportedServer(Server):
-    """A server of a scenario. If the server belongs to a setting of a grid, its name has a suffix
-    that names in a configuration cannot have."""
+    """A server of a scenario. Unlike in a configuration, its name may contain the suffix for a
+    setting of a grid, such as `~runtime-openvino`."""
 
     name: Text
 
@@ -27,9 +27,9 @@ class ReportedServer(Server):
 class ReportTask(Part):
     """The parts of the configuration that the report shows.
 
-    The report needs more settings than the records of cells have, for example the instances,
-    batching, weights and images of the models. `traces` has one message for each trace: how Perseus
-    interpreted the trace.
+    The report shows some settings that the records of cells do not contain, for example the
+    instances, batching, weights and images of the models. `traces` contains one text for each
+    trace, which says how Perseus read the trace.
     """
 
     models: tuple[Model, ...] = ()

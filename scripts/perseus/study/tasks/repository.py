@@ -1,4 +1,5 @@
-"""Define the task: write the Triton repository of a scenario."""
+"""Define the task of the job that writes the Triton repository of a scenario: the folder with the
+models that Triton loads."""
 
 from __future__ import annotations
 
@@ -6,13 +7,13 @@ from perseus.study.base import Part
 
 
 class ServedEnsemble(Part):
-    """The Triton ensemble of a tenant whose clients send image files: the preprocessing, then the
-    network.
+    """The Triton ensemble of a tenant whose clients send image files. Triton runs two models one
+    after the other: the preprocessing, then the network.
 
     `tenant` is the name of the ensemble in Triton. `preprocess` and `network` are the names of the
-    two Triton models in the ensemble. `max_batch_size` is the largest number of images in a batch
-    of the network. `processes` is the number of parallel preprocessing processes. Each process
-    converts one image at a time.
+    two models. `max_batch_size` is the largest number of images in a batch of the network.
+    `processes` is the number of processes that preprocess images in parallel; each process converts
+    one image at a time.
     """
 
     tenant: str
@@ -25,19 +26,23 @@ class ServedEnsemble(Part):
 class ServedTenant(Part):
     """A Triton model in the repository of one scenario.
 
-    `name` is the name in Triton, of letters, digits, '_', '-' and '~'; the network of an ensemble
-    has the suffix ".network". `model` is the name of the model in the study, for error messages
-    only. `runtime` executes the model in `precision`; `study.runtimes` has the precisions of each
-    runtime. The inputs and outputs of the model are always fp32. `model_file` is the name of the
-    file that the runtime loads. `gpus` has the indices of the GPUs, as the server numbers the GPUs;
-    empty for a CPU server. `instances` is the number of instances that may execute at the same time
-    (on a GPU server, on each GPU). `request_batch_size` is the number of examples, such as images,
-    in each request. `max_queue_delay_us` is the time in microseconds that a request may wait for
-    other requests of its batch; None switches dynamic batching off. Triton executes a batch of one
-    of the `preferred_batch_sizes` without further waiting. Tenants with a `priority` take turns on
-    the cores: an instance of priority 1 gets twice as many turns as an instance of priority 2.
-    `intra_op_threads` is the number of threads of each instance. `ensemble` is the Triton ensemble
-    that contains this model, or None.
+    - `name`: name of the model in Triton. It consists of letters, digits, '_', '-' and '~'. The
+      network of an ensemble has the suffix ".network".
+    - `model`: name of the model in the study, for error messages only.
+    - `runtime`, `precision`: the runtime, and the numeric precision inside the network. The inputs
+      and outputs are always fp32.
+    - `model_file`: name of the file that the runtime loads.
+    - `gpus`: numbers that the server gives to its GPUs; empty for a CPU server.
+    - `instances`: number of copies of the network that Triton executes in parallel (on a GPU
+      server, on each GPU).
+    - `request_batch_size`: number of examples, such as images, in each request.
+    - `max_queue_delay_us`: longest time in microseconds that a request waits for other requests of
+      the same batch. None switches dynamic batching off.
+    - `preferred_batch_sizes`: as soon as a batch has one of these sizes, Triton executes it.
+    - `priority`: models with a priority take turns on the cores. An instance of priority 1 gets
+      twice as many turns as an instance of priority 2.
+    - `intra_op_threads`: number of threads of each instance.
+    - `ensemble`: the Triton ensemble that contains this model, or None.
     """
 
     name: str
@@ -57,11 +62,11 @@ class ServedTenant(Part):
 
 
 class RepositoryTask(Part):
-    """Settings of the Triton repository of a scenario. The repository has the models of `tenants`:
-    all tenants whose models Perseus deploys.
+    """Settings of the Triton repository of a scenario. The repository contains the models of
+    `tenants`: all tenants whose models Perseus loads into the server.
 
-    In a survey (the experiment `catalogue`), if a model cannot be exported, the table `catalogue`
-    says why.
+    `is_survey` is true if only the experiment `catalogue` measures the scenario. If a model cannot
+    be exported, the table `catalogue` then says why, and the study continues.
     """
 
     tenants: tuple[ServedTenant, ...]

@@ -1,4 +1,4 @@
-"""Define the task: make the tables of a study, with prices."""
+"""Define the task of the job that makes the tables of a study."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from perseus.study.setting import Value
 
 
 class Price(Part):
-    """The price of a server in USD per hour, and its source.
+    """The price of a server in USD per hour, and where the price comes from.
 
-    The price is the share `share` of the price of an instance with `vcpus` vCPUs. `vcpus` is None
-    if the price list does not state the number of vCPUs. `currency` is the currency of the price
-    list. `date` is the day on which the price was valid, or None if unknown. `doubts` has the
-    reasons why the price may be wrong.
+    The server pays the share `share` (0 to 1) of the price of an instance with `vcpus` vCPUs.
+    `vcpus` is None if the price list does not state the number of vCPUs. `currency` is the currency
+    of the price list. `date` is the day on which the price was valid, or None if unknown. `doubts`
+    contains the reasons why the price may be wrong.
     """
 
     instance: str
@@ -44,8 +44,8 @@ class Price(Part):
         }[pricing]
 
     def in_proportion(self, cores: int, of: int) -> Price:
-        """Convert this price of a server with `of` cores into the price of a server with `cores`
-        cores, in proportion to the number of cores."""
+        """Return the price of a server with `cores` cores, if this is the price of a server with
+        `of` cores and the price is proportional to the number of cores."""
         if cores == of:
             return self
         keys = [f"{pricing}_usd_per_hour" for pricing in ("on_demand", "spot", "committed")]
@@ -60,11 +60,12 @@ class Price(Part):
 
 
 class GridSetting(Part):
-    """A setting of a grid, and the names that select the records of its cells.
+    """A setting of a grid, and the names with which to find its results.
 
-    `values` has the value of each key that the grid varies; `description` states these values as
-    text. `server`, `scenario` and `load_line` are the names in the records of the setting's cells.
-    `why_not` says why Perseus does not measure the setting; empty for a measured setting.
+    `values` contains the value of each key that the grid varies; `description` states these values
+    as text. `server`, `scenario` and `load_line` are the names in the records of the cells that
+    Perseus measures with this setting. `why_not` says why Perseus does not measure the setting, and
+    is empty for a measured setting.
     """
 
     values: dict[str, Value]
@@ -76,11 +77,11 @@ class GridSetting(Part):
 
 
 class GridQuestion(Part):
-    """A question of a grid: which setting is best for one tenant alone on a server, or for all
-    tenants on one load line.
+    """A question that a grid answers: which setting is best for one tenant alone on a server, or
+    for all tenants on one load line.
 
-    `grid`, `tenants` and `load_line` are names in the configuration. `at_most` has upper bounds, by
-    column of the table `grid`.
+    `grid`, `tenants` and `load_line` are names in the configuration. `at_most` contains the upper
+    limits that the best setting must not exceed; each key is a column of the table `grid`.
     """
 
     grid: str
@@ -91,8 +92,8 @@ class GridQuestion(Part):
 
 
 class DemandLevel(Part):
-    """One level of the demand, such as "peak". `rps` has the requests/s (with one image each) for
-    each model."""
+    """One level of the demand, such as "peak". `rps` contains the requests/s for each model; each
+    request has one image."""
 
     name: str
     rps: dict[str, float]
@@ -104,9 +105,10 @@ class DemandLevel(Part):
 
 
 class FleetDemand(Part):
-    """The demand at each level, and the conditions for the fleet that carries this demand.
+    """The demand at each level, and the conditions for the fleet: the servers that carry it.
 
-    `servers` has the servers that the fleet may use, and the variants of these servers in grids.
+    `servers` contains the names of the servers that the fleet may use, including their variants in
+    grids.
     """
 
     levels: tuple[DemandLevel, ...]
@@ -119,8 +121,9 @@ class FleetDemand(Part):
 class TablesTask(Part):
     """Settings of the tables of a study.
 
-    `prices` and `other_prices` have the prices of each server. `seed` is the seed of the resampling
-    of results. `usd_per_kwh` is the price of electricity, or None.
+    `prices` contains the price of each server that has one, and `other_prices` its prices in the
+    configured list `other_prices`. The job resamples the results with the random seed `seed`.
+    `usd_per_kwh` is the price of electricity, or None.
     """
 
     study: str

@@ -1,4 +1,4 @@
-"""Define the task: build the TensorRT plan of one tenant."""
+"""Define the task of the job that builds the TensorRT plan of one tenant."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from perseus.study.base import Part
 class TensorRtTask(Part):
     """The tenant and the server for which the job builds a TensorRT plan.
 
-    `image` is the container image of the server. Without `dynamic_batching`, each batch is the
-    content of one request.
+    `image` is the container image of the server. If `dynamic_batching` is false, each request is a
+    batch of its own, so the job optimises the plan for `request_batch_size`.
     """
 
     server: str

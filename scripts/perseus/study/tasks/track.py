@@ -1,4 +1,4 @@
-"""Define the task: log a study to an MLflow tracking store."""
+"""Define the task of the job that logs a study to an MLflow tracking store."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from perseus.study.base import Part
 
 
 class TrackTask(Part):
-    """The MLflow tracking store, and all keys of the study whose values differ from the default."""
+    """The address of the MLflow tracking store, and the keys of the configuration whose values
+    differ from their defaults."""
 
     study: str
     uri: str
