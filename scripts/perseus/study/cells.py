@@ -100,7 +100,7 @@ class Cell:
 
 @dataclass(frozen=True)
 class Study:
-    """A study: its definition, and the scenarios, prices and files that follow from the definition.
+    """A study: its configuration (`definition`), and what follows from the configuration.
 
     `scenarios` contains the scenarios by id: first the dedicated scenarios, then the shared
     scenarios. If a configured scenario has a grid, `scenarios` contains one scenario for each
@@ -155,8 +155,8 @@ class Study:
     @cached_property
     def ceilings(self) -> Mapping[str, tuple[Server, ...]]:
         """The measurements of client ceilings (the highest rate that the client can send): the name
-        of each measurement, and the servers that share its result. A server with surveys
-        (experiment `catalogue`) only has no such measurement."""
+        of each measurement, and the servers that share its result. A server on which all runs are
+        surveys (experiment `catalogue`) has no such measurement."""
         found: dict[str, tuple[Server, ...]] = {}
         loaded = [of.server.name for of in self.scenarios.values() if not of.is_survey]
         for name in (name for name in self.servers if name in loaded):
@@ -213,8 +213,8 @@ class Study:
     def urgency(self, model: str) -> int:
         """Return the Snakemake priority of the jobs that prepare and measure a model.
 
-        If the study surveys several models, Snakemake shall measure them in the order of the study,
-        so the first model has the highest priority. Models without a survey have the priority 0.
+        Perseus measures surveyed models (experiment `catalogue`) in the order of the study, so the
+        first of them has the highest priority. Models without a survey have the priority 0.
         """
         names = self._surveyed
         return len(names) - names.index(model) if model in names else 0
@@ -267,7 +267,7 @@ class Study:
         return tuple(f"{server}.{tenant.name}.{search.run.name}" for tenant in of.scenario.tenants)
 
     def dedicated_cells(self, of: Cell) -> tuple[Cell, ...]:
-        """Return all cells that measure dedicated peaks which the cell `of` needs."""
+        """Return the cells that measure the dedicated peaks of the cell `of`, with all repeats."""
         return tuple(cell for peak in self.dedicated_peaks(of) for cell in self.repeats_of(peak))
 
     def repeats_of(self, repeated: str) -> tuple[Cell, ...]:
@@ -289,9 +289,9 @@ class Study:
     def copies_cells(self, of: Cell) -> tuple[Cell, ...]:
         """Return the cells whose results Perseus uses to predict the peak of the cell `of`.
 
-        In each returned cell, several copies of one model of the cell `of` share the same server,
-        and the preset is also the same. The result is empty if the configuration does not allow a
-        prediction for the cell `of`.
+        The returned cells have the server and the preset of the cell `of`. In each of them, several
+        copies of one model of the cell `of` share the server. The result is empty if the
+        configuration does not allow a prediction for the cell `of`.
         """
         if not of.run.needs_copies:
             return ()

@@ -27,12 +27,12 @@ def merged(default: Any, given: Any) -> Any:
 
 
 def typed(value: Any, given: Any) -> Any:
-    """Return the value of a key, in which parts from the command line have their YAML types again.
+    """Return the value of a key, with numbers in place of texts such as "3" from the command line.
 
     `value` is the value in the merged configuration. `given` is the value of the same key on the
     command line (`--config`) or in a profile. Snakemake 9.27.1 turns each part of a list or a
-    mapping in `given` into a string. The function reads these strings again as YAML: "3" becomes
-    the number 3.
+    mapping in `given` into a text. The function reads these texts again as YAML, so that they get
+    their types back (number, boolean, text).
     """
     if isinstance(value, Mapping) and isinstance(given, Mapping):
         return {

@@ -310,6 +310,6 @@ def experiment_files(of: Cell) -> list[str]:
 
 
 def image(server: Server) -> list[str]:
-    """Return the path of the container image of a server if the image is a file. As an input file,
-    a changed image repeats the job."""
+    """Return the path of the container image of a server if the image is a file. The file is an
+    input of the job, so a new image repeats the job."""
     return [server.image_file] if server.image_file else []

@@ -71,7 +71,7 @@ class Vary(Part):
 
     @property
     def lists(self) -> dict[str, tuple[Value, ...]]:
-        """The keys that vary, each with its list of values; without the keys with empty lists."""
+        """The keys that vary (their lists are not empty), each with its list of values."""
         return {key: values for key, values in self if values}
 
 
@@ -105,8 +105,8 @@ class AtMost(Part):
 
     @property
     def given(self) -> dict[str, float]:
-        """The configured limits. Each key is the column of the table `grid` that the limit
-        bounds."""
+        """The configured limits, by the names of the columns of the table `grid` whose values must
+        not exceed these limits."""
         return {key: float(value) for key, value in self if value is not None}
 
 

@@ -86,7 +86,7 @@ def machine_price(wanted: PriceRow, prices: PriceList, costs: Costs) -> list[Mac
     if not zones and machine.zone:
         doubt = (
             f"{accelerator.source} lists {wanted.accelerator} only in zones without"
-            f" {wanted.instance}"
+            f" {wanted.instance}, so Perseus adds the prices of two zones"
         )
         accelerator = replace(accelerator, doubts=(*accelerator.doubts, doubt))
     return [machine, accelerator]

@@ -20,7 +20,7 @@ from perseus.study.tasks.measure import MeasureTask
 class MeasureTasks:
     """Tasks of the cells of a study. The argument of each method is the id of a cell.
 
-    The caller must not change a returned value, since the values of several jobs are one object.
+    The caller must not change a returned value, since several jobs share the same object.
     """
 
     def __init__(self, study: Study, sources: Sources) -> None:

@@ -2,8 +2,8 @@
 
 Usually, a tenant has one Triton model: the network, with the name of the tenant. If the server
 preprocesses images, a tenant has three Triton models: the preprocessing, the network, and an
-ensemble that runs one after the other. The ensemble has the name of the tenant. The names of the
-other two contain a dot, which the name of a tenant cannot contain.
+ensemble, which runs the preprocessing and then the network. The ensemble has the name of the
+tenant. The names of the other two contain a dot, which the name of a tenant cannot contain.
 """
 
 from __future__ import annotations

@@ -222,7 +222,7 @@ def _explain(place: Place, error: Any, raw: Json) -> Iterator[str]:
 
 
 def _of_url(key: str, value: str) -> str:
-    """Return the end of the message about a value that is a URL where an address is necessary."""
+    """Return the end of the message about a URL in a key that needs a host name or an address."""
     if key == "metrics":
         return "is not a URL of metrics (use http://host:port/path)"
     address = value.partition("://")[2].lstrip("/").partition("/")[0]

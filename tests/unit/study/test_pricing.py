@@ -462,7 +462,8 @@ def test_rows_that_contradict_each_other_are_refused_and_the_same_twice_is_said(
         (GCP, at("mine", "here", custom=own(committed=0.1)), {},
          "configured rates: the committed price is not below the on-demand price"),
         (GCP, at("n1-standard-4", "us-central1", accelerator="P100"), GPU,
-         "list.csv lists P100 only in zones without n1-standard-4"),
+         "list.csv lists P100 only in zones without n1-standard-4, so Perseus adds the prices of"
+         " two zones"),
     ],
     ids=["spot above", "spot at a ninth", "cheap region", "own spot above", "own spot at a tenth",
          "own commitment", "other zone"],

@@ -119,7 +119,8 @@ def _repeated_lines(study: Definition) -> Problems:
 def tenant_problems(
     at: Place, tenant: Tenant, models: Mapping[str, Model], servers: Sequence[Server]
 ) -> Problems:
-    """Yield the problems of a tenant that the servers of its scenario must serve."""
+    """Yield the problems of a tenant, such as a precision that one of the `servers` of its scenario
+    does not support."""
     if tenant.model not in models:
         hint = meant_or_known(tenant.model, list(models))
         yield (*at, "model"), f"{tenant.model!r} is not in models{hint}"

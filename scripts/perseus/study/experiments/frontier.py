@@ -104,8 +104,8 @@ class Settings(ExperimentSettings):
         """Yield the runs of the experiment, one for each mix.
 
         `rate_shares` contains each tenant's share (0 to 1) of all requests of the demand, or is
-        empty. For three or more tenants, the first mix then has its rates in the ratio
-        `rate_shares`. Perseus always measures this mix and never predicts its peak.
+        empty. If it contains three or more shares, the rates of the first mix have the ratio of
+        these shares. Perseus always measures this mix and never predicts its peak.
         """
         runs = self.runs()
         if len(rate_shares) > 2:

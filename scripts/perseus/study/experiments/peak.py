@@ -86,8 +86,8 @@ class Run(ExperimentRun):
     def background_rps(
         self, names: Sequence[str], dedicated_rps: Mapping[str, float]
     ) -> dict[str, float]:
-        """Return the fixed rates, in requests/s, of the tenants that stay at a fixed rate during
-        the search. `dedicated_rps` contains the dedicated peaks."""
+        """Return the rate in requests/s of each tenant that stays at a fixed rate during the
+        search. `dedicated_rps` contains the dedicated peaks in requests/s."""
         share = self.background_percent / 100
         return {name: share * dedicated_rps[name] for name in self.background_tenants(names)}
 
@@ -113,8 +113,8 @@ class Settings(ExperimentSettings):
         description=(
             "The ratios (mixes) in which the rates of all tenants rise together. Perseus searches"
             " one peak for each mix. A mix has one weight for each tenant, in the order of the"
-            " tenants. In the mix [3, 1], the rate of the first tenant, as a share of its dedicated"
-            " peak, is three times the share of the second tenant."
+            " tenants. In the mix [3, 1], the first tenant has three times as large a share of its"
+            " dedicated peak as the second tenant."
         ),
     )
     hold: Text | None = Field(

@@ -22,8 +22,8 @@ Begin = Annotated[Real, Field(ge=0)]
 
 
 def of_tenant(values: Sequence[T], tenant: int) -> T:
-    """Return the value for the tenant with this index. `values` contains one value for each tenant,
-    or one value for all tenants."""
+    """Return the value for the tenant with the index `tenant`. `values` contains one value for each
+    tenant, or one value for all tenants."""
     return values[tenant % len(values)]
 
 
