@@ -30,7 +30,7 @@ LEFT_OUT: Final = (
     "perseus.serving.remote_failures",
     "perseus.host.machine.PACKAGES",
     "perseus.study.hints",
-    # A change of these classes affects a cell only if the change also changes the task of the cell.
+    # An edit of these classes affects a cell only if it also changes the task of the cell.
     "perseus.study.experiments.*Settings",
     # A job uses only one entry of each collection below. The task of the job contains the entry, or
     # the entry determines the code and versions on which the job depends.

@@ -8,8 +8,8 @@ from typing import Final
 
 MAX_IN_FLIGHT: Final[Mapping[str, int]] = {
     "grpc": 4096,
-    # Over HTTP, each request in flight has its own connection. The client and the server can
-    # usually open 1024 connections and files each.
+    # Over HTTP, each request in flight has its own connection. The client and the server can each
+    # have at most 1024 connections and files open on usual systems.
     "http": 500,
 }
 """Largest number of requests that one client process may have in flight, by protocol."""

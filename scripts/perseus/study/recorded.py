@@ -140,7 +140,7 @@ def of_times(times_s: NDArray[np.float64]) -> Recorded:
 
     If all times are whole seconds and several arrivals have the same time, the function assumes
     that the times are rounded. Each arrival then lies somewhere in an interval of one second, and
-    the duration of the recording includes the last interval.
+    the recording ends with the last of these intervals.
     """
     is_rounded = not np.any(times_s % 1) and np.any(np.diff(times_s) == 0)
     times_s = times_s - times_s[0]

@@ -42,8 +42,8 @@ EPOCH_S: Final = (1e9, 1e10)
 2286."""
 
 LATEST_S: Final = 1e11
-"""Largest valid time, in seconds since 1970 (it is in the year 5138). If a time is larger, its unit
-is wrong."""
+"""Largest valid time, in seconds since 1970 (the year 5138). If a time is larger, its unit is
+wrong."""
 
 HOUR_S, DISORDER_S = 3600.0, 60.0
 """At the end of summer time, clocks go back by HOUR_S seconds, so the times in a file step back. If

@@ -37,8 +37,8 @@ class TraceSource(Part):
             "The unit of the times, if they are numbers. Perseus recognises the unit of times since"
             " 1970 by the size of the numbers. For smaller numbers, the default is the unit in the"
             " name of the column, such as ms in arrival_ms. If the name has no unit, the default is"
-            " the unit of the file format, or s for an unknown format. If Perseus doubts the"
-            " default, it stops and asks you for the unit."
+            " the unit of the file format, or s for an unknown format. If Perseus needs the"
+            " unit but doubts the default, it stops and asks you for the unit."
         ),
     )
     where: dict[Text, Annotated[Text | Whole, Field(description="text or a whole number")]] = Field(

@@ -82,8 +82,8 @@ def _header_problems(at: Place, remote: Remote) -> Problems:
                 yield (
                     at,
                     f"`tls` is none, so the client would send the secret headers to {host!r}"
-                    f" (`{key}:`) without encryption (set `tls:`, or use a tunnel whose local end is"
-                    " at 127.0.0.1)",
+                    f" (`{key}:`) without encryption (set `tls:`, or use a tunnel whose local end"
+                    " is at 127.0.0.1)",
                 )
     names = [header.name for header in remote.headers]
     for i, name in enumerate(names):
