@@ -48,15 +48,15 @@ class ModelDemand(Part):
     )
     low_rps: Rate | None = Field(
         default=None,
-        description="Requests/s in hours of low demand. Also write `typical_rps` and `peak_rps`.",
+        description="Requests/s in hours of low demand. Needs `typical_rps` and `peak_rps` too.",
     )
     typical_rps: Rate | None = Field(
         default=None,
-        description="Requests/s in most hours. Also write `low_rps` and `peak_rps`.",
+        description="Requests/s in most hours. Needs `low_rps` and `peak_rps` too.",
     )
     peak_rps: Rate | None = Field(
         default=None,
-        description="Requests/s in hours of peak demand. Also write `low_rps` and `typical_rps`.",
+        description="Requests/s in hours of peak demand. Needs `low_rps` and `typical_rps` too.",
     )
     trace: TraceOf | None = Field(
         default=None,

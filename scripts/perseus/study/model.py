@@ -66,8 +66,8 @@ class Model(Part):
             "The weights of the network. `random`: seeded random weights, without a download."
             " `DEFAULT`, or the name of torchvision weights such as IMAGENET1K_V1: trained weights,"
             " which Perseus downloads. For timm/NAME.TAG, `DEFAULT` means the weights with this"
-            " tag. The path of a state_dict file: the weights in this file; the network gets as"
-            " many classes as the file has."
+            " tag. The path of a state_dict file: the weights in this file. The network then has"
+            " as many classes as the file."
         ),
     )
     onnx: Annotated[Text, Field(min_length=1)] | None = Field(
@@ -109,7 +109,7 @@ class Model(Part):
             " resizes the images to the input size and scales their pixels. For an `onnx` file or a"
             " `served_model`, Perseus resizes the images to the input size, and `layout`, `scale`,"
             " `mean` and `std` define the remaining preprocessing. Default: seeded random images."
-            "If the folder contains a file labels.csv with the correct classes of the images, the"
+            " If the folder contains a file labels.csv with the correct classes of the images, the"
             " experiment `catalogue` also measures the accuracy of a classification model of"
             " torchvision (docs/how-to/own-models.md)."
         ),

@@ -190,7 +190,7 @@ def _explain(place: Place, error: Any, raw: Json) -> Iterator[str]:
             yield f"{where}: {value!r} {_of_url(str(place[-1]), value)}"
         case "string_pattern_mismatch":
             wanted = PATTERNS.get(context["pattern"])
-            wanted = wanted or f"valid here (use {part.get('description', '')})"
+            wanted = wanted or f"valid here ({part.get('description', '')})"
             yield f"{where}: {value!r} is not {wanted}"
         case _ if len(part.get("anyOf", [])) > 1:  # all branches of a union give the same line
             yield f"{where}: {_short(value)} is not valid ({part['description']})"

@@ -71,7 +71,7 @@ class Settings(ExperimentSettings):
         default=None,
         description=(
             "The fixed rates of the other tenants, in percent of their dedicated peaks. Perseus"
-            " runs one search for each number in the list. In this search, all other tenants have"
+            " runs one search for each number in the list. In each search, all other tenants have"
             " the same percentage."
         ),
         examples=[[25, 50, 75]],

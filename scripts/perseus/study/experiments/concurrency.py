@@ -40,7 +40,7 @@ class Settings(ExperimentSettings):
     concurrencies: Annotated[tuple[Concurrency, ...], Field(min_length=1), Different] = Field(
         description=(
             "The numbers of requests that each tenant keeps in flight, such as [1, 4, 16]. Perseus"
-            " measures each number in a loop of its own."
+            " measures each number in a closed loop of its own."
         ),
         examples=[[1, 4, 16]],
         json_schema_extra={"uniqueItems": True},

@@ -78,11 +78,11 @@ class Settings(ExperimentSettings):
     predict: Flag = Field(
         default=False,
         description=(
-            "If true, Perseus saves time: it predicts the sharing ratio of a mix and does not"
-            " measure the mix, if the estimated error of the prediction is at most `error_percent`."
-            " The prediction uses the results of the dedicated peaks, of earlier mixes, and of"
-            " scenarios with several copies of one model. In the tables, the verdict of such a mix"
-            " is `predicted`."
+            "If true, Perseus may predict the sharing ratio of a mix, and save the time of its"
+            " measurement. Perseus does so if the estimated error of the prediction is at most"
+            " `error_percent`. The prediction uses the results of the dedicated peaks, of earlier"
+            " mixes, and of scenarios with several copies of one model. In the tables, the verdict"
+            " of a predicted mix is `predicted`."
         ),
     )
     error_percent: Annotated[Real, Field(gt=0, le=100)] | None = Field(

@@ -118,7 +118,7 @@ class Settings(ExperimentSettings):
             "`replay` sends requests in bursts or at recorded times. Perseus first sends the"
             " requests of all tenants together, and then the same requests of each tenant alone."
             " The results are the share of requests within the SLA over time and in the worst"
-            " minute, and the recovery time after bursts. A list in the keys below has one entry"
+            " minute, and the recovery time after bursts. Each list in the keys below has one entry"
             " for each tenant, in the order of the tenants, or one entry for all tenants."
         )
     )
@@ -174,7 +174,7 @@ class Settings(ExperimentSettings):
     burst_share: Annotated[Real, Field(ge=0.001, le=0.9)] | None = Field(
         default=None,
         description=(
-            "Mean share (0 to 1) of the duration that bursts fill; only for process `mmpp`."
+            "Mean share (0 to 1) of the time that bursts fill; only for process `mmpp`."
             " Default: 0.1."
         ),
     )
