@@ -23,7 +23,7 @@ class ArrivalProcess(Part):
     process: Literal["poisson", "constant", "gamma", "trace"] = Field(
         default="poisson",
         description=(
-            "The random process that draws the send times of the requests: `poisson`, `gamma`"
+            "The process that determines the send times of the requests: `poisson`, `gamma`"
             " (gamma-distributed gaps), `trace` (recorded arrivals) or `constant` (equal gaps). Use"
             " `constant` only for comparisons, because fewer requests wait in the queue than with"
             " real arrivals."
@@ -51,7 +51,7 @@ class ClientSettings(Part):
     """Protocol, shared memory and processes of the client."""
 
     protocol: Literal["grpc", "http"] = Field(
-        default="grpc", description="The protocol of the requests."
+        default="grpc", description="The protocol with which the client sends requests."
     )
     shared_memory: Flag = Field(
         default=False,
@@ -101,7 +101,8 @@ class Measurement(Part):
         ),
     )
     arrivals: ArrivalProcess = Field(
-        default=ArrivalProcess(), description="How the send times of the requests are drawn."
+        default=ArrivalProcess(),
+        description="The arrival process: how Perseus chooses the send times of the requests.",
     )
     client: ClientSettings = Field(
         default=ClientSettings(),

@@ -131,7 +131,7 @@ class Settings(ExperimentSettings):
     )
     process: Literal["poisson", "gamma", "mmpp", "trace"] = Field(
         description=(
-            "The random process that draws the send times: `gamma` (gamma-distributed gaps between"
+            "The process that determines the send times: `gamma` (gamma-distributed gaps between"
             " requests), `mmpp` (bursts of a Markov-modulated Poisson process), `trace` (recorded"
             " times) or, for comparison, `poisson`."
         ),
