@@ -602,7 +602,7 @@ def background(**keys):
             ),
             r"experiments\[0\]: `background` needs at least two tenants",
         ),
-        (shared(kind="replay"), r"process: is missing \(Arrival process"),
+        (shared(kind="replay"), r"process: is missing \(The process that"),
         (
             shared(kind="replay", process="bursts"),
             r"process: 'bursts' is not known \(one of poisson, gamma, mmpp, trace\)",
@@ -1062,7 +1062,7 @@ def test_processes_are_a_number_or_by_the_cores():
         assert planning.measure_task(study, cells(study)[0]).client.processes == expected
     (line,) = problems({"measurement": {"client": {"processes": 0}}})
     assert line.startswith(
-        "measurement.client.processes: 0 is not valid (Number of client processes"
+        "measurement.client.processes: 0 is not valid (Number of processes that send"
     )
 
 

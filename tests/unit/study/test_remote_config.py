@@ -162,10 +162,10 @@ def test_the_gpus_of_a_remote_server_are_its_own():
             "headers[0].prefix: 'a\\r\\nb: c' is not valid here",
         ),
         (remote(tls="system", headers=[TOKEN | {"env": "A B"}]), "headers[0].env: 'A B' is not"),
-        (remote(headers=[TOKEN]), "would reach 'triton.example.org' (`host:`)"),
+        (remote(headers=[TOKEN]), "send the secret headers to 'triton.example.org' (`host:`)"),
         (
             remote(host="127.0.0.1", http="10.0.0.7:80", headers=[TOKEN]),
-            "would reach '10.0.0.7' (`http:`)",
+            "send the secret headers to '10.0.0.7' (`http:`)",
         ),
         (
             remote() | {"image": "nvcr.io/nvidia/tritonserver:24.10-py3"},

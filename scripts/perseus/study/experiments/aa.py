@@ -40,9 +40,7 @@ class Settings(ExperimentSettings):
     )
     restarts: Annotated[Whole, Field(ge=2, le=100)] = Field(
         default=5,
-        description=(
-            "Number of times that Perseus starts the server and measures its throughput."
-        ),
+        description="Number of times that Perseus starts the server and measures its throughput.",
     )
     windows: Annotated[Whole, Field(ge=2, le=100)] = Field(
         default=4,
