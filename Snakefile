@@ -17,7 +17,7 @@ include: "rules/after.smk"
 
 # The first rule is the default target, except in a workflow that uses this workflow as a module.
 rule all:
-    """Make the report of the study, with all tables and figures."""
+    """Measure the study, and make its report with all tables and figures."""
     input:
         f"{RESULTS}/report.html",
         TABLE_FILES,
@@ -42,8 +42,8 @@ include: "rules/compare.smk"
 
 
 rule plan:
-    """Plan the fleet (servers to buy) for the demand of the study: make the tables and the figure
-    of the fleet."""
+    """Plan the fleet, the cheapest servers that carry the demand of the study: make the tables and
+    the figure of the fleet."""
     input:
         lambda w: plan_files(),
     message:
@@ -69,18 +69,21 @@ onstart:
     require_own_files(workflow.dag.needrun_jobs())
     require_figures(workflow.dag.needrun_jobs())
     require_track(workflow.dag.needrun_jobs())
-    if IS_ALONE and IS_ON_THIS_MACHINE:  # on a cluster, jobs of a killed run may still measure
+    # On a cluster, jobs of a killed run may still measure, and need their progress files.
+    if IS_ALONE and IS_ON_THIS_MACHINE:
         from perseus.measurement.progress.file import delete_progress_files
 
         delete_progress_files(Path(LOGS).parent)
-    # Delete the messages of an earlier run, since `onerror` prints all messages.
+    # Delete the error messages of earlier runs, since `onerror` prints all messages that it finds.
     for path in errors_of_jobs():
         path.unlink(missing_ok=True)
     if is_of_study():
         for grid in STUDY.grids[:MAX_GRIDS_LISTED]:
             print("\n".join(grid.messages()))
         if len(STUDY.grids) > MAX_GRIDS_LISTED:
-            print(f"The study has {len(STUDY.grids)} grids. The other grids are not listed.")
+            print(
+                f"Only the first {MAX_GRIDS_LISTED} of the study's {len(STUDY.grids)} grids are listed."
+            )
         for line in (*STUDY.price_messages(), *STUDY.trace_messages(Path.cwd())):
             print(line)
         print_cells_to_measure(workflow.dag.needrun_jobs())

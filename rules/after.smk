@@ -8,7 +8,7 @@ from perseus.host.nothing_to_do import NothingToDo
 
 
 def rules_of_run():
-    """Return the names of the rules of all jobs of this run, also of jobs with finished outputs."""
+    """Return the names of the rules of all jobs of this run, even of jobs that need not run."""
     return {job.rule.name for job in workflow.dag.jobs}
 
 
@@ -28,6 +28,7 @@ def errors_of_jobs():
 
 
 def print_failed_cells():
+    """Print which cells have no result, and the commands that measure them again."""
     from perseus.results.failed_cells import final_message
 
     records = [Path(file) for file in files.records(STUDY, CELLS)]

@@ -53,10 +53,13 @@ if workflow.is_main_process and not workflow.output_settings.dryrun:
 
 IS_ALONE = workflow.is_main_process and not workflow_lock.is_live(Path.cwd())
 if workflow.is_main_process and workflow_lock.remove_dead(Path.cwd()):
-    print("The Snakemake that locked this folder was killed: its lock is removed.", file=sys.stderr)
+    print(
+        "An earlier run of Snakemake locked this folder and was killed: its lock is removed.",
+        file=sys.stderr,
+    )
     if not IS_ON_THIS_MACHINE:
         print(
-            "Cancel the jobs of that Snakemake on the cluster: this run submits these jobs again.",
+            "Cancel the jobs of the killed run on the cluster: this run submits them again.",
             file=sys.stderr,
         )
 
@@ -74,8 +77,9 @@ workflow_lock.hold(Path.cwd())
 
 
 def delete_own_locks(persistence):
-    """Delete the lock files of this run. Snakemake 9.27.1 would also delete the lock files of other
-    runs, and the folder in which a run that still plans will create its lock files."""
+    """Delete the lock files of this run only. Snakemake 9.27.1 would also delete the lock files of
+    all other runs, and the folder of the lock files, which another run may need as soon as it has
+    planned its jobs."""
     for path in persistence._lockfile.values():
         Path(path).unlink(missing_ok=True)
     persistence._lockfile.clear()
@@ -103,8 +107,8 @@ def make_again(paths):
 def make_truncated_files_again(places):
     """Find truncated files in `places` (files and folders), and let Snakemake make them again."""
     cut = truncated_files.find(places) if workflow.is_main_process else []
-    # Ignore records of single files in an output folder: only earlier versions of Perseus wrote
-    # such records.
+    # Ignore truncated records of single files in an output folder. Only earlier versions of Perseus
+    # wrote such records, and no job needs them.
     of_cut_records = [
         path
         for path in (truncated_files.with_truncated_record(Path.cwd(), places) if IS_ALONE else [])
@@ -123,10 +127,15 @@ def make_truncated_files_again(places):
 def make_again_what_is_lost():
     """Mark incomplete outputs, so that Snakemake makes them again.
 
-    An incomplete output is a folder of raw results that lacks a file, a folder that lacks the time
-    stamp of a finished job, or a list of measured cells that names a cell without results.
-    Snakemake measures this cell again only if the list is marked. A running or interrupted job has
-    marked its own folder, so this function leaves out marked folders.
+    An output is incomplete in three cases:
+
+    - A folder of raw results lacks a file.
+    - An output folder lacks the time stamp that each finished job writes.
+    - A list of measured cells names a cell without results. Snakemake measures this cell again only
+      if the list is marked.
+
+    A running or interrupted job has already marked its own folder, so this function leaves out
+    marked folders.
     """
     marked = folder_outputs.unfinished(Path.cwd())
     raw, repositories = (
@@ -139,8 +148,9 @@ def make_again_what_is_lost():
     incomplete = list(folder_outputs.files_lost([*raw, *repositories], [folder_outputs.TIME_STAMP]))
     if incomplete:
         print(
-            f"{len(incomplete)} folders in {RESULTS}/raw and {REPOSITORY} come from an earlier version,"
-            f" or from a copy without {folder_outputs.TIME_STAMP}: Snakemake makes them again.",
+            f"{len(incomplete)} folders in {RESULTS}/raw and {REPOSITORY} have no file"
+            f" {folder_outputs.TIME_STAMP}, because an earlier version of Perseus wrote the folders"
+            " or because a copy left out this file: Snakemake makes these folders again.",
             file=sys.stderr,
         )
     gone = [path for path in files.measured(STUDY) if measured.has_lost_a_cell(Path(path))]
@@ -156,11 +166,11 @@ for server in STUDY.servers.values() if IS_ON_THIS_MACHINE else ():
         moved = measured_with_another(server, files.records(STUDY, of_server))
         for path in moved:
             print(
-                f"{server.image} names another image than in the measurement {path}: Snakemake"
-                " measures this cell again.",
+                f"The name {server.image} now stands for another container image than in the"
+                f" measurement {path}: Snakemake measures this cell again.",
                 file=sys.stderr,
             )
-        # A plan that is newer than the measurement is already a plan for the new image.
+        # A TensorRT plan that is newer than the measurement was built with the new image.
         newest = max((Path(path).stat().st_mtime for path in moved), default=0)
         plans = {
             plan
@@ -182,13 +192,15 @@ def require_cacheable(names):
     measured = {rule.name for rule in own if not rule.cache.output}
     if refused := [name for name in names if name in measured]:
         raise WorkflowError(
-            f"--cache {' '.join(refused)}: measurements depend on the host and the time, so they cannot"
-            " come from a cache. For exports, use --cache without the names of rules"
+            f"--cache {' '.join(refused)}: measurements depend on the host and the time, so they"
+            " cannot come from a cache. To take only exports from the cache, use --cache without"
+            " names of rules"
         )
 
 
 async def are_whole(cache, job, exist=OutputFileCache.exists):
-    """Return whether all outputs of a job are in the cache, and no cached output is truncated."""
+    """Return whether all outputs of a job are in the cache and complete. If a cached output is
+    truncated, print a message and return false, so that Snakemake runs the job."""
     if not await exist(cache, job):
         return False
     pairs = await cache.get_outputfiles_and_cachefiles(job)
@@ -199,7 +211,8 @@ async def are_whole(cache, job, exist=OutputFileCache.exists):
 
 
 async def fetch_whole(cache, job, fetch=OutputFileCache.fetch):
-    """Fetch all outputs of a job from the cache, or none."""
+    """Fetch all outputs of a job from the cache. If one of them is missing or truncated, fetch none
+    and raise the exception of a cache miss."""
     if not await cache.exists(job):
         cache.raise_cache_miss_exception(job)
     await fetch(cache, job)
@@ -259,7 +272,8 @@ def require_track(jobs):
 
 
 def alone_cells():
-    """Yield the cells that search a dedicated peak, each with its tenant and server."""
+    """Yield the cells that search a dedicated peak, each with its tenant and server. The live view
+    lists the peaks of these cells."""
     for cell in CELLS:
         if cell.run.kind == "peak" and len(cell.scenario.tenants) == 1:
             tenant, server = cell.scenario.tenants[0].name, cell.scenario.server.name
@@ -300,7 +314,7 @@ def print_cells_to_measure(jobs):
     print(
         f"Study {STUDY.name!r}: {len(cells)} of {len(CELLS)} cells to measure, about"
         f" {about_s / 60:.0f} min of load, at most {most_s / 60:.0f} min."
-        " Perseus measures a cell with a temporary failure again."
+        " If a cell has a temporary failure, Perseus measures it a second time."
     )
 
 
@@ -308,7 +322,8 @@ EXPORTS = ("export", "export_program", "export_network", "own_onnx")
 
 
 def require_own_files(jobs):
-    """Stop if a file of weights or an ONNX file of the export jobs cannot be exported."""
+    """Stop before the run if an export job has a file of weights or an ONNX file that Perseus
+    cannot export."""
     exports = [job for job in jobs if job.rule.name in EXPORTS]
     names = sorted({job.wildcards.model for job in exports})
     models = [(STUDY.models[name], STUDY.images[name]) for name in names]

@@ -7,7 +7,7 @@ steps:    serve a model that does no work, raise the load until the client sends
 
 
 rule ceiling:
-    """Measure the client ceiling beside one server. No other job runs at the same time."""
+    """Measure the client ceiling for the client of one server. No other job runs meanwhile."""
     input:
         checks=lambda w: files.checks(STUDY, w.server),
         trace=files.trace(STUDY),

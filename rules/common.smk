@@ -21,10 +21,12 @@ sys.path.insert(0, str(HERE / "scripts"))
 os.environ.update(PYTHONUTF8="1")
 
 # With line buffering, a log has the lines of the workflow and of its jobs in the order of time. A
-# reason of a failed cell may contain characters that the encoding of the terminal lacks.
+# message may contain characters that the encoding of the terminal lacks: Python then replaces these
+# characters instead of raising an error.
 sys.stdout.reconfigure(line_buffering=True, errors="replace")
 
-# Snakemake and torch need the name of the user. In a container, a user id may have no name.
+# Snakemake and torch need the name of the user. In a container, a user id may have no name, so the
+# number of the user id serves as its name.
 os.environ.setdefault("USER", str(os.getuid()))
 
 from perseus.host import cores, orphans, snakemake_cache
@@ -41,7 +43,7 @@ from perseus.study.problems import ConfigError
 from perseus.study.read import read_study
 
 # Snakemake selects jobs with a solver that fails if the path of its temporary files has a space.
-# The solver prefers TMP to TMPDIR.
+# The solver reads TMP before TMPDIR, so set TMP to a path without a space.
 os.environ.update(TMP=str(orphans.place()))
 
 
@@ -57,8 +59,8 @@ PythonScript._execute_cmd = execute_quoted
 # functions saves 1/5 of the time to plan a large study.
 snakemake_cache.cache_functions(sys.modules)
 
-# All planned jobs stay in memory. Garbage collection would take 1/8 of the time to plan a large
-# study.
+# All planned jobs stay in memory, so frequent garbage collection frees nothing. It would take 1/8
+# of the time to plan a large study.
 gc.set_threshold(100_000)
 
 # These keys belong to the target `compare` and not to the study, so no job of the study depends on
@@ -125,7 +127,8 @@ def of_cells(value):
     return values.pop() if len(values) == 1 else lambda w: value(STUDY.cells[w.cell])
 
 
-# A measurement uses the Snakemake resource of the host on which its server runs.
+# A measurement uses the Snakemake resource of the host on which its server runs, so that by default
+# only one measurement runs on a host at a time.
 SLOTS = {
     slot: of_cells(lambda cell, slot=slot: int(slots.slot(cell) == slot))
     for slot in slots.slots(STUDY)
@@ -133,7 +136,8 @@ SLOTS = {
 
 
 def urgency(model):
-    """Return the Snakemake priority of the jobs of a model."""
+    """Return the Snakemake priority of the jobs of a model. Snakemake runs jobs with a higher
+    priority first."""
     return STUDY.urgency(model)
 
 
@@ -180,7 +184,8 @@ def ceiling_task(server):
 
 
 def cell_of(name):
-    """Return the cell with this id. The user may have misspelt the id in a target."""
+    """Return the cell with this id. If the study has no such cell, for example because the user
+    misspelt the id in a target, raise WorkflowError with the most similar id."""
     if name not in STUDY.cells:
         hint = did_you_mean(name, list(STUDY.cells))
         raise WorkflowError(f"Study {STUDY.name!r} has no cell {name!r}{hint}")
@@ -199,14 +204,15 @@ def model_of(scenario, tenant):
 
 
 def measured_of_figure(figure):
-    """Return the lists of measured cells, if the figure reads raw results."""
+    """Return the lists of measured cells on which the figure depends; empty if the figure reads
+    only tables, not raw results."""
     facts = FIGURES[figure]
     return files.measured(STUDY, facts.kind) if facts.reads_raw else []
 
 
 def any_of(names):
-    """Return a regular expression for these names. Without names, the expression matches
-    nothing."""
+    """Return a regular expression that matches exactly these names; it matches nothing if there are
+    no names."""
     each = sorted(set(map(re.escape, names)))
     return rf"(?:{'|'.join(each)})" if each else "(?!)"
 

@@ -2,15 +2,15 @@
 
 inputs:   two folders or archives of results; no rule of this workflow makes them
 outputs:  results/compare/<base>-<new>/{comparison.{html,parquet,csv,svg,png},summary.md}
-steps:    read both results, pair values of the same quantity, compare each difference with the
+steps:    read both results, pair the values of each quantity, compare each difference with the
           noise of the host
 
 snakemake --cores 1 compare --config base=results/default new=default.tar.gz [out=folder]
 """
 
-# The compared results are not inputs of the rule, since Snakemake would search for rules that make
-# the results. The task contains digests of the compared files, so that a changed file repeats the
-# job.
+# The compared results are not inputs of the rule: Snakemake would search for rules that make the
+# results. The task contains digests of the compared files, so that the job runs again if a file
+# changes.
 COMPARED = None
 if ASKED:
     from perseus.results.compare.asked import CompareError, compare_task
@@ -55,7 +55,7 @@ if COMPARED:
 
 
 rule compare_gate:
-    """Compare two results, and fail if a value got worse. The files of the comparison remain."""
+    """Compare two results, and fail if a value got worse. The comparison is written even then."""
     input:
         table=rules.compare.output.table,
         summary=rules.compare.output.summary,

@@ -1,15 +1,17 @@
-"""Export a network of torchvision or timm to ONNX and compare it with torch, or check an ONNX file.
+"""Export networks of torchvision and timm to ONNX, and prepare the ONNX files of the user.
 
 inputs:   a state_dict file or an ONNX file with its weights (if configured), images (if configured)
 outputs:  results/<study>/models/<model>/{model.onnx,reference.npz,check.json}; if a server needs
           them, also model.fp16.onnx, model.int8.onnx or model.pt2; if clients send images, also
           pictures.npz; if images have labels, also labelled.npz
-steps:    build the network, export it, run it under ONNX Runtime, compare the responses with torch
+steps:    build the network, export it, run the exported file under ONNX Runtime, compare the
+          responses with the responses of torch
 """
 
 
 rule export:
-    """Write a model as ONNX, the responses of torch, and the relative error of ONNX Runtime."""
+    """Export a classification network of torchvision to ONNX. Also write the responses of torch to
+    sample images, and the relative error of the responses of ONNX Runtime."""
     input:
         weights=lambda w: files.weights(STUDY, w.model),
         images=lambda w: STUDY.images[w.model],
@@ -41,8 +43,8 @@ rule export:
 
 
 rule export_network:
-    """Write a network of timm, a detector or a segmenter as ONNX, the responses of ONNX Runtime,
-    and their relative error to torch."""
+    """Export a network of timm, a detector or a segmenter to ONNX. Also write the responses of ONNX
+    Runtime to sample inputs, and their relative error compared with torch."""
     input:
         weights=lambda w: files.weights(STUDY, w.model),
         inputs=lambda w: files.samples(STUDY, w.model),
@@ -75,8 +77,8 @@ rule export_network:
 
 
 rule own_onnx:
-    """Prepare an ONNX file of the user for serving, and write its responses and the relative error
-    of the prepared file."""
+    """Prepare an ONNX file of the user for serving. Also write the responses of the user's file to
+    sample inputs, and the relative error of the responses of the prepared file."""
     input:
         model=lambda w: STUDY.models[w.model].onnx,
         data=lambda w: onnx_files(w.model)[1:],
@@ -141,7 +143,8 @@ rule convert:
 
 
 rule export_program:
-    """Write a model as a program of torch.export for runtime pytorch, and compare it with torch."""
+    """Export a model with torch.export for the runtime pytorch, and compare its responses with the
+    responses of torch."""
     input:
         weights=lambda w: files.weights(STUDY, w.model),
         images=lambda w: STUDY.images[w.model],
@@ -170,7 +173,8 @@ rule export_program:
 
 
 rule pictures:
-    """Write PNG or JPEG images for a model, its preprocessing, and the responses of torch."""
+    """Write the PNG or JPEG images that clients send to a model, the preprocessing of the model,
+    and the responses of torch to these images into one file."""
     input:
         weights=lambda w: files.weights(STUDY, w.model),
         images=lambda w: STUDY.images[w.model],

@@ -1,4 +1,4 @@
-"""Measure the cells; each cell has a server of its own.
+"""Measure the cells. Each measurement starts its own server.
 
 inputs:   the Triton repository of the scenario with the reference responses; if the load depends on
           them, the records of dedicated peaks, of earlier cells and of exports; if configured, the
@@ -39,7 +39,7 @@ rule measure:
 
 
 rule repeats:
-    """Write the records of all repeats of a dedicated peak into one file for shared cells."""
+    """Write the records of all repeats of a dedicated peak into one file. Shared cells read it."""
     input:
         lambda w: files.raw(STUDY, STUDY.repeats_of(w.repeated)),
     output:
@@ -58,7 +58,7 @@ rule repeats:
 
 
 rule measured:
-    """Write the list of measured cells of one kind, with the hashes of their records.
+    """Write the list of measured cells of one kind of experiment, with hashes of their records.
 
     Jobs that depend on all cells read these lists, which makes the planning of a large study
     faster.

@@ -10,7 +10,7 @@ steps:    write each configuration as a protobuf message of Triton, copy models 
 
 
 rule repository:
-    """Write all models of a scenario. Snakemake empties the folder before each run of this job."""
+    """Write all models of a scenario into its folder. Snakemake first empties the folder."""
     input:
         unpack(lambda w: files.repository_inputs(STUDY, STUDY.scenarios[w.scenario])),
     output:

@@ -3,7 +3,7 @@
 inputs:   the raw results of all cells, the client ceilings, the exports of models in a catalogue
 outputs:  results/<study>/tables/<table>.{parquet,csv}, checked.json
 steps:    compute peaks with intervals over repeats, latencies at the certified rate, costs and
-          savings; then check the rules of each table and between tables
+          savings; then check the conditions on each table and between tables
 """
 
 
@@ -33,7 +33,7 @@ rule tables:
 
 
 rule check_tables:
-    """Check the tables against their rules. Perseus writes no report if this check fails."""
+    """Check that all tables meet their conditions. If the check fails, Perseus writes no report."""
     input:
         TABLE_FILES,
     output:

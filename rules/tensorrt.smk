@@ -7,7 +7,7 @@ steps:    build with trtexec for the batch sizes of the tenant, record versions,
 
 
 rule tensorrt:
-    """Build the plan of one tenant. No measurement runs at the same time, as the job uses the GPU."""
+    """Build the plan of one tenant. No measurement runs meanwhile, because the job uses the GPU."""
     input:
         model=lambda w: files.onnx(STUDY, f"{w.server}.{w.tenant}", w.tenant),
         check=lambda w: files.check(STUDY, model_of(f"{w.server}.{w.tenant}", w.tenant)),

@@ -7,7 +7,7 @@ steps:    log configuration, peaks, sharing ratios, costs, fleets and files as o
 
 
 rule track:
-    """Log one run of the MLflow experiment perseus/<study>."""
+    """Log the results as one run of the MLflow experiment perseus/<study>."""
     input:
         tables=expand(f"{RESULTS}/tables/{{table}}.parquet", table=TABLES),
         artifacts=[

@@ -3,8 +3,8 @@
 import pytest
 
 STARTED = """\
-Study 'default': 5 of 5 cells to measure, about 5 min of load, at most 93 min. Perseus \
-measures a cell with a temporary failure again.
+Study 'default': 5 of 5 cells to measure, about 5 min of load, at most 93 min. If a cell \
+has a temporary failure, Perseus measures it a second time.
 """
 
 
