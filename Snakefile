@@ -82,7 +82,7 @@ onstart:
             print("\n".join(grid.messages()))
         if len(STUDY.grids) > MAX_GRIDS_LISTED:
             print(
-                f"Only the first {MAX_GRIDS_LISTED} of the study's {len(STUDY.grids)} grids are listed."
+                f"Only {MAX_GRIDS_LISTED} of the study's {len(STUDY.grids)} grids are listed."
             )
         for line in (*STUDY.price_messages(), *STUDY.trace_messages(Path.cwd())):
             print(line)

@@ -3,7 +3,8 @@
 The benchmark switches off one rule at a time, and computes the estimate again from the windows of
 the same searches. The searches run in virtual time with the preset `quick`, both against the
 simulated servers on which the constants of the estimate were tuned and against other simulated
-servers. The library has no switches for rules, so the benchmark patches the library.
+servers. The library has no settings that switch off a rule, so the benchmark replaces functions and
+constants of the library.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ from perseus.peak.window import Window
 
 BENCHMARK = "ablation"
 SEEDS = 8
-"""Searches of each server. The same searches test each rule."""
+"""Number of searches of each server. All rules are tested with the same searches."""
 
 GROUPS = {"servers used for tuning": {**KNOWN, **GAPS}, "other servers": {**HELD_OUT, **BURSTS}}
 
@@ -205,8 +206,9 @@ def off(patches: Patches) -> Iterator[None]:
 
 
 def rows_of(group: str, found: Sequence[Sequence[Mapping[str, Found]]]) -> Iterator[Row]:
-    """Yield, for each rule, the metrics without the rule beside the metrics with all rules. `found`
-    has one list per server. Each list has one mapping per search, from rules to findings."""
+    """Yield rows that compare, for each rule, the metrics without the rule and the metrics with all
+    rules. `found` has one list per server. Each list has one mapping per search, from rules to
+    findings."""
     figures = {
         rule: np.mean([_figures([each[rule] for each in of_server]) for of_server in found], axis=0)
         for rule in (ALL, *RULES, *COURSE)

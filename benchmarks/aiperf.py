@@ -1,9 +1,9 @@
 """Install NVIDIA's AIPerf in an environment of its own, run the program, and read its reports.
 
 AIPerf is made for language models. For a Triton model, it sends the same JSON body with each
-request (endpoint `raw`), and takes the name of the model in the response for the generated text.
-AIPerf needs a tokenizer although nobody counts tokens here, so the benchmark writes one with a
-single word.
+request (endpoint `raw`), and treats the name of the model in the response as the generated text.
+AIPerf does not run without a tokenizer, although the benchmark counts no tokens, so the benchmark
+writes a tokenizer with a single word.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ TOKENIZER = {
 
 @dataclass(frozen=True)
 class Found:
-    """Result of a search: the highest rate within the SLA (0 if no rate is), and the run time."""
+    """Result of a search: the highest rate within the SLA (0 if no rate keeps it), and run time."""
 
     peak_rps: float
     wall_s: float

@@ -1,8 +1,8 @@
 """Compare the client of Perseus with perf_analyzer, on a model that responds at once.
 
 For both tools, the benchmark reads the number of requests from the server and the CPU time from the
-kernel. The two tools are measured for equally long spans of time. Trials of the two tools
-alternate, and the result is the median of the trials.
+kernel, over equally long times. Trials of the two tools alternate, and the result is the median of
+the trials.
 
 With many requests in flight, the core of the server limits the throughput of both tools. The
 benchmark therefore compares CPU times in an open loop, in which both tools offer the same rate.
@@ -59,7 +59,7 @@ BEGIN_S = 20.0  # time for a load generator to make inputs and start
 
 @dataclass(frozen=True)
 class Transport:
-    """How requests travel, and the goals for the ratios of Perseus to perf_analyzer.
+    """A way to send requests (protocol, shared memory), and the goals of Perseus / perf_analyzer.
 
     For each concurrency of a closed loop with a goal, `least_rates` has the smallest ratio of the
     rates that meets the goal. `most_cpu` is the largest ratio of the CPU times in an open loop that
@@ -111,8 +111,8 @@ def _beside_perf_analyzer(at: Place, peer: PerfAnalyzer, say: Say) -> Iterator[R
 
 
 def _beside_aiperf(at: Place, peer: AIPerf, shape: Shape, say: Say) -> Iterator[Row]:
-    """Compare with AIPerf over HTTP, with the same input: in closed loops, and in an open loop at
-    half the rate that AIPerf reaches."""
+    """Compare Perseus with AIPerf, over HTTP and with the same input: in closed loops, and in an
+    open loop at half the rate that AIPerf reaches."""
     (tensor,) = shape.inputs
     size, sizes = 4 * math.prod(tensor.dims), (1, *tensor.dims)
     images = [np.zeros(sizes, np.float32)]

@@ -66,9 +66,10 @@ FASTER = 1.1
 @dataclass(frozen=True)
 class Case:
     """How the speed of a host changes: the standard deviation of the logarithm of the speed between
-    cells (`between`) and between studies (`studies`). With `restarts`, the study has an experiment
-    `aa`. Each entry of `others` adds a server on a host of its own, and is the standard deviation
-    between cells on this host."""
+    cells (`between`) and between studies (`studies`). If `restarts` is true, the study has an
+    experiment `aa`, which measures the noise of the host. For each entry of `others`, the study has
+    a further server on a host of its own; the entry is the standard deviation between cells on this
+    host."""
 
     between: float
     repeats: int = PRESETS[PRESET].repeats

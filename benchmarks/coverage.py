@@ -46,18 +46,19 @@ HOSTS: dict[str, Host | RecordedHost] = {
     "on a host that drifts by 15 % within 5 min": Host(deviation=0.15, memory_s=300),
     "on a host half as fast for 0.2 to 2 s about every 12 s": Host(0.04, 60, burst_every_s=12),
 } | {f"on a host with the recorded speed of {each.name}": each.as_host for each in recordings()}
-"""Hosts whose speed changes, by the end of the name of the case. Example: on a host that drifts by
-8 % within 20 s, service times have a standard deviation of 8 % and a correlation time of 20 s."""
+"""Hosts whose speed changes. The key is the end of the name of the case. Example: on a host that
+drifts by 8 % within 20 s, service times have a standard deviation of 8 % and a correlation time of
+20 s."""
 
 HELD_OUT_HOSTS = {
     "on a host a third as fast for 0.5 to 5 s about every 20 s": Host(0.04, 60, 20, (0.5, 5), 3),
     "on a host half as fast for 0.1 to 0.4 s about every 3 s": Host(0.04, 60, 3, (0.1, 0.4)),
 }
-"""Hosts with bursts of other load. No rule of the method was tuned on these hosts. The bursts
-change the speed so much that a host has no single limit: on the first host, the limit at the usual
-speed is about four times the long-run limit; on the second host, every window has a burst. An
-interval meets the goal if it contains a rate between the long-run limit and the limit at the usual
-speed."""
+"""Hosts on which other processes use the CPU in bursts. No rule of the method was tuned on these
+hosts. The bursts change the speed so much that a host has no single limit: on the first host, the
+limit at the usual speed is about four times the long-run limit; on the second host, every window
+has a burst. An interval meets the goal if it contains a rate between the long-run limit and the
+limit at the usual speed."""
 
 SLOW_SLA = Sla(latency_ms=4000)
 NOMINAL = Goal(">=", 0.95, "ours")

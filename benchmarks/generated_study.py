@@ -46,11 +46,11 @@ tenant runs alone, and saturation probes follow."""
 
 CERTIFIED = len(SEARCHED) - 1
 SLA = Sla(latency_ms=100.0)
-"""SLA of the windows that `_judged` evaluates. All cells have the results of these windows, but
-each latency is multiplied by (latency limit of the tenant / latency limit of this SLA)."""
+"""SLA of the windows that `_judged` evaluates. All cells reuse the results of these windows, with
+each latency multiplied by (latency limit of the tenant / latency limit of this SLA)."""
 
 LOOKS = 4
-"""Saturation probes of each tenant."""
+"""Number of saturation probes of each tenant."""
 
 WORK = np.linspace(0.8, 1.2, 100)
 """Service times of the busy server, divided by their mean."""

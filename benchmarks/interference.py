@@ -108,7 +108,7 @@ def _study(at: Place, rounds: Sequence[int], slower: float, number: int, say: Sa
         1 / float(np.mean(record.speeds_rps[name]))
         for name, record in zip(NAMES, alone, strict=True)
     ]
-    # The server's part of a request cannot take longer, so the rounds take longer in its place.
+    # The time that Triton itself needs for a request does not grow, so the rounds grow by more.
     factors = [
         1 + slower * 1000 * work_s / work_ms
         for work_s, work_ms in zip(works_s, WORKS_MS, strict=True)

@@ -41,8 +41,9 @@ SLOW = 1.5
 
 @dataclass(frozen=True)
 class Recording:
-    """Factors on service times, shape (steps,), one for each `STEP_S`. At the median speed (factor
-    1), the server sends `answers_per_s` responses per second."""
+    """The recorded speed of a host: one factor on service times for each `STEP_S` seconds, shape
+    (steps,). At the median speed (factor 1), the server sends `answers_per_s` responses per
+    second."""
 
     host: str
     model: str

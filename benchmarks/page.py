@@ -25,13 +25,14 @@ HEAD = """# Evidence: benchmarks
 `make bench` makes this page from `benchmarks/results/*.csv`; do not edit the page. To run one part,
 use for example `make bench BENCH=client`.
 
-**How to read the tables.** *Ours* is Perseus, *ratio* is ours / peer, and *truth* is the known
-value of a simulation. A time such as *5 ms* in the name of a server is the mean service time. If a
-goal has a condition after the word "with", this condition must also hold. The table of a part lists
-missed goals first. If a part has more than {most} goals, its table has the missed goals, and the
-lowest, median and highest value of each metric. Rows without a goal are in the CSV files only.
-*Earlier build*, in the column *date*, marks results of a build with another search or another
-ratio at saturation.
+**How to read the tables.** *Ours* is the value of Perseus, *peer* is the value of another tool,
+*ratio* is ours / peer, and *truth* is the known true value of a simulated server. A time such as *5
+ms* in the name of a server is its mean service time. If a goal states a condition after the word
+"with", the goal is met only if this condition holds, too. The table of a part lists missed goals
+first. If a part has more than {most} goals, its table does not list every met goal, but the lowest,
+median and highest value of each metric. Rows without a goal are in the CSV files only. *Earlier
+build*, in the column *date*, marks results of an earlier build of Perseus, whose search or whose
+ratio at saturation was different.
 """
 
 ABOUT = {
@@ -41,10 +42,11 @@ ABOUT = {
 client need per request? **Method:** Perseus and perf_analyzer take turns to send inputs of 602,112
 bytes to a Triton model that responds at once. The sender uses one core, and the server another
 core. The server counts the requests, and the kernel measures the CPU time. perf_analyzer runs with
-and without `--async`. The table has the faster of these two modes, and for an open loop the mode
-that sends on schedule with the least CPU time. AIPerf, the successor of perf_analyzer, is made for
-language models and sends its inputs as JSON. Perseus and AIPerf therefore send over HTTP, with
-inputs of 602,112 and of 4 bytes; Perseus sends these inputs in binary form.
+and without `--async`. The table shows the faster of these two modes; for an open loop, it shows the
+mode that sends on schedule with the least CPU time. AIPerf, the successor of perf_analyzer, is made
+for language models and sends its inputs as JSON. In the comparison with AIPerf, both tools
+therefore send over HTTP, with inputs of 602,112 and of 4 bytes. Perseus sends these inputs in
+binary form.
 """,
     "honesty": """## Measured percentiles
 
@@ -57,128 +59,136 @@ stops by its own rule, mostly within a minute.
 
 **Question:** How many requests and seconds does a search for the peak need, and how large is its
 error? **Method:** The searches run with many seeds in virtual time, against queues with a known
-limit. The benchmark simulates the ramp of the 2020 study and the search of perf_analyzer from their
-descriptions (`benchmarks/ramp.py`, `benchmarks/peer_search.py`). Where a description leaves a
-choice, the simulation favours the other tool. Requests and seconds are means over all searches. The
-goals are for the preset `quick`, and for the mode of perf_analyzer with the smallest error.
+limit. The peers are the search of the 2020 study, which raises the rate step by step (a ramp), and
+the search of perf_analyzer. The benchmark simulates both from their descriptions
+(`benchmarks/ramp.py`, `benchmarks/peer_search.py`). Where a description leaves a choice, the
+simulation favours the other tool. Requests and seconds are means over all searches. The goals apply
+to the preset `quick`, compared with the mode of perf_analyzer that has the smallest error.
 """,
     "live": """## Cost of a search on a live server
 
-**Question:** Do searches on a real server give the same comparison as simulated searches?
-**Method:** The server has a known service time, which is measured just before and just after a
-search. A whole ramp (the search of the 2020 study) takes too long, so the number of its passes
-comes from a simulation. AIPerf searches whole numbers of requests/s with its planner
-`monotonic-sla`, with 1000 Poisson arrivals per probe. The search of AIPerf has the same range as
-the search of perf_analyzer.
+**Question:** Does Perseus also need fewer requests and seconds than the other tools on a real
+server? **Method:** The server has a known service time, which is measured just before and just
+after a search. A whole ramp (the search of the 2020 study) takes too long on a real server. The
+benchmark therefore runs only two of its rates, and takes the number of rates from a simulation.
+AIPerf searches whole numbers of requests/s with its planner `monotonic-sla`, with 1000 Poisson
+arrivals per tested rate. The searches of AIPerf and perf_analyzer cover the same range of rates.
 """,
     "limit": """## Certified throughput and the bare runtime
 
-**Question:** Which share of the throughput of a runtime does Perseus certify through Triton?
-**Method:** The peer runs the same network and runtime in a loop in one process, on the same core
-with one thread. The load has constant gaps and a wide SLA (p95 within 20 service times), so the CPU
-is the limit, not a queue. Inputs are in system shared memory.
+**Question:** Which share of the throughput of a runtime can Perseus certify if Triton serves the
+network? **Method:** The peer is the same network and runtime without Triton: a loop of inferences
+in one process, on the same core with one thread. Perseus sends requests at constant intervals, with
+a wide SLA (p95 within 20 service times), so the CPU is the limit, not a queue. Inputs are in system
+shared memory.
 
-**Why the goal of 0.75 is missed:** an inference of mobilenet_v3_small takes hardly longer than the
-work of the server for its request. On a faster AMD EPYC (29 November 2026, onnxruntime), an
-inference takes 0.95 ms in process, and a request takes 1.36 ms of the server's core in a closed
-loop. Of these 1.36 ms, the process of Triton takes 0.19 ms (half of it in the kernel). The process
-of the Python backend takes 1.17 ms: the inference itself is 0.08 ms longer beside the other
-processes, and a copy to an aligned address takes 0.04 ms. Without any Python code, the ratio would
-be 0.95 / (0.95 + 0.19 + 0.08) = 0.78.
+**Why the goal of 0.75 is missed:** an inference of mobilenet_v3_small is so short that the other
+work of the server for a request takes a large part of the time. On a faster AMD EPYC (29 November
+2026, onnxruntime), an inference takes 0.95 ms in process, and a request takes 1.36 ms of the
+server's core in a closed loop. Of these 1.36 ms, the process of Triton takes 0.19 ms (half of it in
+the kernel). The process of the Python backend takes 1.17 ms: the inference itself is 0.08 ms longer
+beside the other processes, and a copy to an aligned address takes 0.04 ms. Without any Python code,
+the ratio would be 0.95 / (0.95 + 0.19 + 0.08) = 0.78.
 """,
     "coverage": """## Coverage of the intervals
 
 **Question:** Do 95 % intervals contain the true limit, and do certified rates stay below this
 limit? **Method:** For each simulated server, 100 or 200 searches run with the preset `quick`, whose
 verdicts have a confidence of 90 %. In one case, each search has another random server. The truth is
-the limit in a long run, at the median speed of the host during the search. On hosts whose speed
-changes, the interval must also contain a rate between the long-run limit and the truth. On hosts
-with strong bursts, this goal replaces the goal for the truth. The goal for the half-width of an
-interval is at most 1.3 times 1.96 standard deviations of the estimates. Most intervals are wider.
-[Accuracy](../explanation/accuracy.md) has the results by server and host.
+the limit in a long simulation at the median speed of the host during the search. On hosts whose
+speed changes, the *long-run limit* is the limit with all slow periods included. On these hosts, the
+interval must also contain a rate between the long-run limit and the truth. On hosts with strong
+bursts, this second goal replaces the goal that the interval contains the truth. The half-width of
+an interval should be at most 1.3 times 1.96 standard deviations of the estimates; most intervals
+are wider. [Accuracy](../explanation/accuracy.md) has the results by server and host.
 """,
     "sharing": """## Coverage of the sharing ratio
 
 **Question:** Does the interval of a sharing ratio contain the true ratio? **Method:** Each case has
-50 simulated studies of two models with the preset `quick`: each model alone and then both models
-together, on a host whose speed changes. The truth is the ratio on an idle host. In the cases
-*starts that differ by 2 %*, models slow each other down differently after each start of a server,
-as on [real hosts](../explanation/sharing-ratio.md).
+50 simulated studies of two models with the preset `quick`. Each study searches the peak of each
+model alone, and then of both models together, on an idle host or on a host whose speed changes. The
+truth is the ratio on an idle host. In the cases *starts that differ by 2 %*, models slow each other
+down differently after each start of a server, as on [real hosts](../explanation/sharing-ratio.md).
 """,
     "interference": """## Sharing ratio of a server with known interference
 
 **Question:** Does a study find the known sharing ratio of a real server? **Method:** Two models on
-one core compute a known number of rounds per request, and a request takes longer by a known share
-while both models compute. Each study searches the peak of each model alone and of both models
+one core do a known amount of computation per request. While both models compute, their requests
+take longer by a known share. Each study searches the peak of each model alone and of both models
 together, with the preset `quick`. The truth is the sharing ratio of a simulated queue with
-processor sharing, the measured service times and the same slowdown.
+processor sharing, in which requests have the measured service times, and take longer by the same
+share.
 """,
     "ablation": """## Contribution of each rule of the estimate
 
-**Question:** How much does each rule of the estimate contribute? **Method:** The benchmark compares
-the estimate without one rule (ours) and the estimate with all rules (peer), in the same simulated
-searches with the preset `quick`. Each share comes from 70 to 100 searches. The standard error of a
-share of 95 % is 2.5 %. If the ratio of widths or errors is above 1, the rule improves the estimate.
+**Question:** How much does each rule of the estimate contribute? **Method:** For each rule, the
+benchmark computes the estimate without this rule (ours) and with all rules (peer), from the same
+simulated searches with the preset `quick`. The share of intervals that contain the truth comes from
+70 to 100 searches, so the standard error of a share of 95 % is 2.5 %. If the ratio of the widths or
+errors is above 1, the rule makes the interval narrower or the estimate better.
 """,
     "repeats": """## Coverage of the intervals from few repeats
 
 **Question:** Do intervals from two to five repeats contain the true value? **Method:** Each case
-has 2,000 simulated studies. Each repeat measures its own limit with an error of 2 %, and the limits
-of repeats differ by the percentage in the column *case*. On a real host, the limit of the same
-server varies by 5 to 20 % between repeats ([repeats](../explanation/repeats.md)).
+has 2,000 simulated studies. Each repeat has its own true limit, and measures this limit with an
+error of 2 %. The true limits of the repeats of a study differ by the percentage in the column
+*case*. On a real host, the limit of the same server varies by 5 to 20 % between repeats
+([repeats](../explanation/repeats.md)).
 """,
     "repeatability": """## Repeatability
 
 **Question:** Does a study give the same result again? **Method:** The default study with one mix
 runs several times with the same seeds on restarted servers: on the unchanged host, and beside a
 process that uses the core of the server in bursts. *Deviation* is the standard deviation of the
-logarithm of an estimate over the runs. The table compares it with the standard deviation that a
-95 % interval implies: ln(upper end / lower end) / 3.92.
+logarithm of an estimate over the runs. The table divides this deviation by the standard deviation
+that a 95 % interval implies: ln(upper end / lower end) / 3.92.
 """,
     "noise": """## The noise of this host
 
 **Question:** How much does the speed of the host change? **Method:** A closed loop with four
-requests in flight keeps a model busy, so the times between responses are the service times.
-*Deviation* is the standard deviation of the logarithm of the mean service time over the stated
-number of seconds. Simulations replay the recorded service times (`benchmarks/noise/`).
+requests in flight keeps a model busy, so the times between responses are the service times. The
+*standard deviation of the mean host speed* over a number of seconds is the standard deviation of
+the logarithm of the mean service time over this time. Simulations replay the recorded service times
+(`benchmarks/noise/`).
 """,
     "planning": """## Planning ten thousand cells
 
-**Question:** How long does Snakemake plan a large study? **Method:** Dry runs of the study `scale`
-alternate with dry runs of a trivial workflow with as many jobs. Values are medians of three runs.
+**Question:** How long does Snakemake need to plan a large study? **Method:** Dry runs of the study
+`scale` alternate with dry runs of a trivial workflow that has as many jobs. Values are medians of
+three runs.
 """,
     "aggregation": """## Tables over many requests
 
 **Question:** How much time and memory do the tables, figures and report of a large study need?
-**Method:** The study `scale` with one repeat has synthetic raw results in the format of real cells.
-One process makes each output, and the page cache has none of the raw results. *Memory* is the peak
-memory of the process.
+**Method:** The benchmark writes synthetic raw results for the study `scale` with one repeat, in the
+format of real cells. A separate process makes each output, and begins without raw results in the
+page cache. *Memory* is the peak memory of the process.
 """,
     "planner": """## The cheapest fleet
 
 **Question:** How fast does Perseus find a fleet, and is it the cheapest fleet? **Method:** Two
-solvers solve the same integer programme: HiGHS (in Perseus) and CBC (with PuLP). The programme has
-random models on four types of servers: each model alone, and as many random pairs of models. Both
-solvers stop at an optimality gap of 0.01 % or after a minute. Of the 121 demands for one type of
-server, CBC solves every tenth.
+solvers solve the same integer programme: HiGHS (in Perseus) and CBC (with PuLP). The programme
+chooses among servers of four types. A server of each type serves one model, or one of as many
+random pairs of models. Both solvers stop at an optimality gap of 0.01 % or after a minute. With one
+type of server, Perseus solves 121 demands, and CBC solves every tenth of these demands.
 """,
     "compare": """## Differences that a comparison finds
 
 **Question:** Does `snakemake compare` report true differences, and no others? **Method:** Each case
 has 200 simulated pairs of studies with equal servers, and 100 pairs in which the servers of one
 study are 10 % faster. A pair has a reported difference if the comparison calls any of its values
-better or worse. Each search states an error of 2 %, but its true error is 1 %. Repeats differ by
-the percentage in the column *case*.
+better or worse. Each search states an error of 2 %, but its true error is 1 %. The true values of
+the repeats of a study differ by the percentage in the column *case*.
 """,
     "prediction": """## Predicted sharing
 
-**Question:** How well does Perseus predict the sharing ratio of a mix? **Method:** Each measured
-pair of `benchmarks/pairs/` is predicted without its own measurement, by the [prediction
-model](../explanation/frontier.md) that the other mixes select. The benchmark also replays each
-study (a file of this folder) in 25 orders of its models: the first mixes count as measured, and
-Perseus predicts an interval for each later mix. The *share within the 90 % prediction interval* is
-the share of the later mixes whose measured ratio lies in the interval. *Without the minimum width*,
-the interval does not include the uncertainty of the measured mixes.
+**Question:** How well does Perseus predict the sharing ratio of a mix? **Method:** For each
+measured pair in `benchmarks/pairs/`, Perseus predicts the sharing ratio from the other mixes, with
+the [prediction model](../explanation/frontier.md) that fits the other mixes best. The benchmark
+also replays each study (a file in this folder) in 25 orders of its models: the first mixes count as
+measured, and Perseus predicts an interval for each later mix. The *share within the 90 % prediction
+interval* is the share of the later mixes whose measured ratio lies in the interval. *Without the
+minimum width* means that the interval does not include the uncertainty of the measured mixes.
 """,
 }
 
@@ -266,8 +276,8 @@ def _section(part: Part) -> str:
 
 
 def _selected(rows: Sequence[Cells]) -> list[Cells]:
-    """Return the rows of a table, missed goals first. If there are many rows, return missed goals
-    and a summary of each metric."""
+    """Return the rows of a table, missed goals first. If there are more than MAX_ROWS rows, return
+    missed goals, and one summary row for each metric with more than two rows."""
     groups: dict[tuple[str, str], list[Cells]] = {}
     for row in rows:
         groups.setdefault((row["metric"], row["goal"]), []).append(row)
@@ -294,7 +304,8 @@ def _summary(rows: Sequence[Cells]) -> Cells:
 
 
 def _shown(row: Cells) -> Cells:
-    """Return the cells of a row on the page. The text of the goal names the bounded column."""
+    """Return the cells of a row on the page. The text of the goal begins with the name of the
+    column that it limits."""
     goal = row["goal"]
     if goal and not goal.startswith("ours"):
         goal = f"ratio {goal}"
@@ -310,8 +321,8 @@ def _shown(row: Cells) -> Cells:
 
 
 def _bounded(row: Cells) -> str:
-    """Return the name of the column that the goal bounds. If the row has no goal, return `ratio`
-    for a row with a ratio, and `ours` for any other row."""
+    """Return the name of the column whose value the goal limits. If the row has no goal, return
+    `ratio` for a row with a ratio, and `ours` for any other row."""
     return row["goal"].partition(" ")[0] or ("ratio" if row["ratio"] else "ours")
 
 

@@ -1,12 +1,16 @@
 """Simulate the binary search of perf_analyzer over request rates in virtual time.
 
-The rules come from the documentation and source of perf_analyzer. The search tests the lowest rate.
-If this rate passes, the search tests the highest rate. If the highest rate fails, the search halves
-the range until its width is at most `step_rps`. At each rate, the search runs windows of 5 s
-(default) until the last three windows agree within 10 % in throughput and in the percentile, or the
-percentile of one of these three windows reaches the threshold, but at most ten windows. A rate
-passes if three windows agree and their joint percentile is below the threshold. The latency of a
-request starts at its actual send, and belongs to the window in which the response arrives.
+The rules come from the documentation and source of perf_analyzer:
+
+- The search tests the lowest rate. If this rate passes, the search tests the highest rate. If the
+  highest rate fails, the search halves the range until its width is at most `step_rps`.
+- At each rate, the search runs windows of 5 s (default). It stops when the throughputs and the
+  percentiles of the last three windows differ by at most 10 %, when the percentile of one of these
+  three windows reaches the threshold, or after ten windows.
+- A rate passes if the last three windows differ by at most 10 % and their joint percentile is below
+  the threshold.
+- The latency of a request starts at its actual send, and belongs to the window in which the
+  response arrives.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""Compare how long Snakemake plans the study `scale` and two workflows without Perseus: a trivial
-workflow with as many jobs, and a workflow whose jobs declare the same files and parameters.
+"""Compare how long Snakemake needs to plan the study `scale` and two workflows without Perseus: a
+trivial workflow with as many jobs, and a workflow whose jobs declare the same files and parameters.
 """
 
 from __future__ import annotations
@@ -122,7 +122,8 @@ def written(path: Path, text: str) -> list[str]:
 
 def declared(of: Study) -> dict[str, Any]:
     """Return the files that the jobs of a study read and write, without the files of figures and
-    client ceilings. If a rule has several jobs, the files are listed by cell, scenario or peak."""
+    client ceilings. For a rule with several jobs, the value is a mapping from the cell, scenario or
+    peak of a job to its files."""
     cells = of.cells.values()
     peaks = {peak for cell in cells for peak in of.dedicated_peaks(cell)}
     return {

@@ -103,8 +103,8 @@ def _burst(core: int) -> None:
 
 
 def rows_of(case: str, runs: Sequence[Peaks]) -> Iterator[Row]:
-    """Yield rows about the agreement of the runs. A run without a sharing ratio agrees with no
-    other run."""
+    """Yield rows that state how much the results of the runs differ. The interval of a run without
+    a sharing ratio overlaps no other interval."""
     cells = [peak for peaks in runs for peak in peaks]
     found = [np.isfinite(_number(cell["estimate_rps"])) for cell in cells]
     yield Row(BENCHMARK, case, "share of cells with an estimate", float(np.mean(found)), goal=ALL)

@@ -1,5 +1,5 @@
-"""Rows of a benchmark: the value of Perseus, the value of a peer, the goal, and whether it is
-met."""
+"""Rows of a benchmark: the value of Perseus, the value of a peer (another tool), the goal, and
+whether the goal is met."""
 
 from __future__ import annotations
 
@@ -55,8 +55,7 @@ class Goal:
 
 @dataclass(frozen=True)
 class Row:
-    """One row of a table. NaN means that a value does not exist. A value of NaN misses every
-    goal."""
+    """One row of a table. NaN means that a value does not exist, and misses every goal."""
 
     benchmark: str
     case: str

@@ -27,8 +27,9 @@ their service times. All times are in seconds."""
 
 
 MAX_ROUNDS = 20_000
-"""Largest number of requests that one request in flight triggers, one after another, in a simulated
-closed loop. In a window on a real server, this number is smaller."""
+"""In a simulated closed loop with n requests in flight, the requests form n chains: each response
+triggers the next request of its chain. A chain has at most MAX_ROUNDS requests. In a window on a
+real server, chains are shorter."""
 
 Slowness = Callable[[Floats], Floats]
 """Function of times in seconds that returns factors on service times."""
@@ -218,9 +219,10 @@ class SimulatedServer:
 
     By default, one worker serves requests first come, first served. `service[i]` draws service
     times of tenant i in seconds. `leak` is the share of requests without a response. In each
-    window, the server stops from `stall[0]` on, for `stall[1]` seconds. `slowness` returns
-    factors on service times for times since the first window. As with a slow client, every send is
-    late by `send_lag_s` plus `lag_per_request_s` for each request in flight.
+    window, the server stops for `stall[1]` seconds, beginning `stall[0]` seconds after the start of
+    the window. `slowness` returns factors on service times for times since the start of the first
+    window. As with a slow client, every send is late by `send_lag_s` plus `lag_per_request_s` for
+    each request in flight.
     """
 
     service: Sequence[Service]
@@ -305,7 +307,7 @@ class SimulatedServer:
         work = slowed
         order = np.argsort(arrival, kind="stable")
         stall_s, length_s = self.stall
-        # Arrival times on a clock that stops while the server stalls.
+        # Serve the requests on a clock that stops while the server stalls.
         arrived = arrival - np.clip(arrival - stall_s, 0, length_s)
         done = np.empty(len(arrival))
         if self.instances:
