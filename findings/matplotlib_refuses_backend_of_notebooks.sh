@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# matplotlib 3.11.2 cannot be imported by a program that a notebook starts from another environment.
+# If a notebook starts a program of another environment, this program cannot import matplotlib 3.11.2.
 #
 # Expected: MPLBACKEND names a backend for plots, and a program that shows no plots ignores a backend that is not
 #   installed.
 # Behaviour: A Jupyter kernel sets MPLBACKEND=module://matplotlib_inline.backend_inline, and its child processes inherit
-#   this variable. In an environment without matplotlib-inline, `import matplotlib` raises ValueError. The list of
-#   supported values in the message has no value with module://. Start such programs without MPLBACKEND.
+#   this variable. In an environment without matplotlib-inline, `import matplotlib` raises ValueError. The message lists
+#   the supported values, but no value that begins with module://. Start such programs without MPLBACKEND.
 # Output, Debian 12, Python 3.11:
 #   import matplotlib: ValueError; without MPLBACKEND: imported; with matplotlib-inline: imported
 set -euo pipefail

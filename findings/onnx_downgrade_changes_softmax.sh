@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# onnx.version_converter 1.23.2 changes Softmax over any axis but the last when it converts a network below opset 13.
+# When onnx 1.23.2 converts a network to an opset below 13, Softmax over any axis but the last changes.
 #
 # Expected: The converted network returns the same outputs, or the converter refuses the conversion.
-# Behaviour: From opset 13 on, Softmax runs over one axis. Below, it runs over this axis and all later axes together.
-#   The converter keeps the node as it is, so a softmax over the channels of an image becomes a softmax over channels
-#   and pixels. The checker accepts the file. A softmax over the last axis is not affected, and a conversion upwards
-#   returned the same outputs. Compare the outputs after each conversion.
+# Behaviour: Since opset 13, Softmax runs over one axis. In earlier opsets, it runs over this axis and all later axes
+#   together. The converter keeps the node as it is, so a softmax over the channels of an image becomes a softmax over
+#   channels and pixels. The checker accepts the file. A softmax over the last axis is not affected, and a conversion
+#   upwards returned the same outputs. Compare the outputs after each conversion.
 # Output, Debian 12, Python 3.11:
 #   sum over the channels of a pixel: opset 13: 1.00; converted to opset 12: 0.25; back to opset 13: 0.25
 set -euo pipefail

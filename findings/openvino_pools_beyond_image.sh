@@ -2,10 +2,10 @@
 # With `ceil_mode`, OpenVINO 2026.4.1 returns another shape for MaxPool, and other numbers for AveragePool.
 #
 # Expected: For a pooling layer of torch with ceil_mode=True, OpenVINO returns the output of torch and ONNX Runtime.
-# Behaviour: If the last window of MaxPool begins behind the image, torch and ONNX Runtime drop this window, as opset 22
-#   of the standard demands. OpenVINO keeps the window and returns the lowest float32 for it. For AveragePool with
-#   `count_include_pad: 1`, OpenVINO also counts the positions behind the padding, so its last row and column are
-#   smaller. No error occurs.
+# Behaviour: If the last window of MaxPool begins beyond the edge of the image, torch and ONNX Runtime drop this window,
+#   as opset 22 of the standard demands. OpenVINO keeps the window and returns the lowest float32 for it. For
+#   AveragePool with `count_include_pad: 1`, OpenVINO also counts the positions beyond the padding, so its last row and
+#   column are smaller. No error occurs.
 # Output on an AMD EPYC, Debian 12, Python 3.11:
 #   MaxPool 2 x 2, stride 3, of 6 x 6 ones: ONNX Runtime (1, 1, 2, 2), OpenVINO (1, 1, 3, 3), lowest -3.4e+38
 #   AveragePool 3 x 3, stride 2, pads 1, of 6 x 6 ones: last value ONNX Runtime 0.250, OpenVINO 0.111

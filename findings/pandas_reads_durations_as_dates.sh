@@ -3,9 +3,9 @@
 #
 # Expected: read_json() returns integers for a column of integers, whatever the name and the values.
 # Behaviour: By default, read_json() converts a column whose name ends with `_time` or `_at`, or starts with
-#   `timestamp`, if its values are at least 31536000. A column queue_time in nanoseconds remains a column of integers
-#   below 31.5 ms, and becomes dates of 1971 above. So a program works with a fast server, and fails with a slow server.
-#   Pass dtype=False.
+#   `timestamp`, if its values are at least 31536000. A column queue_time in nanoseconds therefore keeps its integers if
+#   all times are below 31.5 ms, and becomes dates of 1971 if they are longer. A program works with a fast server, and
+#   fails with a slow server. Pass dtype=False.
 # Output, Debian 12, Python 3.11:
 #   queue_time of 31 ms: int64; of 32 ms: datetime64[us] 1971-01-06 08:53:20; the same column as queue_ns: int64
 set -euo pipefail

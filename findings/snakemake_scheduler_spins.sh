@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Snakemake 9.27.1 selects jobs more and more often per second, the more jobs have finished.
+# The more jobs have finished, the more often per second Snakemake 9.27.1 selects the next jobs.
 #
 # Expected: While a job runs and another job waits for a resource, Snakemake waits for the end of the first job.
 # Behaviour: Snakemake limits the jobs per second (--max-jobs-per-timespan, 100 by default). With this limit, each end

@@ -3,7 +3,7 @@
 #
 # Expected: With --until RULE, Snakemake runs all jobs of the rule and all jobs that these jobs need.
 # Behaviour: Snakemake runs only some of these jobs, prints "BUG: Out of jobs ready to be started" and exits with 1. A
-#   dry run also exits with 1. Without --until, the workflow completes.
+#   dry run also exits with 1. Without --until, Snakemake completes the workflow.
 # Output, Debian 12, Python 3.11:
 #   dry run: exit code 1; run: exit code 1, made 0.txt 1.txt; without --until: exit code 0, made 0.txt 1.txt 2.txt
 set -euo pipefail

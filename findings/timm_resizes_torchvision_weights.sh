@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# timm 1.0.31 resizes images differently from torchvision 0.28.0 for most weights that both load from one file.
+# timm 1.0.31 resizes images differently from torchvision 0.28.0 for most weights that both load from the same file.
 #
 # Expected: For the same file of weights, timm's data config and torchvision's transforms give the same input.
 # Behaviour: 25 of 37 pairs differ: in the size to which the image is resized, in the crop or in the interpolation. By
