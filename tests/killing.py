@@ -1,7 +1,7 @@
 """Run a workflow to its end while processes of the workflow are killed at random times.
 
-A Story records the random seed and the kills. `SEED=… KILLS=… make test-kills` draws the same kills
-again. On a slower or faster machine, the same kills interrupt other steps of the workflow.
+A Story records the random seed and the kills. `SEED=… KILLS=… make test-kills` draws the same times
+of kills again. On a slower or faster machine, these kills interrupt other steps of the workflow.
 """
 
 from __future__ import annotations

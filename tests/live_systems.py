@@ -1,4 +1,4 @@
-"""Make the LiveSystem of one client for tests."""
+"""Make a LiveSystem (a server under load by one client) for tests."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tasks of measurements for tests."""
+"""Tasks (the parameters of jobs) that measure a cell, for tests."""
 
 from __future__ import annotations
 

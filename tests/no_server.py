@@ -1,4 +1,4 @@
-"""Let tests measure cells without a server."""
+"""Stand-ins for a server, with which tests measure cells."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The import of this module does two things that are slow at their first use in a process.
+"""The import of this module does, once for all tests, two things that are slow the first time.
 
 Snakemake searches all installed packages for its plugins, and matplotlib draws a first figure.
 """

@@ -1,4 +1,4 @@
-"""A comparison measures no cell, whatever the study. Packing needs the complete study."""
+"""Tests that a comparison measures no cell of any study, and that packing needs all its results."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""A crash can truncate outputs. Perseus makes truncated outputs again, and all outputs that depend
-on a truncated output."""
+"""Tests that Perseus makes outputs again that a crash truncated, and all outputs that depend on
+them."""
 
 from __future__ import annotations
 

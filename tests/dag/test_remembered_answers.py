@@ -1,4 +1,4 @@
-"""Tests that the cache of Snakemake's functions changes no plan, in this or another workflow."""
+"""Tests that Snakemake plans the same jobs with and without Perseus's cache of its functions."""
 
 import pytest
 from dag.test_anywhere import MODULE

@@ -1,4 +1,4 @@
-"""A soak finds a leak that the test plants in the backend of a real server."""
+"""Tests that a soak finds a memory leak that the test puts into the backend of a real server."""
 
 from __future__ import annotations
 

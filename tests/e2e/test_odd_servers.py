@@ -1,4 +1,4 @@
-"""Servers with rare but legal settings: queues that refuse requests, and model namespaces."""
+"""Tests of servers with rare but valid settings: limited queues, and model namespaces."""
 
 from __future__ import annotations
 

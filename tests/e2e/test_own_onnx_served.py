@@ -1,4 +1,4 @@
-"""ONNX files of users: both runtimes serve them after the preparation of a study."""
+"""Tests that ONNX Runtime and OpenVINO serve ONNX files of users as a study prepares the files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tests that pytest can collect all tests at once, for any choice of folders."""
+"""Tests that pytest can collect the tests of any choice of folders in one run."""
 
 from collections import Counter
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Edits after which no job runs: of files, texts and settings that the study does not use."""
+"""Tests that no job runs after an edit of files, texts and settings that the study does not use."""
 
 import ast
 import csv

@@ -1,4 +1,4 @@
-"""Tests of A/A experiments: valid windows, number of servers, and causes of an early end."""
+"""Tests of A/A experiments, which repeat equal windows: number of servers, and early ends."""
 
 from __future__ import annotations
 

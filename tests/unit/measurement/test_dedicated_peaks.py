@@ -1,4 +1,4 @@
-"""Tests that load lines and tables use the same dedicated peaks."""
+"""Tests that the loads of shared cells and the tables use the same dedicated peaks."""
 
 import pytest
 import synthetic

@@ -1,4 +1,4 @@
-"""Tests that invalid statistics, metrics and responses of a server are an error or no number."""
+"""Tests that Perseus takes no number from invalid statistics, metrics and responses of a server."""
 
 import http.server
 import threading

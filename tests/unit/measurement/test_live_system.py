@@ -1,4 +1,4 @@
-"""Tests of windows on a small server in this process, whose queue the next window must not meet."""
+"""Tests of windows on a small server in this process: each window begins with an empty queue."""
 
 from __future__ import annotations
 

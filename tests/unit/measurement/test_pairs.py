@@ -1,5 +1,5 @@
-"""Tests of the order of windows: every pair of tenants once, between windows of each tenant
-alone."""
+"""Tests of the order of the windows of a `slowdown` experiment: each pair of tenants once, between
+windows of each tenant alone."""
 
 from __future__ import annotations
 

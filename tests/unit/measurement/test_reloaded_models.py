@@ -1,4 +1,5 @@
-"""Tests that no difference of counters spans a load of the model, which resets the counters."""
+"""Tests that Perseus subtracts no counters from before and after a load of the model, because the
+load resets the counters."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tests that the error at the end of a live server names the cause, not the first symptom."""
+"""Tests that the error after a running server died names the cause, not the first symptom."""
 
 import subprocess
 import threading

@@ -1,4 +1,4 @@
-"""Tests of every tenant beside every other: rates, cost of invalid windows, and early ends."""
+"""Tests of the experiment `slowdown`: rates, cost of invalid windows, and early ends."""
 
 from __future__ import annotations
 

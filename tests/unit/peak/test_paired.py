@@ -1,4 +1,4 @@
-"""Tests of throughput ratios of alternating tenants, and of the queue simulated from the ratios."""
+"""Tests of the rounds at saturation: their throughput ratios, and the queue simulated from them."""
 
 import numpy as np
 import pytest

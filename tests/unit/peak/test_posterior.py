@@ -1,5 +1,5 @@
-"""Tests of the posterior of a limit from windows that agree, and from windows of which one
-contradicts the others."""
+"""Tests of the posterior of a limit from windows that all show about the same limit, and from
+windows of which one shows another limit."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tests of steadiness: the difference between transient, drift and noise."""
+"""Tests that Perseus distinguishes a steady latency with noise from a transient and from drift."""
 
 from __future__ import annotations
 

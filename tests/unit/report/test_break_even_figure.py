@@ -1,4 +1,4 @@
-"""Tests that the figure of costs over the demand agrees with its tables and names what it omits."""
+"""Tests that the figure of costs over the demand shows its tables' values and names omissions."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Tests of the evidence behind the numbers of the page: cells, windows, and the configuration."""
+"""Tests of the evidence for the numbers in the report: cells, windows, and the configuration."""
 
 import io
 import re

@@ -1,4 +1,4 @@
-"""Tests of costs: per image, consistent with the savings, and with the measured energy."""
+"""Tests of costs: per image, with energy, and equal to the costs from which savings follow."""
 
 import numpy as np
 import pytest

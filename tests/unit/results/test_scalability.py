@@ -1,4 +1,4 @@
-"""Tests of closed queues: knees from exact mean-value analysis, and the choice between laws."""
+"""Tests of closed loops: knees from exact mean-value analysis, and choice of a scalability law."""
 
 from __future__ import annotations
 

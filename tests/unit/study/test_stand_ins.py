@@ -1,4 +1,4 @@
-"""Tests that each mistake in a configuration causes only one message."""
+"""Tests that a mistake in a configuration causes one message, and none about parts that use it."""
 
 from __future__ import annotations
 

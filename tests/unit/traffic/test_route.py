@@ -1,4 +1,4 @@
-"""Tests of the data of requests: rotating images, with and without shared memory."""
+"""Tests of the data in requests: images in turn, with and without shared memory."""
 
 import json
 from concurrent import futures
