@@ -59,11 +59,12 @@ stops by its own rule, mostly within a minute.
 
 **Question:** How many requests and seconds does a search for the peak need, and how large is its
 error? **Method:** The searches run with many seeds in virtual time, against queues with a known
-limit. The peers are the search of the 2020 study, which raises the rate step by step (a ramp), and
-the search of perf_analyzer. The benchmark simulates both from their descriptions
-(`benchmarks/ramp.py`, `benchmarks/peer_search.py`). Where a description leaves a choice, the
-simulation favours the other tool. Requests and seconds are means over all searches. The goals apply
-to the preset `quick`, compared with the mode of perf_analyzer that has the smallest error.
+limit. The peers are the search of the 2020 study (LeMay, Li and Guo, IC2E 2020), which raises the
+rate step by step (a ramp), and the search of perf_analyzer. The benchmark simulates both from their
+descriptions (`benchmarks/ramp.py`, `benchmarks/peer_search.py`). Where a description leaves a
+choice, the simulation favours the other tool. Requests and seconds are means over all searches. The
+goals apply to the preset `quick`, compared with the mode of perf_analyzer that has the smallest
+error.
 """,
     "live": """## Cost of a search on a live server
 
