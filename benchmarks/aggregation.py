@@ -30,8 +30,8 @@ BYTES_A_REQUEST = 25
 """Upper limit for the size of one request in the raw results, in bytes."""
 
 FEWER, TIMES = 100, 3
-"""For a comparison, the benchmark also writes the same cells with 1/FEWER of the requests. The
-comparison has TIMES trials."""
+"""The benchmark also makes the tables for the same cells with 1/FEWER of the requests, TIMES times,
+to measure how much the number of requests matters."""
 
 MIB = 2**20
 MEMORY = Goal("<=", 1024, of="ours")
@@ -153,7 +153,8 @@ def _figures(case: str, drawn: dict[str, Took]) -> Iterator[Row]:
 
 
 def read_all(files: Sequence[Path]) -> float:
-    """Return the seconds to read the files one after another, without the page cache."""
+    """Remove the files from the page cache, and return the seconds to read them one after
+    another."""
     evict(files)
     start_s, buffer = time.monotonic(), bytearray(4 * MIB)
     for path in files:
