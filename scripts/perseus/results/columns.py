@@ -17,6 +17,27 @@ from perseus.results.schema import ascending, column
 from perseus.study.tasks.measure import MeasureTask
 from perseus.study.tasks.tables import Price
 
+PRESET = "name of the preset, such as quick. A preset sets confidence, window lengths and repeats."
+
+MIX = (
+    "description of the load line, such as a 2 : 1 b for a mix of tenants a and b with the weights"
+    " 2 and 1"
+)
+
+EFFECTIVE = (
+    "effective sample size: the number of independent requests that would be as much evidence as"
+    " `requests`. The number is smaller than `requests` if the latencies of successive requests are"
+    " correlated (docs/explanation/verdict.md)."
+)
+
+CELL_NAME = "name of the cell, and of the folder with its raw results"
+
+CLIENT_CPU = (
+    "CPU load of the client: the larger of (1) the CPU time per second of the tenant's busiest"
+    " client process and (2) the CPU time per second of all client processes, divided by the number"
+    " of client cores"
+)
+
 _SCENARIO = [
     column("study", TEXT, "", "name of the study"),
     column("server", TEXT, "", "name of the server in the configuration"),
@@ -34,40 +55,42 @@ LOAD_LINE = [
         "load_line",
         TEXT,
         "",
-        "name of the load line. At load factor s of the load line, each tenant has the rate base +"
-        " s x direction, with its own base and direction.",
+        "name of the load line. A load line says how the rates of the tenants rise together: at"
+        " load factor s, each tenant has the rate base + s x direction. The table tenants states"
+        " base and direction of each tenant.",
     ),
     column(
         "kind",
         TEXT,
         "",
         "kind of the load line: dedicated (one tenant alone), mix (all rates rise in a fixed ratio)"
-        " or hold (some tenants keep constant rates)",
+        " or hold (some tenants keep constant rates while the rates of the other tenants rise)",
         choices=("dedicated", "mix", "hold"),
     ),
     column(
         "weights",
         TEXT,
         "",
-        "weights of a mix, one per tenant, such as 3 : 1. Rates are proportional to weight x"
-        " dedicated peak. If the mix follows the demand, the weights are whole percentages.",
+        "weights of a mix, one per tenant, such as 3 : 1. The rate of a tenant is proportional to"
+        " its weight x its dedicated peak. If the mix has the proportions of the configured demand,"
+        " the weights are whole percentages. Empty if the load line is not a mix.",
     ),
-    column("preset", TEXT, "", "name of the preset (amount of evidence), such as quick"),
-    column("models", TEXT, "", "names of the tenants' models"),
+    column("preset", TEXT, "", PRESET),
+    column("models", TEXT, "", "names of the tenants' models, such as a + b"),
     column(
         "mix",
         TEXT,
         "",
-        "load line in words, such as a 2 : 1 b for tenants a and b with the weights 2 and 1",
+        MIX,
     ),
     column(
         "verdict",
         TEXT,
         "",
-        "worst outcome of all repeats (docs/reference/verdicts.md): ok, predicted, uncertified,"
-        " infeasible, blocked, client_limited, disturbed, unsteady, throttled or failed. In the"
-        " table tenants, each row belongs to one repeat, and this column has the outcome of this"
-        " repeat.",
+        "worst outcome of all repeats (docs/reference/verdicts.md). From best to worst, the"
+        " outcomes are ok, predicted, uncertified, infeasible, blocked, client_limited, disturbed,"
+        " unsteady, throttled and failed. In the table tenants, each row belongs to one repeat, and"
+        " this column has the outcome of this repeat.",
         choices=Outcome,
     ),
     column("reason", TEXT, "", "reason for a verdict other than ok"),
@@ -77,10 +100,10 @@ LOAD_LINE = [
         WHOLE,
         "",
         "number of repeats that found a limit of the server. The estimates are means over these"
-        " repeats. If another repeat found no limit, each 95 % interval of the peak has an open"
-        " end. The interval begins at 0 if the outcome of this repeat is infeasible, failed,"
-        " unsteady or throttled, and ends at infinity if the outcome is client_limited. With any"
-        " other outcome, both ends are open (docs/explanation/repeats.md).",
+        " repeats. A repeat that found no limit makes the 95 % intervals of the peak unbounded"
+        " (docs/explanation/repeats.md). After the outcome infeasible, failed, unsteady or"
+        " throttled, the intervals begin at 0. After client_limited, the intervals end at infinity."
+        " After any other outcome, the intervals begin at 0 and end at infinity.",
     ),
 ]
 """The first columns of each table whose rows are peaks."""
@@ -90,10 +113,10 @@ REPEATS = [ascending("repeats_used", "repeats")]
 
 CELL = [
     *_SCENARIO,
-    column("cell", TEXT, "", "folder of the cell's raw results"),
+    column("cell", TEXT, "", CELL_NAME),
     column("repeat", WHOLE, "", "index of the repeat, starting at 1", least=1),
 ]
-"""The first columns of each table with the results of only one kind of experiment, such as
+"""The first columns of each table that contains only results of one kind of experiment, such as
 `replay`."""
 
 CI = "(docs/explanation/repeats.md)"
@@ -121,7 +144,7 @@ PRICED = [
         "day on which the price of the server was valid. Null if unknown.",
         null=True,
     ),
-    column("price_source", TEXT, "", "source of the price"),
+    column("price_source", TEXT, "", "origin of the price, such as the name of the price list"),
 ]
 """Columns that describe the price of a server."""
 
@@ -160,8 +183,8 @@ def _scenario(task: MeasureTask) -> Row:
 
 
 def with_ends(name: str, found: Interval, names: tuple[str, str]) -> Row:
-    """Return three columns of a row: the value in the column `name`, and the ends of its interval
-    in the columns `names`."""
+    """Return a value and the ends of its interval as three columns of a row: `name` for the value,
+    and `names` for the lower and the upper end."""
     return {name: found.value, names[0]: found.low, names[1]: found.high}
 
 
@@ -188,7 +211,7 @@ WINDOW = (
     "queue_ms",
     "client_ms",
 )
-"""Columns that tables with latencies copy from windows.parquet."""
+"""Columns of windows.parquet that tables with latencies copy without a change."""
 
 
 def compute_ms(window: Mapping[str, Any]) -> float:

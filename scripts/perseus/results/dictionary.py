@@ -1,5 +1,5 @@
-"""Generate the data dictionary, the page docs/reference/data.md. The page lists every result file,
-and every column with its unit and meaning."""
+"""Generate the page docs/reference/data.md, the data dictionary: every result file of Perseus, and
+every column with its unit and meaning."""
 
 from __future__ import annotations
 
@@ -20,20 +20,25 @@ from perseus.results.tables import TABLES, module_of
 
 HEAD = """# Data dictionary
 
-`make docs/reference/data.md` makes this page from the code. A test compares the page with the code.
+On this page you find every result file of Perseus, and the meaning of each column and key. Do not
+edit this page: `make docs/reference/data.md` generates it from the code.
 
-In a Parquet file, the metadata of each column states the unit and the meaning that the column had
-when the file was written. Times in ns are on the monotonic clock of the measuring host. To convert
-a time into Unix time, use `started` in record.json, which states one moment on both clocks. The
-latency of a request is the time from its intended send time to its response. A null (in CSV an
-empty field) means that the value is unknown or does not exist. The columns `verdict` and `reason`
-say why. If too many requests got no response, a percentile of the latency is infinite.
+- Each Parquet file states the unit and the meaning of each column in its metadata. These texts
+  are from the version of Perseus that wrote the file.
+- Times in ns are on the monotonic clock of the host that measured. To convert such a time into Unix
+  time, use the key `started` in record.json: it states the same moment on both clocks.
+- The latency of a request is the time from its intended send time to its response. The latency of a
+  failed request is infinite. For example, p95 is infinite if more than 5 % of the requests failed.
+- A null (in CSV an empty field) means that the value is unknown or does not exist. If the table has
+  the columns `verdict` and `reason`, these columns say why.
 """
 
-CHECKED = """Perseus also writes each table as CSV, with six significant digits. Perseus checks that
-each table keeps the rules on this page, and that the tables of a study do not contradict each
-other. The file `checked.json` beside the tables lists all rules that hold. Perseus makes a report
-only if this file exists.
+CHECKED = """Perseus also writes each table as CSV, with six significant digits.
+
+Before Perseus makes a report, Perseus checks the rules under each table, and checks that no table
+contradicts another table of the study. A formula such as `a <= b` does not apply to a row in which
+one of its values is null. If all rules hold, Perseus lists the rules in the file `checked.json`
+beside the tables. Without this file, Perseus makes no report.
 """
 
 COLUMN: Final = ("column", "type", "unit", "values", "meaning")
@@ -45,11 +50,12 @@ def dictionary() -> str:
         HEAD,
         "## Raw results: `results/<study>/raw/<cell>/`\n",
         "Each folder contains the results of one cell: one repeat of one load line of one scenario."
-        " `server.log` is the log of the server. If Perseus measures a dedicated peak several"
-        " times, `repeats/<scenario>.<load line>.json` contains the contents of record.json of all"
-        " these repeats. `measured/<kind>.json` lists the measured cells of one kind of experiment,"
-        " each with the SHA-256 of its record.json. Perseus makes tables and figures from the"
-        " listed cells.\n",
+        " The folder contains the files below, and the log of the server (`server.log`).\n",
+        "Perseus makes the tables and figures from the cells that the files"
+        " `results/<study>/measured/<kind>.json` list. There is one such file for each kind of"
+        " experiment. It states the SHA-256 of the record.json of each cell. If a preset has"
+        " several repeats, `results/<study>/repeats/<scenario>.<load line>.json` contains copies of"
+        " the record.json of all repeats of a dedicated peak.\n",
         _table(
             "requests.parquet",
             "One row per request. Each row group of the Parquet file contains the requests of one"
@@ -58,13 +64,14 @@ def dictionary() -> str:
         ),
         _table(
             "windows.parquet",
-            "One row per window and tenant. Latencies and numbers of requests include only the"
-            " requests that count for the verdict.",
+            "One row per window and tenant. Unless a description says otherwise, latencies and"
+            " numbers of requests include only the requests that count for the verdict: requests"
+            " with an intended send time after the settling time.",
             WINDOWS_SCHEMA,
         ),
         _table(
             "monitor.parquet",
-            "One row per sample of a metric. A sample is due every second.",
+            "One row per metric and sample. Perseus takes about one sample per second.",
             MONITOR_SCHEMA,
         ),
         "Metrics:\n",
@@ -73,15 +80,16 @@ def dictionary() -> str:
         _keys(Record),
         *_of_kinds(),
         "## The client's ceilings: `results/<study>/ceilings/<server>.json`\n",
-        "One file per server. A client ceiling is the highest rate that the client can send on"
-        " schedule to a null model, which does no work.\n",
+        "One file per server. A client ceiling is the highest rate at which the client can send"
+        " requests on schedule. Perseus measures the client ceiling with a null model, which does"
+        " no work.\n",
         _keys(Ceiling),
         "## Tables: `results/<study>/tables/`\n",
         CHECKED,
         *(_checked(name, module_of(name).DESCRIPTION, module_of(name).SCHEMA) for name in TABLES),
         "## Two results compared: `results/compare/<base>-<new>/`\n",
-        "The folder contains the table `comparison` as Parquet and as CSV. The folder also contains"
-        " `comparison.html`, `summary.md` and a figure.\n",
+        "If you compare two studies, this folder contains the table `comparison` as Parquet and as"
+        " CSV, the page `comparison.html`, `summary.md` and a figure.\n",
         _checked("comparison", compared.DESCRIPTION, compared.SCHEMA),
     ]
     return "\n".join(parts).rstrip("\n") + "\n"
@@ -121,7 +129,7 @@ def _checked(name: str, what: str, schema: Schema) -> str:
         parts.append(f"No two rows have the same {_names(schema.key)}.\n")
     if schema.holds:
         each = "".join(f"- {relation.what}\n" for relation in schema.holds)
-        parts.append(f"In each row:\n\n{each}")
+        parts.append(f"Perseus checks these rules:\n\n{each}")
     return "\n".join(parts)
 
 
@@ -130,7 +138,8 @@ def _column(of: Column) -> tuple[str, ...]:
 
 
 def _names(columns: Sequence[str]) -> str:
-    return ", ".join(f"`{name}`" for name in columns)
+    *others, last = (f"`{name}`" for name in columns)
+    return f"combination of {', '.join(others)} and {last}" if others else last
 
 
 def _kind(kind: pa.DataType) -> str:
@@ -138,8 +147,11 @@ def _kind(kind: pa.DataType) -> str:
 
 
 def _meaning(field: pa.Field) -> str:
-    """Return the meaning of a column. For the column `value` of monitor.parquet, the text refers to
-    the table of metrics."""
+    """Return the meaning of a column of a raw result file.
+
+    The column `value` of monitor.parquet has another meaning for each metric, so the text refers to
+    the table of metrics.
+    """
     return str(field.metadata.get(b"meaning", b"see the metrics below").decode())
 
 

@@ -29,8 +29,9 @@ FLEET = [
         "strategy",
         TEXT,
         "",
-        "servers that the plan may use: dedicated (only dedicated servers), sharing allowed"
-        " (dedicated and shared servers) or one type of server",
+        "servers that the fleet may have: dedicated (only dedicated servers), sharing allowed"
+        " (dedicated and shared servers) or one type of server (dedicated and shared servers of the"
+        " cheapest type)",
     ),
 ]
 """The first columns of every table of fleets."""
@@ -40,8 +41,8 @@ SOLVED = [
         "gap",
         REAL,
         "share",
-        "largest saving that a cheaper fleet may still offer, as a share of the price of this fleet"
-        " (gap of the solver)",
+        "gap of the solver: a cheaper fleet that the solver did not find saves at most this share"
+        " of the price of this fleet",
     ),
     column(
         "status",
@@ -62,14 +63,15 @@ FLEET_OR_REASON = holds(
 
 
 def _adds_up(proportion: pd.Series) -> pd.Series:
-    """For each text, return whether its percentages add up to 100 %, apart from rounding."""
+    """For each text such as "a 76%, b 24%", return whether its percentages add up to 100 %, apart
+    from rounding."""
     shares = proportion.str.findall(r" (\d+(?:\.\d+)?)%(?:,|$)")
     return shares.map(lambda each: abs(sum(map(float, each)) - 100) <= len(each) / 2 * _last(each))
 
 
 def _last(shares: Sequence[str]) -> float:
-    """Return the value of one unit in the last decimal place of the percentages `shares`, for
-    example 0.1."""
+    """Return one unit of the last decimal place of the percentages `shares`, for example 0.1 for
+    percentages such as "24.5"."""
     digits = max((len(share.partition(".")[2]) for share in shares), default=0)
     return 10.0**-digits * (1 + TOLERANCE)
 

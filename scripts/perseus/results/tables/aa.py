@@ -1,4 +1,4 @@
-"""Make the table `aa`: the throughput of the same closed loop after each restart of a server."""
+"""Make the table `aa`: the throughput of the same closed loop after each start of a server."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from perseus.study.experiments.aa import Run
 
 
 class AaRecord(Record):
-    """Record of an A/A test: the throughputs of the same closed loop after each restart of a
+    """Record of an A/A test, which runs the same closed loop after each of several starts of a
     server."""
 
     kind: ClassVar[str] = "aa"
@@ -27,8 +27,8 @@ class AaRecord(Record):
     capacities_rps: tuple[tuple[float, ...], ...] = Field(
         description=(
             "one list per start of the server, in the order of the starts. A list has the total"
-            " throughput of all tenants in each window except the first window, requests/s. A"
-            " failed cell has fewer lists than configured starts."
+            " throughput of all tenants in each window after this start, without the first window,"
+            " requests/s. If the cell failed, the lists of the later starts are missing."
         )
     )
 
@@ -38,23 +38,23 @@ class AaRecord(Record):
 
     @property
     def noise(self) -> Noise | None:
-        """Variation of the throughput between windows and between starts of the server; None if the
-        outcome of the cell is not ok."""
+        """Variation of the throughput between windows and between starts of the server; None unless
+        the outcome of the cell is ok."""
         return noise(self.capacities_rps) if self.outcome == "ok" else None
 
 
 RECORD = AaRecord
 DESCRIPTION = (
-    "One row per start of the server in a cell. Columns that describe all starts have the same"
-    " value in all rows of the cell."
+    "One row per start of the server in a cell. Columns that describe all starts of a cell have the"
+    " same value in all rows of the cell. The table is empty without an experiment `aa`."
 )
 TITLE = "Noise of the host"
 NOTE = (
-    "An A/A test runs the same closed loop on a server that Perseus restarts several times. The"
-    " throughputs differ only by the noise of the host. A deviation is the standard deviation of"
-    " the throughput, relative to the mean over all starts of the server. 95 % intervals are in"
-    " brackets. In only 5 % of cases, two measurements with the same configuration differ by more"
-    " than the noise floor."
+    "An A/A test runs the same closed loop on a server that Perseus restarts several times. Because"
+    " nothing else changes, the throughputs differ only by the noise of the host. A deviation is"
+    " the standard deviation of the throughput / the mean throughput over all starts of the server."
+    " 95 % intervals are in brackets. In only 5 % of cases, two measurements with the same"
+    " configuration differ by more than the noise floor."
 )
 SHOWN = {
     "cell": "cell",
@@ -70,7 +70,7 @@ SCHEMA = Schema(
         column("concurrency", WHOLE, "requests",
             "number of requests that each tenant has in flight (concurrency)", least=1),
         column("restart", WHOLE, "",
-            "index of the start of the server in the cell, from 1",
+            "index of the start of the server in the cell, starting at 1",
                least=1),
         column("windows", WHOLE, "windows",
             "number of windows after this start of the server, except the first window"),
@@ -86,8 +86,8 @@ SCHEMA = Schema(
             "total throughput of all tenants, as the mean over all starts of the server"),
         column("between_windows", REAL, "share",
             "standard deviation of the throughput between windows after the same start of the"
-            " server, divided by capacity_rps. Perseus pools the standard deviations of all starts"
-            " of the server.", most=inf),
+            " server, divided by capacity_rps. Perseus combines the standard deviations after all"
+            " starts of the server into one value.", most=inf),
         column("windows_low", REAL, "share",
             "lower end of the 95 % interval of `between_windows`, by the chi-squared distribution",
                most=inf),
@@ -116,8 +116,8 @@ SCHEMA = Schema(
         ascending("restarts_low", "between_restarts", "restarts_high"),
     ],
 )  # fmt: skip
-"""Schema of the table. Columns with one value for all starts of the server are null unless the
-column `verdict` is `ok`."""
+"""Schema of the table. Columns that describe all starts of the server are null unless the column
+`verdict` is `ok`."""
 
 
 def rows(results: StudyResults) -> Iterator[Row]:

@@ -29,7 +29,7 @@ SCHEMA = Schema(
             TEXT,
             "",
             "phase of the replay: shared (all tenants have load) or alone (only this tenant has"
-            " load). Both phases have the same arrivals of requests.",
+            " load). Both phases have the same intended send times.",
             choices=PHASES,
         ),
         column(

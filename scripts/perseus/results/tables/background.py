@@ -32,16 +32,17 @@ class BackgroundRecord(PeakRecord):
 
 
 DESCRIPTION = (
-    "One row per cell. Columns that describe all repeats of a load line have the same value in all"
+    "One row per cell: one repeat of a search for the peak of one tenant while other tenants have"
+    " constant rates. Columns that describe all repeats of a load line have the same value in all"
     " rows of this load line. The table is empty without an experiment `background`."
 )
 TITLE = "Peak beside tenants at fixed rates"
 NOTE = (
-    "The table shows the peak of one tenant while the other tenants have constant rates. The"
-    " background share is the sum over the other tenants of (constant rate / dedicated peak). Peak"
-    " / dedicated peak is the share of the tenant whose peak Perseus searches. If the shares of all"
-    " tenants add up to more than 1, one shared server carries more load than dedicated servers of"
-    " the same cost. 95 % intervals are in brackets."
+    "The table shows the peak of one tenant (the searched tenant) while the other tenants have"
+    " constant rates. The share of a tenant is its rate / its dedicated peak. 'Background share' is"
+    " the sum of the shares of the other tenants. If the shares of all tenants add up to more than"
+    " 1, one shared server carries more load than dedicated servers of the same cost. 95 %"
+    " intervals are in brackets."
 )
 SHOWN = {
     "cell": "cell",
@@ -87,19 +88,20 @@ SCHEMA = Schema(
         column("dedicated_high_rps", REAL, "requests/s",
             "upper end of the 95 % interval of `dedicated_rps`"),
         column("background_share", REAL, "",
-            "sum over the other tenants of (constant rate / dedicated peak). The dedicated peaks"
-            " are corrected to the speed that the host had in this cell"
-            " (docs/explanation/sharing-ratio.md).", least=0),
+            "sum over the other tenants of (constant rate / dedicated peak). Because the speed of"
+            " the host changes, Perseus first corrects the dedicated peaks to the speed that the"
+            " host had in the cells of this load line (docs/explanation/sharing-ratio.md).",
+               least=0),
         column("share", REAL, "",
-            "peak_rps / dedicated peak of the searched tenant. The dedicated peak is corrected to"
-            " the speed that the host had in this cell.", least=0),
+            "peak_rps / dedicated peak of the searched tenant. The dedicated peak is corrected as"
+            " in `background_share`, so it may differ from `dedicated_rps`.", least=0),
         column("share_low", REAL, "",
             f"lower end of the 95 % interval of `share` {CI}", least=0),
         column("share_high", REAL, "",
             "upper end of the 95 % interval of `share`", least=0),
         column("sharing_ratio", REAL, "",
-            "sharing ratio: share + background_share. If the ratio is above 1, sharing saves"
-            " money.", least=0),
+            "sharing ratio: share + background_share. If the ratio is above 1, sharing the server"
+            " saves money.", least=0),
         column("sharing_ratio_low", REAL, "",
             f"lower end of the 95 % interval of `sharing_ratio` {CI}", least=0),
         column("sharing_ratio_high", REAL, "",
@@ -122,7 +124,7 @@ SCHEMA = Schema(
         ),
     ],
 )  # fmt: skip
-"""Columns that depend on a peak are null if the search did not find the peak."""
+"""Schema of the table. Columns that depend on a peak are null if no search found the peak."""
 
 
 def rows(results: StudyResults) -> Iterator[Row]:
@@ -169,7 +171,8 @@ def _share(rates_rps: Floats, peak: RepeatedPeak, alone: Alone) -> float:
     """Return the sum of (rate / dedicated peak) over all tenants; NaN if a dedicated peak is
     unknown.
 
-    The dedicated peaks are corrected to the speed that the host had in the cells of `peak`.
+    The function first corrects the dedicated peaks to the speed that the host had in the cells of
+    `peak`.
     """
     known = known_peaks(alone)
     if len(known) < len(alone):

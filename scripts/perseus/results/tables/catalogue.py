@@ -21,7 +21,7 @@ from perseus.study.architectures import Weights, best_weights
 
 
 class LimitRecord(BaseModel):
-    """Largest rate of a neural network within one SLA, as stored in record.json."""
+    """Largest rate at which a neural network keeps one SLA: an entry of `limits` in record.json."""
 
     stated: str
     sla_ms: float
@@ -33,7 +33,8 @@ class LimitRecord(BaseModel):
 
 
 class AccuracyRecord(BaseModel):
-    """Accuracy of a neural network on labelled images, as stored in record.json."""
+    """Number of labelled images, and number of these images that a neural network classified
+    correctly: the key `accuracy` of record.json."""
 
     images: int
     correct: int
@@ -53,8 +54,8 @@ class CatalogueRecord(Record):
     )
     in_process_error: str = Field(
         description=(
-            "reason why the attempt to run the network without a server failed. Empty without such"
-            " a failure."
+            "reason why Perseus failed to run the network without a server. Empty if the network"
+            " ran."
         )
     )
     accuracy: AccuracyRecord | None = Field(
@@ -75,10 +76,10 @@ class CatalogueRecord(Record):
     limits: tuple[LimitRecord, ...] = Field(
         description=(
             "one entry per SLA. `stated` is the key of the configuration that states the SLA"
-            " (times_unloaded or latency), and `sla_ms` is the latency of the SLA. `limit_rps` is"
-            " the largest rate within the SLA in a simulated queue, with its 95 % interval from"
-            " `low_rps` to `high_rps`. `certified_rps` is the first tested rate at which a window"
-            " passed. If no window passed, `reason` says why."
+            " (times_unloaded or latency), and `sla_ms` is the latency limit of the SLA."
+            " `limit_rps` is the largest rate that keeps the SLA in a simulated queue, with its"
+            " 95 % interval from `low_rps` to `high_rps`. `certified_rps` is the first tested rate"
+            " at which a window passed. If no window passed, `reason` says why."
         )
     )
 
@@ -89,24 +90,27 @@ MEASURED = "measured"
 
 
 def front_order(front: str) -> tuple[bool, bool]:
-    """Return the sort key of the name of a Pareto front: first measured accuracies, then fp32."""
+    """Return a sort key for the names of Pareto fronts: the front of measured accuracies comes
+    first, then the front of fp32, then all other precisions."""
     return front != MEASURED, front != "fp32"
 
 
 DESCRIPTION = (
-    "One row per cell and SLA. A cell without a limit has one row, whose column `reason` says why"
-    " there is no limit. The table is empty without an experiment `catalogue`."
+    "One row per cell (one neural network alone on a server) and SLA. A cell that ended before"
+    " Perseus computed a limit has one row without an SLA, and its column `reason` says why. The"
+    " table is empty without an experiment `catalogue`."
 )
 TITLE = "Costs of neural networks"
 NOTE = (
     "The table shows, for each neural network alone, its throughput in a process without a server,"
     " its throughput on a server that always has requests waiting (full server), and its largest"
-    " rate within an SLA in a simulated queue (docs/explanation/catalogue.md). Published accuracies"
-    " are accuracies that torchvision publishes for its weights in fp32. In another precision, the"
-    " relative error of the responses indicates the loss of accuracy. Measured accuracies are"
-    " shares of the labelled images for which the server gave the correct class the highest score."
-    " A network is on the front if every cheaper network with the same kind of SLA and number of"
-    " images per request is less accurate. Published accuracies have one front for each precision."
+    " rate within an SLA in a simulated queue (docs/explanation/catalogue.md). The published"
+    " accuracy is the accuracy that torchvision publishes for its weights in fp32. In another"
+    " precision, the relative error of the responses indicates the loss of accuracy. The measured"
+    " accuracy is the share of the labelled images for which the server gave the correct class the"
+    " highest score. A network is on the front if every cheaper network with the same kind of SLA"
+    " and number of images per request is less accurate. Published accuracies have one front for"
+    " each precision."
 )
 SHOWN = {
     "cell": "cell",
@@ -133,36 +137,38 @@ SCHEMA = Schema(
         column("tenant", TEXT, "", "name of the tenant"),
         column("model", TEXT, "", "name of the model"),
         column("architecture", TEXT, "",
-            "name of the network's architecture in torchvision. Null for a user's own model"
-            " file.", null=True),
+            "name of the network's architecture in torchvision. Null for a model file of your"
+            " own.", null=True),
         column("input_px", WHOLE, "pixels",
             "width of the input images. Null if unknown.", null=True, least=1),
         column("weights", TEXT, "",
-            "name of the most accurate weights in torchvision for the architecture and the image"
-            " width. Null if torchvision has none.", null=True),
+            "name of the most accurate weights that torchvision has for this architecture and image"
+            " width. Null if torchvision has no such weights.", null=True),
         column("recipe", TEXT, "",
-            "training recipe of the weights in the column `weights`, as torchvision states it. Null"
+            "training recipe that torchvision states for the weights in the column `weights`. Null"
             " without weights.",
                null=True),
         column("top1", REAL, "%",
-            "top-1 accuracy on ImageNet-1K of the weights in the column `weights`, as torchvision"
-            " publishes it for fp32 and one crop of each image", most=100),
+            "top-1 accuracy on ImageNet-1K that torchvision publishes for the weights in the column"
+            " `weights`, in fp32 and with one crop of each image", most=100),
         column("labelled_images", WHOLE, "images",
             "number of labelled images with which Perseus measured the accuracy. Null without"
             " labelled images.", null=True, least=1),
         column("measured_top1", REAL, "%",
-            "share of the labelled images for which the correct class got the highest score of the"
-            " server, in the precision of the row", most=100),
+            "measured top-1 accuracy: percentage of the labelled images for which the server gave"
+            " the correct class the highest score, in the precision of this row", most=100),
         column("measured_top1_low", REAL, "%",
             "lower end of the 95 % interval of `measured_top1` (Clopper-Pearson)", most=100),
         column("measured_top1_high", REAL, "%",
             "upper end of the 95 % interval of `measured_top1`", most=100),
         column("accuracy", REAL, "%",
-            "accuracy that the Pareto front uses: measured_top1, or top1 without labelled images",
+            "accuracy that Perseus uses for the Pareto front: measured_top1, or top1 if there are"
+            " no labelled images",
             most=100),
         column("front", TEXT, "",
-            "name of the Pareto front of the row: the word measured for a measured accuracy, or the"
-            " precision for a published accuracy. Published accuracies are valid for fp32 only."),
+            "name of the Pareto front to which Perseus assigns the row. If the accuracy is"
+            " measured, the name is the word measured. Otherwise, the name is the precision,"
+            " because published accuracies are valid for fp32 only."),
         column("flops", REAL, "",
             "number of arithmetic operations per image. A multiplication and an addition count as"
             " two operations.", least=0),
@@ -181,7 +187,7 @@ SCHEMA = Schema(
             " network in fp32 (docs/evidence/exports.md)", least=0),
         column("in_process_ms", REAL, "ms",
             "median service time of one request without a server. For this measurement, a Python"
-            " process runs the code of the backend."),
+            " process runs the code of the server's backend."),
         column("in_process_ips", REAL, "images/s",
             "throughput of a Python process that computes one request after another, without a"
             " server"),
@@ -195,8 +201,8 @@ SCHEMA = Schema(
         column("full_high_ips", REAL, "images/s",
             "upper end of the 95 % interval of `full_ips`"),
         column("server_share", REAL, "share",
-            "time that the server adds to the computation of an image, as a share of the time per"
-            " image on a saturated server: 1 - full_ips / in_process_ips. Negative if the host was"
+            "share of the time per image, on a saturated server, that the server adds to the"
+            " computation of the image: 1 - full_ips / in_process_ips. Negative if the host was"
             " faster while Perseus measured full_ips.", least=-np.inf),
         column("sla", TEXT, "",
             "kind of SLA: times_unloaded (a multiple of the latency without load) or latency (the"
@@ -220,13 +226,13 @@ SCHEMA = Schema(
         column("ci_high_usd", REAL, "USD",
             "upper end of the 95 % interval of `usd_per_million_inferences`"),
         column("on_front", FLAG, "",
-            "true if each other row with the same kind of SLA, request_batch_size and front is"
-            " worse in cost or accuracy, or is equal in both (Pareto front). Null if the cost or"
-            " the accuracy is unknown.", null=True),
+            "true if the row is on its Pareto front: compared with this row, each other row with"
+            " the same kind of SLA, request_batch_size and `front` is worse in cost or accuracy, or"
+            " equal in both. Null if the cost or the accuracy is unknown.", null=True),
         column("verdict", TEXT, "",
-            "outcome of the cell, as in the table peaks. In a cell with outcome ok, an SLA without"
-            " a limit has the verdict infeasible. An SLA with a limit but without a certified rate"
-            " has the verdict uncertified."),
+            "outcome of the cell (docs/reference/verdicts.md). If the outcome of the cell is ok,"
+            " the verdict is infeasible for an SLA without a limit, and uncertified for an SLA with"
+            " a limit but without a certified rate."),
         column("reason", TEXT, "", "reason for a verdict other than ok"),
     ],
     key=("cell", "sla"),
@@ -360,7 +366,7 @@ def _cost(each: LimitRecord, images: int, usd_per_hour: float | None) -> Row:
 
 
 def _fronts(found: Sequence[Row]) -> Iterator[Row]:
-    """Fill the column `on_front` of the rows, and yield the rows in their original order."""
+    """Yield the rows in their original order, with a value in the column `on_front`."""
     groups: dict[tuple[Any, ...], list[int]] = {}
     for i, row in enumerate(found):
         values = (row["usd_per_million_inferences"], row["accuracy"])

@@ -1,5 +1,5 @@
-"""Make the table `catalogue_predictions`: inference times, predicted from the graphs of neural
-networks.
+"""Make the table `catalogue_predictions`: inference times that Perseus predicts from the graphs of
+neural networks.
 
 The prediction is: time per image = a x arithmetic operations + b x bytes that operators read and
 write + c x number of operators. The coefficients a, b and c are not negative, and minimise the sum
@@ -34,9 +34,11 @@ FEWEST: Final = 6
 """Least number of measured networks in a fit."""
 
 DESCRIPTION = (
-    "One row per neural network, server, setting, runtime, precision and number of images per"
-    " request in a catalogue. If too few networks were measured with the same server, setting,"
-    " runtime, precision and number of images, the table has no rows for this combination."
+    "The table compares measured inference times with times that Perseus predicts from the graphs"
+    " of neural networks. One row per neural network, server, setting, runtime, precision and"
+    " number of images per request in a catalogue. A combination of server, setting, runtime,"
+    f" precision and number of images needs at least {FEWEST + 1} measured networks, otherwise the"
+    " table has no rows for this combination."
 )
 TITLE = "Inference times predicted from the graphs of networks"
 NOTE = (
@@ -65,8 +67,8 @@ SCHEMA = Schema(
         column("cell", TEXT, "", "folder of the cell's raw results"),
         column("model", TEXT, "", "name of the model"),
         column("family", TEXT, "",
-            "family of similar neural networks: the letters at the start of the architecture's"
-            " name, without `wide_`, such as resnet for resnet50"),
+            "family of similar neural networks: the letters with which the name of the architecture"
+            " begins, without `wide_`, such as resnet for resnet50"),
         column("server", TEXT, "", "name of the server in the configuration"),
         column("setting", TEXT, "",
             "setting of the tenant in a grid, such as instances-2. Empty if the tenant has its"
@@ -75,8 +77,8 @@ SCHEMA = Schema(
         column("precision", TEXT, "", "numeric precision of the computation"),
         column("request_batch_size", WHOLE, "images", "number of images per request", least=1),
         column("networks", WHOLE, "",
-            "number of measured networks with the same server, setting, runtime, precision and"
-            " request_batch_size, including this network", least=1),
+            "number of networks that were measured with the server, setting, runtime, precision and"
+            " request_batch_size of this row, including the network of this row", least=1),
         column("measured_ms", REAL, "ms",
             "measured time per image on a saturated server", null=False),
         column("predicted_ms", REAL, "ms",
@@ -85,8 +87,7 @@ SCHEMA = Schema(
         column("ratio", REAL, "", "predicted_ms / measured_ms", null=False, least=0),
         column("without_family_ms", REAL, "ms",
             "time per image on a saturated server, predicted from the measurements of all networks"
-            " outside the family of this network. Null if the study measured too few such"
-            " networks."),
+            " of other families. Null if the study measured too few networks of other families."),
         column("family_ratio", REAL, "", "without_family_ms / measured_ms", least=0),
     ],
     key=("cell",),

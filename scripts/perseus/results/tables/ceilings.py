@@ -1,5 +1,5 @@
-"""Make the table `ceilings`: the client ceilings, the highest rates that the client can send on
-schedule beside each server."""
+"""Make the table `ceilings`: the highest rates at which the client can send requests on schedule
+(client ceilings)."""
 
 from __future__ import annotations
 
@@ -15,8 +15,9 @@ from perseus.results.schema import Schema, column, holds
 from perseus.results.study_results import StudyResults
 
 DESCRIPTION = (
-    "One row per server and request shape (sizes of the inputs, images per request). The client"
-    " ceiling is the highest rate that the client can send on schedule."
+    "One row per server and request shape (size of the inputs, images per request). The client"
+    " ceiling is the highest rate at which the client can send requests on schedule. If a measured"
+    " peak is near the client ceiling, the client may have limited the peak."
 )
 SCHEMA = Schema(
     [
@@ -35,29 +36,28 @@ SCHEMA = Schema(
         column("client_cores", WHOLE, "cores", "number of cores on which the client runs"),
         column("processes", WHOLE, "", "number of client processes"),
         column("ceiling_rps", REAL, "requests/s",
-            "highest rate that the client sent on schedule in a valid window (client ceiling). The"
-            " window has one tenant and the arrival process of the study"
-            " (docs/explanation/load.md)."),
+            "client ceiling: the highest rate that the client sent on schedule in a valid window."
+            " In this window, the client sends requests to one tenant, with the arrival process of"
+            " the study (docs/explanation/load.md)."),
         column("problem", TEXT, "",
             "reason why the measured client ceiling is too low. Empty if the ceiling is reliable."),
         column("first_invalid_rps", REAL, "requests/s",
-            "lowest rate at which a window was invalid, among the rates above the client"
-            " ceiling"),
+            "lowest rate above the client ceiling at which a window was invalid"),
         column("send_lag_p99_ms", REAL, "ms",
             "99th percentile of the send lag at the client ceiling"),
         column("longest_lag_ms", REAL, "ms",
-            "largest allowed 99th percentile of the send lag: 2 % of the shortest SLA latency of"
-            " the models in this row, but at least 1 ms. If other processes disturbed the first"
-            " measurement, Perseus measured again, and the limit is 20 % of this latency, but at"
-            " least 1 ms. Before this computation, Perseus rounds the SLA latency down to 50, 100,"
-            " 200, 500, 1000, ... ms.",
+            "largest allowed 99th percentile of the send lag: 2 % of the shortest latency limit in"
+            " the SLAs of this row's models, but at least 1 ms. If other processes disturbed the"
+            " first measurement, Perseus measured again, and 20 % of the latency limit were"
+            " allowed, but at least 1 ms. Before this computation, Perseus rounds the latency limit"
+            " down to 50, 100, 200, 500, 1000, ... ms.",
                null=False),
         column("client_cpu", REAL, "cores",
-            "CPU load of the client at the client ceiling, as the larger of two values: CPU time"
-            " per second of the busiest client process, and CPU time per second of all clients"
-            " divided by the number of client cores"),
+            "CPU load of the client at the client ceiling: the larger of (1) the CPU time per"
+            " second of the busiest client process and (2) the CPU time per second of all client"
+            " processes, divided by the number of client cores"),
         column("closed_loop_rps", REAL, "requests/s",
-            "highest throughput of the client in closed loops with different"
+            "highest throughput that the client reached in closed loops with different"
             " concurrencies", null=False),
         column("closed_loop_concurrency", WHOLE, "requests",
             "number of requests in flight (concurrency) in the closed loop with the highest"

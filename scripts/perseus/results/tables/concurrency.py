@@ -10,14 +10,14 @@ from pydantic import BaseModel, Field
 
 from perseus.host.parquet import FLAG, REAL, TEXT, WHOLE
 from perseus.peak.verdict import Verdict
-from perseus.results.columns import CELL, WINDOW, cell, compute_ms
+from perseus.results.columns import CELL, CLIENT_CPU, EFFECTIVE, WINDOW, cell, compute_ms
 from perseus.results.records import Number, Record, Row
 from perseus.results.schema import Schema, ascending, column
 from perseus.results.study_results import StudyResults
 
 
 class Level(BaseModel):
-    """Throughput of one tenant in a closed loop, in which each tenant has `concurrency` requests in
+    """Throughput of one tenant in a closed loop in which each tenant has `concurrency` requests in
     flight."""
 
     concurrency: int
@@ -39,11 +39,11 @@ class ConcurrencyRecord(Record):
     )
 
     def totals_rps(self) -> dict[int, float]:
-        """Return a dictionary from the number of requests in flight of all tenants, in ascending
-        order, to the total throughput of all tenants in requests/s.
+        """Return the total throughput of all tenants in requests/s, by the total number of requests
+        in flight of all tenants, in ascending order.
 
-        The result leaves out a concurrency if the client or the host may have limited the
-        throughput, or if no request got a response.
+        The result leaves out closed loops in which the client or the host may have limited the
+        throughput, or in which no request got a response.
         """
         rows = [row for row in self.windows() if row["window_verdict"] == Verdict.INVALID]
         invalid = {int(row["scale"]) for row in rows}
@@ -57,12 +57,14 @@ class ConcurrencyRecord(Record):
 
 RECORD = ConcurrencyRecord
 DESCRIPTION = (
-    "One row per closed loop and tenant. The table is empty without an experiment `concurrency`."
+    "One row per closed loop (cell and concurrency) and tenant. The table is empty without an"
+    " experiment `concurrency`."
 )
 TITLE = "Closed loops"
 NOTE = (
-    "Each tenant has a fixed number of requests in flight. A slower server receives fewer"
-    " requests, so a closed loop does not test an SLA. 95 % intervals are in brackets."
+    "In a closed loop, each tenant has a fixed number of requests in flight: the client sends a"
+    " request when it receives a response. A slower server therefore receives fewer requests, so a"
+    " closed loop does not test an SLA. 95 % intervals are in brackets."
 )
 SHOWN = {
     "cell": "cell",
@@ -92,11 +94,10 @@ SCHEMA = Schema(
         column("requests", WHOLE, "requests",
             "number of the tenant's requests from which Perseus computes the throughput and the"
             " latencies"),
-        column("effective_requests", REAL, "requests",
-            "effective sample size: `requests`, reduced because the latencies of successive"
-            " requests are correlated (docs/explanation/verdict.md)"),
+        column("effective_requests", REAL, "requests", EFFECTIVE),
         column("batches", WHOLE, "batches",
-            "number of batches (at most 10) into which Perseus divides the consecutive requests"),
+            "number of batches (groups of consecutive requests, at most 10) into which Perseus"
+            " divides the requests to compute 95 % intervals"),
         column("errors", WHOLE, "requests",
             "number of requests that failed, timed out, were refused or were not sent"),
         column("p50_ms", REAL, "ms",
@@ -114,14 +115,12 @@ SCHEMA = Schema(
         column("client_ms", REAL, "ms",
             "mean time of a request in transport and in the client: mean latency minus queue_ms and"
             " compute_ms"),
-        column("client_cpu", REAL, "cores",
-            "CPU load of the client, as the larger of two values: CPU time per second of the"
-            " tenant's busiest client process, and CPU time per second of all clients divided by"
-            " the number of client cores"),
+        column("client_cpu", REAL, "cores", CLIENT_CPU),
         column("valid", FLAG, "",
-            "true if neither the client nor the host limited the throughput"),
+            "true if the closed loop is valid: neither the client nor the host limited the"
+            " throughput"),
         column("reason", TEXT, "",
-            "reason why the closed loop is not valid. Empty if the loop is valid."),
+            "reason why the closed loop is not valid. Empty if the closed loop is valid."),
     ],
     key=("cell", "tenant", "concurrency"),
     holds=[

@@ -25,7 +25,8 @@ from perseus.results.study_results import StudyResults
 from perseus.study.tasks.tables import Price
 
 DESCRIPTION = (
-    "One row per load line and kind of price (pricing). A server without a price has no row."
+    "One row per load line and kind of price (column `pricing`). A load line on a server without a"
+    " price has no row."
 )
 SCHEMA = Schema(
     [
@@ -37,9 +38,10 @@ SCHEMA = Schema(
         column("instance", TEXT, "",
             "cloud instance whose price Perseus uses for the server"),
         column("vcpus", REAL, "vCPUs",
-            "number of vCPUs of the instance. Null if the price list does not state this number."),
+            "number of vCPUs of the instance. Null if the price list does not state the number."),
         column("accelerator", TEXT, "",
-            "accelerators that are priced separately from the instance. Empty if there are none."),
+            "accelerators that are priced separately from the instance. Empty if no accelerator is"
+            " priced separately."),
         column("share", REAL, "",
             "share of the instance that the server uses. The costs contain only this share of the"
             " price of the instance. The share is above 1 if a server in a grid has more cores than"
@@ -55,34 +57,33 @@ SCHEMA = Schema(
             " accelerators)",
                null=False),
         column("usd_per_million_inferences", REAL, "USD",
-            "cost of a million inferences, in the mix of the load line, on a server that always"
-            " runs at its estimated peak"),
+            "cost of a million inferences on a server that always runs at its estimated peak. Each"
+            " model has the same share of the inferences as on the load line."),
         column("ci_low_usd", REAL, "USD",
             f"lower end of the 95 % interval of `usd_per_million_inferences` {CI}"),
         column("ci_high_usd", REAL, "USD",
             f"upper end of the 95 % interval of `usd_per_million_inferences` {CI}"),
         column("usd_per_million_certified", REAL, "USD",
-            "cost of a million inferences, in the mix of the load line, on a server that always"
-            " runs at its certified rate"),
+            "cost of a million inferences, as in `usd_per_million_inferences`, but on a server that"
+            " always runs at its certified rate"),
         column("dedicated_usd_per_million", REAL, "USD",
-            "cost of a million inferences, in the mix of the load line, on dedicated servers that"
-            " always run at their dedicated peaks. This cost contains only the used fractions of"
-            " these servers."),
+            "cost of the same million inferences on dedicated servers that always run at their"
+            " dedicated peaks. The cost counts fractions of servers, not whole servers."),
         column("joules_per_inference", REAL, "J",
             "energy of one inference at the certified rate (mean over the repeats). This energy"
             " includes the whole GPU boards, the whole processors with their memory, the idle power"
-            " and the client. Null without energy counters."),
+            " and the client. Null if unknown, for example without energy counters."),
         column("energy_of", TEXT, "",
-            "hardware that `joules_per_inference` includes: GPUs, processors and memory, or both."
-            " Empty without energy counters."),
+            "hardware whose energy is in `joules_per_inference`: GPUs, processors and memory, or"
+            " both. Empty if the energy is unknown."),
         column("electricity_usd_per_million", REAL, "USD",
             "cost of the electricity for a million inferences at the configured price"
             " costs.usd_per_kwh. The price of a cloud server already includes electricity. Null if"
             " the energy or the price of electricity is unknown."),
         *PRICED,
         column("price_doubts", TEXT, "",
-            "reasons why the price of the server may be wrong. Empty if the price is not in"
-            " doubt."),
+            "reasons why the price of the server may be wrong. Empty if there is no such"
+            " reason."),
     ],
     key=("scenario", "load_line", "pricing"),
     holds=[*REPEATS, ascending("ci_low_usd", "usd_per_million_inferences", "ci_high_usd")],

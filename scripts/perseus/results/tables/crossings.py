@@ -1,4 +1,4 @@
-"""Make the table `crossings`: the cheapest servers for each range of the total demand."""
+"""Make the table `crossings`: the ranges of the total demand, each with its cheapest servers."""
 
 from __future__ import annotations
 
@@ -20,27 +20,28 @@ from perseus.results.schema import Schema, ascending, column, holds
 from perseus.results.study_results import StudyResults
 
 DESCRIPTION = (
-    "One row per group of models and range of the total demand. The table break_even has the same"
-    " groups. A new range begins if `cheapest` or `reliable` changes, or if the probability of a"
-    " saving becomes known or unknown."
+    "The table states which servers are the cheapest at which demand. One row per group of models"
+    " (as in the table break_even) and range of the total demand. A new range begins at a demand at"
+    " which `cheapest` or `reliable` changes, or from which `probability_of_saving` is known or"
+    " unknown."
 )
 TITLE = "What is the cheapest at which demand"
 NOTE = (
     "The table shows the cheapest whole servers for each range of demand, at on-demand prices."
     f" Perseus compares the costs at {STEPS} demands, each larger than the previous demand by the"
-    " same factor, and at further demands near each change of the cheapest servers. The highest"
-    f" demand fills {MAX_SERVERS} dedicated servers. The lowest demand is the lower of two rates:"
-    f" one request per second, and {MIN_SERVERS:.0%} of the capacity of a dedicated server. Each"
-    " plan uses servers of one type and the lower limits of their capacities. The table names"
-    " shared servers only if they are cheaper than dedicated servers. A saving is reliable if"
-    " shared servers are cheaper at the lower limits of the capacities, at the estimated"
-    f" capacities, and in at least {RELIABLE:.0%} of the random draws of the capacities. If too"
-    " many combinations of servers are possible, or if the capacity of a shared server has no upper"
-    " limit, the share of the draws is unknown, and the first two conditions are enough. If the"
-    " capacity of a dedicated server has no upper limit, no saving is reliable. 'Saving from' and"
-    " 'to' are the lowest and the highest saving in the range, relative to the cheapest dedicated"
-    " servers for the same demand. P(saving > 0) is the lowest probability of a saving in the"
-    " range."
+    " same factor, and at additional demands between two of them with different cheapest servers."
+    f" The highest demand fills {MAX_SERVERS} dedicated servers. The lowest demand is the lower of"
+    f" two rates: one request per second, and {MIN_SERVERS:.0%} of the capacity of a dedicated"
+    " server. Each fleet has servers of one type, and Perseus assumes that each server carries only"
+    " the lower limit of its capacity. The table names shared servers only if they are cheaper than"
+    " dedicated servers. A saving is reliable if shared servers are cheaper (1) at the lower limits"
+    " of the capacities, (2) at the estimated capacities, and (3) in at least"
+    f" {RELIABLE:.0%} of the random draws of the capacities. If too many combinations of servers"
+    " are possible, or if the capacity of a shared server has no upper limit, Perseus does not know"
+    " the share of the draws, and tests only the first two conditions. If the capacity of a"
+    " dedicated server has no upper limit, no saving is reliable. 'Saving from' and 'to' are the"
+    " lowest and the highest saving in the range, relative to the cheapest dedicated servers for"
+    " the same demand. P(saving > 0) is the lowest probability of a saving in the range."
 )
 SHOWN = {
     "models": "models",
@@ -69,19 +70,20 @@ SCHEMA = Schema(
             "highest total demand of the range, in requests of one image",
                null=False),
         column("cheapest", TEXT, "",
-            "text with the type of the cheapest servers in the range, such as 'cpu1, dedicated' or"
-            " 'cpu1, sharing allowed'"),
+            "cheapest servers in the range: their type, and whether they may be shared, such as"
+            " 'cpu1, dedicated' or 'cpu1, sharing allowed'"),
         column("server", TEXT, "",
-            "type of the cheapest servers: the name that this type has in the configuration"),
+            "type of the cheapest servers: the name of the server in the configuration"),
         column("shared", FLAG, "", "true if some of the cheapest servers are shared servers"),
         column("reliable", FLAG, "",
-            "true if dedicated servers are the cheapest or not available, or if the saving of"
-            " shared servers is reliable. This saving is reliable if shared servers are cheaper at"
-            " the lower limits of the capacities, at the estimates of the capacities, and with"
-            f" a probability of at least {RELIABLE:.0%}. If too many combinations of servers are"
-            " possible, or if the capacity of a shared server has no upper limit, the probability"
-            " is unknown, and the first two conditions are enough. If the capacity of a dedicated"
-            " server has no upper limit, the saving is not reliable"
+            "true if the choice of the cheapest servers is reliable. The choice is always reliable"
+            " if dedicated servers are the cheapest or not available. If shared servers are the"
+            " cheapest, they must be cheaper than dedicated servers (1) at the lower limits of the"
+            " capacities, (2) at the estimates of the capacities, and (3) with a probability of at"
+            f" least {RELIABLE:.0%}. If the probability is unknown (too many combinations of"
+            " servers are possible, or the capacity of a shared server has no upper limit),"
+            " conditions 1 and 2 are enough. If the capacity of a dedicated server has no upper"
+            " limit, the choice of shared servers is not reliable"
             " (docs/explanation/repeats.md)."),
         column("from_servers", WHOLE, "servers",
             "number of servers to buy at the lowest demand of the range", least=1),
@@ -91,16 +93,18 @@ SCHEMA = Schema(
             "on-demand price of the servers in the column `from_servers` for"
             f" {HOURS_PER_MONTH} hours", null=False),
         column("to_usd_per_month", REAL, "USD",
-            "on-demand price per month of the servers in the column `to_servers`", null=False),
+            "on-demand price of the servers in the column `to_servers` for"
+            f" {HOURS_PER_MONTH} hours", null=False),
         column("least_saving", REAL, "share",
             "lowest saving in the range, relative to the cost of the cheapest dedicated servers."
-            " Null if no dedicated servers are available.", least=-inf),
+            " Perseus computes the saving at each demand of the range twice: at the lower limits"
+            " and at the estimates of the capacities. Null if no dedicated servers are"
+            " available.", least=-inf),
         column("most_saving", REAL, "share",
-            "highest saving in the range, relative to the cost of the cheapest dedicated"
-            " servers", least=-inf),
+            "highest of the savings whose lowest value is `least_saving`", least=-inf),
         column("probability_of_saving", REAL, "",
-            "probability that shared servers cost less than dedicated servers, as in the table"
-            " break_even: the lowest value in the range. Null if unknown.", least=0, most=1),
+            "lowest probability in the range that shared servers cost less than dedicated servers,"
+            " as in the table break_even. Null if unknown.", least=0, most=1),
     ],
     key=("models", "from_rps"),
     holds=[
@@ -109,17 +113,16 @@ SCHEMA = Schema(
         ascending("from_servers", "to_servers"),
         ascending("least_saving", "most_saving"),
         holds(
-            "if shared servers are the cheapest, their highest saving is above 0",
+            "if shared servers are the cheapest, `most_saving` is above 0",
             lambda shared, most_saving: ~(shared & (most_saving <= 0)),
         ),
         holds(
-            "if shared servers are the cheapest and the saving is reliable, `least_saving` is"
-            " above 0",
+            "if shared servers are the cheapest and `reliable` is true, `least_saving` is above 0",
             lambda shared, reliable, least_saving: ~(shared & reliable & (least_saving <= 0)),
         ),
         holds(
-            "if shared servers are the cheapest and the saving is reliable, the probability of a"
-            " saving is high or unknown",
+            "if shared servers are the cheapest and `reliable` is true, `probability_of_saving` is"
+            f" at least {RELIABLE:g} or null",
             lambda shared, reliable, probability_of_saving: (
                 ~(shared & reliable & (probability_of_saving < RELIABLE))
             ),

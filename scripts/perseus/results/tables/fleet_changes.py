@@ -1,5 +1,4 @@
-"""Make the table `fleet_changes`: the cheapest fleets after a change of the demand or of a
-price."""
+"""Make the table `fleet_changes`: the cheapest fleets if the demand or a price changes."""
 
 from __future__ import annotations
 
@@ -14,15 +13,17 @@ from perseus.results.schema import Schema, column
 from perseus.results.study_results import StudyResults
 
 DESCRIPTION = (
-    "One row per strategy and change. A change multiplies the highest level of the demand, or the"
-    " price of one type of server. The table is empty without a demand."
+    "The table states the cheapest fleet if the demand or a price changes. One row per strategy and"
+    " change. A change multiplies the highest level of the demand, or the price of one type of"
+    " server, by the column `factor`. The table is empty without a demand."
 )
 TITLE = "If the demand or a price changes"
 NOTE = (
-    "The table shows the cheapest servers for the highest level of the demand, after a change of"
-    " the demand or of a price. If no other fleet is cheaper, Perseus keeps the fleet from before"
-    " the change. The gap is the largest saving that a cheaper fleet may still offer, as a share of"
-    f" the price. If the gap is above {GAP:.2%}, the solver reached its time limit."
+    "The table shows the cheapest servers for the highest level of the demand, if the demand or a"
+    " price changes by a factor. If no other fleet is cheaper after the change, Perseus keeps the"
+    " fleet from before the change. A cheaper fleet that the solver did not find saves at most the"
+    f" gap (a share of the price). If the gap is above {GAP:.2%}, the solver reached its time"
+    " limit."
 )
 SHOWN = {
     "permitted servers": "strategy",
@@ -38,8 +39,8 @@ SCHEMA = Schema(
     [
         *FLEET,
         column("change", TEXT, "",
-            "changed quantity and factor, such as demand x 0.5. The quantity is the demand for"
-            " every model, or the price of one type of server."),
+            "quantity that changes and its factor, such as demand x 0.5. The quantity is the demand"
+            " for every model, or the price of one type of server."),
         column("factor", REAL, "",
             "factor by which the change multiplies the demand or the price", null=False, least=0),
         column("reason", TEXT, "",

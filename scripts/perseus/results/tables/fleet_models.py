@@ -1,5 +1,5 @@
-"""Make the table `fleet_models`: the capacity of each fleet for each model, and the share of the
-model's requests that meet its SLA."""
+"""Make the table `fleet_models`: for each fleet and model, the capacity and the share of requests
+that meet the SLA."""
 
 from __future__ import annotations
 
@@ -26,21 +26,20 @@ SCHEMA = Schema(
             "demand for the model, in requests of one image", null=False),
         column("capacity_rps", REAL, "requests/s",
             "capacity of the fleet for the model: the sum of the lower limits of the capacities of"
-            " its servers. This capacity includes the head-room (key demand.headroom), which the"
-            " plan leaves free.", null=False),
+            " its servers. Perseus plans the fleet such that a part of this capacity stays free"
+            " (key demand.headroom).", null=False),
         column("servers", WHOLE, "servers",
             "number of servers of the fleet that serve the model", least=1),
         column("servers_on_demand", WHOLE, "servers",
-            "number of servers of the fleet that serve the model, without spot servers"),
+            "number of servers of the fleet that serve the model and are not spot servers"),
         column("sla_share", REAL, "share",
-            "share of the requests of the model that must have a latency of at most `sla_ms`, such"
-            " as 0.95",
+            "share of the model's requests that the SLA requires to have a latency of at most"
+            " `sla_ms`, such as 0.95",
                null=False),
         column("sla_ms", REAL, "ms",
-            "largest latency that the SLA allows for the share `sla_share` of the"
-            " requests", null=False),
+            "latency limit of the model's SLA", null=False),
         column("attained", REAL, "share",
-            "share of the requests of the model with a latency of at most `sla_ms`, in a simulation"
+            "share of the model's requests that have a latency of at most `sla_ms` in a simulation"
             " of the fleet (docs/explanation/fleets.md)"),
     ],
     key=("level", "strategy", "model"),

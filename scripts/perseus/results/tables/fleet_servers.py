@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from perseus.host.parquet import REAL, TEXT, WHOLE
-from perseus.results.columns import PRICED, of_price, written
+from perseus.results.columns import MIX, PRICED, of_price, written
 from perseus.results.fleets.columns import FLEET, fleet
 from perseus.results.fleets.plans import Offer, Plan
 from perseus.results.records import Row
@@ -14,13 +14,15 @@ from perseus.results.schema import Schema, column
 from perseus.results.study_results import StudyResults
 
 DESCRIPTION = (
-    "One row per fleet, type of server, load line and pricing. The table is empty without a demand."
+    "The table lists the servers of each fleet. One row per fleet, type of server, load line and"
+    " pricing. The table is empty without a demand."
 )
 TITLE = "The servers of the fleets"
 NOTE = (
     "The table shows the number of servers to buy, the models that each server serves, and the"
-    " requests/s of each server. The load of a server is the highest value, among its models, of"
-    " (requests/s of the model / lower limit of the server's capacity for the model)."
+    " planned requests/s of each model on one server. The load of a server is the largest of its"
+    " models' quotients (requests/s of the model / lower limit of the server's capacity for the"
+    " model)."
 )
 SHOWN = {
     "demand": "level",
@@ -52,14 +54,13 @@ SCHEMA = Schema(
         column("scenario", TEXT, "",
             "name of the scenario (a set of tenants on one server)"),
         column("load_line", TEXT, "",
-            "name of the load line at which the capacity of the server was measured"),
-        column("mix", TEXT, "",
-            "load line in words, such as a 2 : 1 b for tenants a and b with the weights 2 and 1"),
+            "name of the load line on which Perseus measured the capacity of the server"),
+        column("mix", TEXT, "", MIX),
         column("requests", TEXT, "requests/s",
-            "planned rate of each model on each server of this row"),
+            "planned rate of each model on each server of this row, such as a 20, b 10"),
         column("load", REAL, "share",
-            "planned load of one server: the highest value, among its models, of (planned rate of"
-            " the model / lower limit of the server's capacity for the model)", null=False),
+            "planned load of one server: the largest of its models' quotients (planned rate of the"
+            " model / lower limit of the server's capacity for the model)", null=False),
     ],
 )  # fmt: skip
 

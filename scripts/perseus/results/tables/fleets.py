@@ -1,5 +1,5 @@
-"""Make the table `fleets`: the cheapest servers for the demand, with three strategies: only
-dedicated servers, dedicated and shared servers, or servers of one type."""
+"""Make the table `fleets`: the cheapest servers for the demand by three strategies (only dedicated
+servers, dedicated and shared servers, or servers of one type)."""
 
 from __future__ import annotations
 
@@ -23,21 +23,22 @@ if TYPE_CHECKING:  # needed only for type checks
     import pandas as pd
 
 DESCRIPTION = (
-    "One row per strategy (servers that the plan may use) and level of the demand. The table is"
-    " empty without a demand."
+    "The table states the cheapest fleet for the demand. One row per strategy (the servers that the"
+    " fleet may have) and level of the demand. The table is empty without a demand."
 )
 TITLE = "What to buy"
 NOTE = (
     "The table shows the cheapest whole servers for the demand, found by integer programming. The"
-    " plan uses lower limits of the measured capacities: each capacity exceeds its lower limit with"
-    f" a probability of 95 %. A month has {HOURS_PER_MONTH} hours. The columns 'if known' show the"
-    " 95 % interval of the price that the cheapest fleet would have if the capacities were known"
-    " exactly. These columns are empty if the plan is too large, if no fleet carries the demand in"
-    " a random draw of the capacities, or if a capacity has no upper limit. P(enough) is the"
-    " probability that the servers carry the demand. 'Within the SLA' is the share of requests"
-    " within the SLA in a simulation of the fleet, for the model with the lowest share. 'Lost' is"
-    " the share of the demand that is lost because the cloud revokes spot servers. The gap is the"
-    " largest saving that a cheaper fleet may still offer, as a share of the price."
+    " plan assumes that each server carries only the lower limit of its measured capacity: the"
+    f" capacity exceeds its lower limit with a probability of 95 %. A month has {HOURS_PER_MONTH}"
+    " hours. The columns 'if known' show the 95 % interval of the price that the cheapest fleet"
+    " would have if the capacities were known exactly. These columns are empty in three cases: the"
+    " plan is too large to compute the interval, no fleet carries the demand in one of the random"
+    " draws of the capacities, or a capacity has no upper limit. P(enough) is the probability that"
+    " the servers carry the demand. 'Within the SLA' is the share of requests within the SLA in a"
+    " simulation of the fleet, for the model with the lowest share. 'Lost' is the share of the"
+    " demand that is lost because the cloud revokes spot servers. A cheaper fleet that the solver"
+    " did not find saves at most the gap (a share of the price)."
 )
 SHOWN = {
     "demand": "level",
@@ -60,10 +61,10 @@ SHOWN = {
 def _is_no_dearer(
     level: pd.Series, strategy: pd.Series, usd_per_hour: pd.Series, gap: pd.Series
 ) -> pd.Series:
-    """Return for each row whether (cost of the fleet) x (1 - `gap`) is at most the cost of the
-    dedicated fleet.
+    """Return for each row of the strategy SHARING whether (cost of the fleet) x (1 - `gap`) is at
+    most the cost of the dedicated fleet.
 
-    The result is true for every strategy except SHARING, and if there is no dedicated fleet.
+    The result is true in rows of other strategies, and if there is no dedicated fleet.
     """
     dedicated = usd_per_hour.where(strategy == DEDICATED).groupby(level).transform("max")
     is_cheap = usd_per_hour * (1 - gap) <= dedicated * (1 + 10 * TOLERANCE)
@@ -85,28 +86,28 @@ SCHEMA = Schema(
         column("usd_per_month", REAL, "USD", f"price of the fleet for {HOURS_PER_MONTH} hours"),
         column("usd_if_known_low", REAL, "USD",
             "lower end of the 95 % interval of the price per month that the cheapest fleet would"
-            " have if the capacities of servers were known exactly. Null if the plan is too large"
-            " to compute it again for each random draw of the capacities. Also null if there is a"
-            " random draw in which no fleet carries the demand, or if a capacity has no upper limit"
-            " (docs/explanation/repeats.md)."),
+            " have if the capacities of servers were known exactly. For the interval, Perseus plans"
+            " a fleet for each of many random draws of the capacities. Null in three cases: (1) the"
+            " plan is too large to repeat it for each draw; (2) no fleet carries the demand in one"
+            " of the draws; (3) a capacity has no upper limit (docs/explanation/repeats.md)."),
         column("usd_if_known_high", REAL, "USD",
             "upper end of the 95 % interval whose lower end is `usd_if_known_low`"),
         column("saving", REAL, "share",
             "saving of the fleet: 1 - (price of the fleet / price of the dedicated fleet for the"
             " same level of the demand)", least=-inf),
         column("saving_if_known_low", REAL, "share",
-            "lower end of the 95 % interval of the saving that would result if the capacities of"
-            " servers were known exactly", least=-inf),
+            "lower end of the 95 % interval of the saving that the cheapest fleet would have if the"
+            " capacities of servers were known exactly", least=-inf),
         column("saving_if_known_high", REAL, "share",
             "upper end of the 95 % interval whose lower end is `saving_if_known_low`", least=-inf),
         column("probability_of_saving", REAL, "",
-            "probability that the fleet costs less than the dedicated fleet, from joint random"
-            " draws of the capacities. Null if `usd_if_known_low` of one of the two fleets is"
-            " null.",
+            "probability that the cheapest fleet costs less than the cheapest dedicated fleet, if"
+            " both are planned for the same random draw of the capacities. Null if"
+            " `usd_if_known_low` of one of the two fleets is null.",
                least=0, most=1),
         column("probability_enough", REAL, "",
-            "probability that the fleet carries the demand for every model, from joint random draws"
-            " of the capacities", least=0, most=1),
+            "probability that the servers of the fleet carry the demand for every model: the share"
+            " of joint random draws of the capacities in which they do", least=0, most=1),
         column("attained", REAL, "share",
             "share of the requests within the SLA in a simulation of the fleet, for the model with"
             " the lowest share. Null if the service times of a server are unknown."),
@@ -114,13 +115,15 @@ SCHEMA = Schema(
         column("on_spot", REAL, "share",
             "share of the demand that spot servers carry"),
         column("lost_to_revocations", REAL, "share",
-            "share of the demand that is lost while new servers replace revoked spot servers"
-            " (docs/explanation/fleets.md). The share is 0 without spot servers. Null if an"
-            " experiment `startup` did not measure the start time of the spot servers."),
+            "share of the demand that is lost because the cloud revokes spot servers, until the new"
+            " servers have started (docs/explanation/fleets.md). The share is 0 without spot"
+            " servers. Null if no experiment `startup` measured the start time of the spot"
+            " servers."),
         column("usd_per_month_expected", REAL, "USD",
-            "expected price of the fleet per month: `usd_per_month`, plus the price of the new spot"
-            " servers while they start after revocations (docs/explanation/fleets.md). Null if an"
-            " experiment `startup` did not measure the start time of the spot servers."),
+            "expected price of the fleet per month: `usd_per_month`, plus the price of the spot"
+            " servers that replace revoked servers, for the time until they have started"
+            " (docs/explanation/fleets.md). Null if no experiment `startup` measured the start time"
+            " of the spot servers."),
     ],
     key=("level", "strategy"),
     holds=[
@@ -169,8 +172,8 @@ def rows(results: StudyResults) -> Iterator[Row]:
 
 
 def _ends(draws: Floats) -> tuple[float, float]:
-    """Return the ends of the 95 % interval. Both ends are values of draws, since fleets of whole
-    servers have no costs between two of these values."""
+    """Return the ends of the 95 % interval of the draws. Each end is the value of a draw and not
+    interpolated, since no fleet of whole servers may have a cost between two draws."""
     if not len(draws):
         return np.nan, np.nan
     low = np.quantile(draws, TAIL, method="lower")
@@ -190,11 +193,11 @@ def _saving(plan: Plan, alone: Plan) -> Row:
 
 
 def _spot(results: StudyResults, plan: Plan) -> Row:
-    """Return the values of the columns `on_spot`, `lost_to_revocations` and
-    `usd_per_month_expected` (docs/explanation/fleets.md).
+    """Return the columns `on_spot`, `lost_to_revocations` and `usd_per_month_expected`
+    (docs/explanation/fleets.md).
 
-    For the share of lost demand, the function uses the longest start time of the spot servers in
-    the plan.
+    If the spot servers of the plan have different start times, the share of lost demand assumes the
+    longest start time for all of them.
     """
     spot = results.task.demand.spot if results.task.demand else None
     used = [(count, offer) for count, offer in plan.chosen if offer.pricing == SPOT]
@@ -224,11 +227,10 @@ def _spot(results: StudyResults, plan: Plan) -> Row:
 
 def _starts_s(results: StudyResults) -> dict[str, float]:
     """Return the mean start time of each server in s, by its name: the time from its start until
-    all models are ready. The start time of a remote server is unknown, since Perseus cannot start
-    the server.
+    all models are ready.
 
-    If several cells measured the start time of a server, the result is the longest mean time of a
-    cell.
+    The result leaves out remote servers, since Perseus cannot start them. If several cells measured
+    the start time of a server, the result has the longest of their mean times.
     """
     found: dict[str, float] = {}
     for record in results.of_kind(StartupRecord):

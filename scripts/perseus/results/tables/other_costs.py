@@ -11,17 +11,18 @@ from perseus.results.study_results import StudyResults
 from perseus.results.tables import costs
 
 DESCRIPTION = (
-    "One row per load line, kind of price and entry of a server's key `other_prices`. The table"
-    " has the same columns as the table costs. The table is empty without `other_prices`."
+    "The table states the costs at other prices, for example in other regions (key `other_prices`"
+    " of a server). One row per load line, kind of price and other price of the server. The columns"
+    " are those of the table costs. The table is empty if no server has the key `other_prices`."
 )
 TITLE = "At other prices"
 NOTE = (
     "The table shows the cost of inferences on the servers of the study, at the prices of other"
     " regions or instances (key `other_prices`). The cost is in USD per million inferences at the"
-    " estimated limit, with 95 % intervals in brackets. The share is the part of the instance that"
-    " a server uses. The cost contains only this part of the price of the instance. 'Valid on' is"
-    " the day on which the price was valid, if known (from the column Date of the price list, or"
-    " from costs.priced_on)."
+    " estimated limit, with 95 % intervals in brackets. 'Share' is the part of the instance that a"
+    " server uses, and the cost contains only this part of the price of the instance. 'Valid on' is"
+    " the day on which the price was valid, from the column Date of the price list or from the key"
+    " costs.priced_on. The entry is empty if the day is unknown."
 )
 SHOWN = {
     "server": "server",
@@ -36,7 +37,7 @@ SHOWN = {
     "source": "price_source",
     "doubts": "price_doubts",
 }
-SCHEMA = replace(costs.SCHEMA, key=())  # no key, since any column of a price may differ
+SCHEMA = replace(costs.SCHEMA, key=())  # no key, since two other prices may differ in any column
 
 
 def rows(results: StudyResults) -> Iterator[Row]:

@@ -38,26 +38,26 @@ SCHEMA = Schema(
             " the backend of a `served_model`"),
         PRECISION,
         column("certified_rps", REAL, "requests/s",
-            "certified rate, summed over all tenants: the lowest value of all repeats. Null if a"
-            " repeat has no certified rate."),
+            "lowest certified rate of all repeats, summed over all tenants. Null if a repeat has no"
+            " certified rate."),
         column("estimate_rps", REAL, "requests/s",
-            "estimated peak of the server, summed over all tenants: the mean over the repeats that"
-            " found a peak"),
+            "estimated peak, summed over all tenants: the mean over the repeats that found a"
+            " peak"),
         column("ci_low_rps", REAL, "requests/s",
             f"lower end of the 95 % interval of `estimate_rps` {CI}"),
         column("ci_high_rps", REAL, "requests/s",
             f"upper end of the 95 % interval of `estimate_rps` {CI}"),
         column("cliff", TEXT, "",
-            "description of the cliff: an increase of the load by at most 25 % raises the latency"
-            " by a factor of more than 20, from within the SLA to beyond the SLA. Empty if no"
-            " repeat has a cliff."),
+            "description of the cliff in the first repeat that has a cliff. At a cliff, an increase"
+            " of the load by at most 25 % raises the latency by a factor of more than 20, and the"
+            " tenant then misses its SLA. Empty if no repeat has a cliff."),
         column("other_load", TEXT, "",
-            "message about the largest load of other processes on the server's cores or GPUs in a"
-            " valid window, for the first repeat in which this load exceeded 10 %. Empty if this"
-            " load never exceeded 10 %."),
+            "message that other processes used more than 10 % of the server's cores or GPUs in a"
+            " valid window. The message states their largest load in the first repeat with such a"
+            " window. Empty if there is no such window."),
         column("first_failing_rps", REAL, "requests/s",
-            "lowest rate at which a window failed, among the rates above the certified rate. The"
-            " rate is summed over all tenants."),
+            "lowest rate above the certified rate at which a window failed, summed over all"
+            " tenants"),
         column("certified_scale", REAL, "",
             "load factor s of the certified rate on the load line", least=0),
         column("estimate_scale", REAL, "",
@@ -71,8 +71,8 @@ SCHEMA = Schema(
                least=0),
         column("sharing_ratio", REAL, "",
             "sharing ratio: the sum over the tenants of (rate at the estimated peak / dedicated"
-            " peak). At its peak, one shared server carries the load of this number of full"
-            " dedicated servers.", least=0),
+            " peak). A shared server at its peak carries as much load as this number of dedicated"
+            " servers at their peaks.", least=0),
         column("sharing_ratio_low", REAL, "",
             f"lower end of the 95 % interval of `sharing_ratio` {CI}", least=0),
         column("sharing_ratio_high", REAL, "",
@@ -139,7 +139,7 @@ def _row(peak: RepeatedPeak, alone: Alone, ratio: Quantity, client_load: float) 
 
 
 def runtime(peak: RepeatedPeak) -> str:
-    """Return the names of the runtimes that execute the models of a load line, joined by " + "."""
+    """Return the runtimes that execute the models of a load line, joined by " + "."""
     served = peak.records[0].served_models
     backends = {name: model.backend for name, model in served.items()}
     of_tenants = (backends.get(name, peak.task.server.runtime) for name in peak.tenants)

@@ -16,18 +16,22 @@ from perseus.results.records import Row
 from perseus.results.schema import Schema, ascending, column
 
 DESCRIPTION = (
-    "One row per shared server, preset, prediction model and kind of left-out measurements."
+    "The table states how exact the predictions of sharing ratios are. Perseus predicts each"
+    " measured mix without its measurement, and compares the prediction with the measurement. One"
+    " row per shared server, preset, prediction model and kind of measurements that the prediction"
+    " does not use (column `left_out`)."
 )
 TITLE = "How far predictions are off"
 NOTE = (
-    "The table compares predicted and measured sharing ratios of all measured mixes of different"
-    " models. To predict a mix, Perseus leaves out measurements: only this mix ('mix'), all mixes"
-    " that contain a certain model of this mix ('model', one prediction per model), or all mixes on"
-    " the same server ('server'). The error is |predicted ratio / measured"
-    " ratio - 1|. The bias is the mean of (predicted ratio / measured ratio - 1). The noise is the"
-    " relative uncertainty of the measured ratios (half the width of the 95 % interval / ratio, as"
-    " the median over the mixes). 'Infeasible' is the number of measured mixes in which a tenant"
-    " misses its SLA at every load. The errors for these mixes are unknown."
+    "The table compares predicted and measured sharing ratios of all measured mixes with at least"
+    " two different models. When Perseus predicts a mix, Perseus leaves out measurements: only this"
+    " mix ('mix'), all mixes that contain one of the models of this mix ('model', one prediction"
+    " per model), or all mixes on the same server ('server'). The error is |predicted ratio /"
+    " measured ratio - 1|. The bias is the mean of (predicted ratio / measured ratio - 1). The"
+    " noise is the relative uncertainty of the measured ratios: the median over the mixes of (half"
+    " the width of the 95 % interval / ratio). 'Infeasible' is the number of measured mixes in"
+    " which a tenant misses its SLA at every load. The prediction errors for these mixes are"
+    " unknown, because these mixes have no measured ratio."
 )
 SHOWN = {
     "server": "server",
@@ -50,12 +54,12 @@ SCHEMA = Schema(
             f"prediction model: {', '.join(LadderStep)} (docs/explanation/frontier.md)",
                choices=LadderStep),
         column("left_out", TEXT, "",
-            "measurements that Perseus leaves out to predict a mix: mix (only this mix), model (all"
-            " mixes that contain a certain model of this mix; one prediction per model) or server"
-            " (all mixes on the same server)",
+            "measurements that Perseus does not use when it predicts a mix: mix (the measurement of"
+            " this mix), model (all mixes that contain one of the models of this mix, with one"
+            " prediction per model) or server (all mixes on the same server)",
                choices=Out),
         column("predictions", WHOLE, "",
-            "number of predictions from which the errors in this row are computed", least=1),
+            "number of predictions from which Perseus computes the errors in this row", least=1),
         column("median_error", REAL, "share",
             "median over the predictions of |predicted sharing ratio / measured sharing ratio - 1|",
                null=False, most=inf),
@@ -68,11 +72,12 @@ SCHEMA = Schema(
                most=inf),
         column("noise", REAL, "share",
             "relative uncertainty of the measured sharing ratios: the median over the mixes of"
-            " (half the width of the 95 % interval / sharing ratio). Mixes with an unbounded"
-            " interval are left out.", most=inf),
+            " (half the width of the 95 % interval / sharing ratio). Mixes whose interval ends at"
+            " infinity do not count.", most=inf),
         column("infeasible", WHOLE, "",
-            "number of mixes of different models in which a tenant misses its SLA at every load on"
-            " the shared server, although each tenant alone keeps its SLA"),
+            "number of measured mixes without a sharing ratio, because a tenant misses its SLA at"
+            " every load on the shared server, although each tenant alone keeps its SLA. Mixes in"
+            " which all tenants have the same model do not count."),
     ],
     key=("server", "preset", "step", "left_out"),
     holds=[ascending("median_error", "p90_error")],

@@ -17,24 +17,25 @@ from perseus.results.records import Row
 from perseus.results.schema import Schema, ascending, close, column, holds
 
 DESCRIPTION = (
-    "One row per measured mix of different models on a shared server, and one row per pair of"
-    " tenants whose mix 1 : 1 was not measured. The table has at most 100 mixes and 100 pairs per"
-    " server. If several load lines have the same mix, only the first load line is in the table. A"
-    " mix that violates an SLA at every load has no row."
+    "One row per measured mix on a shared server, and one row per pair of tenants whose mix 1 : 1"
+    " was not measured. The table leaves out mixes in which all tenants have the same model, and"
+    " mixes in which a tenant misses its SLA at every load. If several load lines have the same"
+    " mix, the table has only the first load line. For each server and preset, the table has at"
+    " most 100 measured mixes and 100 pairs."
 )
 TITLE = "Predicted sharing"
 NOTE = (
     "The table shows the predicted sharing ratio of each mix: the sum over the tenants of (rate at"
     " the peak of the mix / dedicated peak). Predictions use measurements of each tenant alone and"
-    " of other mixes. Prediction models and their assumptions: "
+    " of other mixes. The prediction models and their assumptions are: "
     + "; ".join(f"{step}, {step.description}" for step in LadderStep)
     + (
-        ". For each mix, Perseus uses the prediction model with the smallest error on all other"
-        " measured mixes, and corrects the prediction by the mean error of this model on all other"
-        " measured mixes. Nine of ten measured sharing ratios should lie within their prediction"
-        " intervals. The half-width is half the width of the prediction interval, as a share of the"
+        ". For each mix, Perseus uses the prediction model with the smallest error for the other"
+        " measured mixes, and corrects the prediction by the mean error of this model for these"
+        " mixes. Nine of ten measured sharing ratios should lie within their prediction intervals."
+        " The half-width is half the width of the prediction interval, as a share of the"
         " prediction. A mix needs no measurement if its prediction is as exact as a second"
-        " measurement, or if the interval is narrow enough for your question."
+        " measurement, or if its prediction interval is narrow enough for your question."
         " With `predict: true`, an experiment `frontier` skips mixes that need no measurement."
     )
 )
@@ -57,8 +58,8 @@ SCHEMA = Schema(
         column("study", TEXT, "", "name of the study"),
         column("server", TEXT, "", "name of the server in the configuration"),
         column("mix", TEXT, "",
-            "tenants with load, each with its weight. The rate of a tenant is proportional to"
-            " weight x dedicated peak."),
+            "tenants with load, each with its weight, such as a 2 : b 1. The rate of a tenant is"
+            " proportional to its weight x its dedicated peak."),
         column("preset", TEXT, "",
             "name of the preset (amount of evidence), such as quick"),
         column("measured_ratio", REAL, "",
@@ -69,9 +70,9 @@ SCHEMA = Schema(
         column("measured_high", REAL, "",
             f"upper end of the 95 % interval of `measured_ratio` {CI}", least=0),
         column("predicted_ratio", REAL, "",
-            "predicted sharing ratio of the mix: the result of the prediction model in `step`,"
-            " corrected by the mean error of this model for the measured mixes except this mix."
-            " Null if too few mixes were measured.",
+            "predicted sharing ratio of the mix. Perseus takes the result of the prediction model"
+            " in `step`, and corrects the result by the mean error of this model for the other"
+            " measured mixes. Null if too few mixes were measured.",
                least=0),
         column("predicted_low", REAL, "",
             f"lower end {INTERVAL} around `predicted_ratio`", least=0),
@@ -81,29 +82,30 @@ SCHEMA = Schema(
             "relative half-width of the prediction interval: predicted_high / predicted_ratio -"
             " 1", most=inf),
         column("as_measured", FLAG, "",
-            "true if the prediction model in `step` is as exact as a second measurement: the"
-            " interval that contains 90 % of the prediction errors is at most as wide as the"
-            " interval that contains 90 % of the differences between two measurements of the same"
-            " mix"),
+            "true if the prediction model in `step` is as exact as a second measurement. To decide,"
+            " Perseus compares two widths: the interval that contains 90 % of the prediction errors"
+            " must not be wider than the interval that contains 90 % of the differences between two"
+            " measurements of the same mix."),
         column("error", REAL, "share",
             "relative error of the prediction: predicted_ratio / measured_ratio -"
             " 1", least=-1, most=inf),
         column("step", TEXT, "",
-            "prediction model with the smallest error on the measured mixes except this mix:"
+            "prediction model that Perseus uses for this mix: the model with the smallest error for"
+            " the other measured mixes. The models, from the simplest to the most complex, are"
             f" {', '.join(LadderStep)} (docs/explanation/frontier.md). Empty without a"
             " prediction.", choices=("", *LadderStep)),
         *(
             column(f"{step.lower()}_ratio", REAL, "",
                 f"sharing ratio that the prediction model {step} predicts"
-                f" (docs/explanation/frontier.md). Assumption: {step.description}",
+                f" (docs/explanation/frontier.md). The model assumes: {step.description}.",
                 least=0)
             for step in LadderStep
         ),
         column("mixes_known", WHOLE, "",
-            "number of other measured mixes from which Perseus predicts this mix, without mixes of"
-            " a single model. For a measured mix, Perseus uses all other measured mixes on the"
-            " server. For a pair whose mix was not measured, Perseus uses only one measured mix per"
-            " combination of models."),
+            "number of other measured mixes from which Perseus predicts this mix. The number does"
+            " not include mixes in which all tenants have the same model. For a measured mix,"
+            " Perseus uses all other measured mixes on the server. For a pair whose mix was not"
+            " measured, Perseus uses only one measured mix of each combination of models."),
         column("reason", TEXT, "", "reason why there is no prediction. Empty with a prediction."),
     ],
     key=("server", "preset", "mix"),

@@ -25,9 +25,10 @@ SCHEMA = Schema(
             "sharing ratio: the sum over the tenants of (rate at the peak of the shared server /"
             " dedicated peak)", least=0),
         column("speed_change", REAL, "",
-            "speed of the host in the cells of the shared server / its speed in the cells of the"
-            " dedicated peaks, from saturation probes (geometric mean over the tenants)."
-            " `sharing_ratio` is corrected for this change of speed"
+            "factor by which the speed of the host changed between measurements: its speed in the"
+            " cells of the shared server / its speed in the cells of the dedicated peaks. Perseus"
+            " measures the speeds in saturation probes, and takes the geometric mean of this factor"
+            " over the tenants. `sharing_ratio` is already corrected for the change"
             " (docs/explanation/sharing-ratio.md).", least=0),
         column("saving", REAL, "share",
             "saving of the shared server, relative to the cost of dedicated servers: 1 - 1 /"
@@ -41,9 +42,9 @@ SCHEMA = Schema(
             " saving is above 0. Null if the 95 % interval of `saving` has an open end.",
                least=0, most=1),
         column("ci_simultaneous_low", REAL, "share",
-            "lower end of the simultaneous 95 % interval of `saving`. With a probability of 95 %,"
-            " the simultaneous intervals of all load lines of the scenario contain the true"
-            " savings.",
+            "lower end of the simultaneous 95 % interval of `saving`. Use simultaneous intervals to"
+            " compare load lines: with a probability of 95 %, all these intervals of a scenario"
+            " contain their true savings.",
                least=-inf),
         column("ci_simultaneous_high", REAL, "share",
             "upper end of the simultaneous 95 % interval of `saving`", least=-inf),
@@ -52,8 +53,8 @@ SCHEMA = Schema(
             " configuration differ by more than this share. Null without an experiment `aa`.",
                most=inf),
         column("lines_compared", WHOLE, "",
-            "number of load lines for which Perseus computed the simultaneous intervals"
-            " jointly"),
+            "number of load lines of the scenario that the simultaneous 95 % intervals cover"
+            " together"),
     ],
     key=("scenario", "load_line"),
     holds=[
@@ -92,8 +93,8 @@ def rows(results: StudyResults) -> Iterator[Row]:
 
 
 def _loaded(peak: RepeatedPeak, alone: Alone) -> list[tuple[str, RepeatedPeak | None]]:
-    """For each tenant with load on a load line, return its name and its dedicated peak (None if the
-    dedicated peak was not measured)."""
+    """For each tenant with load on a load line, return its name and its dedicated peak; None if the
+    dedicated peak was not measured."""
     return [(peak.tenants[i], alone[i]) for i in peak.loaded]
 
 

@@ -11,19 +11,30 @@ from perseus.host.parquet import REAL, TEXT, WHOLE
 from perseus.peak.stats import Interval
 from perseus.peak.verdict import Verdict
 from perseus.peak.window import Phase
-from perseus.results.columns import LOAD_LINE, REPEATS, WINDOW, compute_ms, load_line, with_ends
+from perseus.results.columns import (
+    CELL_NAME,
+    EFFECTIVE,
+    LOAD_LINE,
+    REPEATS,
+    WINDOW,
+    compute_ms,
+    load_line,
+    with_ends,
+)
 from perseus.results.records import PeakRecord, Row, number
 from perseus.results.repeats import Alone, RepeatedPeak, key
 from perseus.results.schema import Schema, ascending, column
 from perseus.results.slowdowns import ratio
 from perseus.results.study_results import StudyResults
 
-DESCRIPTION = "One row per cell and tenant, with results at the certified rate."
+DESCRIPTION = (
+    "One row per cell and tenant. Unless a description says otherwise, the measured values come"
+    " from the last certification window that passed, and are null without a certified rate."
+)
 SCHEMA = Schema(
     [
         *LOAD_LINE,
-        column("cell", TEXT, "",
-            "folder of the cell's raw results"),
+        column("cell", TEXT, "", CELL_NAME),
         column("repeat", WHOLE, "", "index of the repeat, starting at 1", least=1),
         column("tenant", TEXT, "", "name of the tenant"),
         column("model", TEXT, "", "name of the tenant's model"),
@@ -47,9 +58,7 @@ SCHEMA = Schema(
         column("requests", WHOLE, "requests",
             "number of the tenant's requests in the last window that certified the rate, without"
             " the requests in the settling time", null=True),
-        column("effective_requests", REAL, "requests",
-            "effective sample size: `requests`, reduced because the latencies of successive"
-            " requests are correlated (docs/explanation/verdict.md)"),
+        column("effective_requests", REAL, "requests", EFFECTIVE),
         column("batches", WHOLE, "batches",
             "number of batches (groups of consecutive requests) from which the bounds of"
             " `exceedance` are computed (docs/explanation/verdict.md)", null=True),
@@ -69,8 +78,8 @@ SCHEMA = Schema(
         column("slowdown", REAL, "", "slowdown that the other tenants cause: p95_ms / alone_p95_ms",
                least=0),
         column("slowdown_low", REAL, "",
-            "lower end of the 95 % interval of `slowdown`, from the intervals of p95_ms and"
-            " alone_p95_ms", least=0),
+            "lower end of the 95 % interval of `slowdown`, computed from the intervals of p95_ms"
+            " and alone_p95_ms", least=0),
         column("slowdown_high", REAL, "",
             "upper end of the 95 % interval of `slowdown`. Infinite if there are too few requests"
             " for an upper bound.",
@@ -106,7 +115,7 @@ SCHEMA = Schema(
             " time to load the models."),
         column("preprocessing", TEXT, "",
             "program that converts images into tensors: client (before the window starts) or"
-            " server. Empty without a conversion.", choices=("", "client", "server")),
+            " server. Empty if neither converts images.", choices=("", "client", "server")),
         column("request_bytes", REAL, "bytes",
             "mean size of the inputs in one request of the tenant"),
         column("client_cpu_ms", REAL, "ms",
@@ -128,7 +137,8 @@ SCHEMA = Schema(
         ascending("sla_percentile_ms", "sla_ms"),
     ],
 )  # fmt: skip
-"""Measured columns are null without a certified rate."""
+"""Schema of the table. Columns that come from a certification window are null if the cell has no
+certified rate."""
 
 OF_SLA = ("sla_percentile_ms", "exceedance", "exceedance_low", "exceedance_high")
 
@@ -193,17 +203,18 @@ def _of_cell(
 def _rates_rps(record: PeakRecord, scale: float) -> list[float]:
     """Return the rate of each tenant in requests/s at the load factor `scale`.
 
-    If the load factor is infinite, the rate is infinite for all tenants except tenants with a
-    constant rate.
+    If `scale` is infinite, only tenants with a constant rate have a finite rate.
     """
     line = zip(record.line.base_rps, record.line.direction_rps, strict=True)
     return [base + scale * more if more else base for base, more in line]
 
 
 def _slowdown(shared: Row, alone: Row) -> Row:
-    """Return the columns `alone_p95_ms` and `slowdown`, with the ends of the interval. `shared` is
-    the tenant's row in the windows beside other tenants. `alone` is the tenant's row in the windows
-    without load of other tenants."""
+    """Return a tenant's columns `alone_p95_ms`, `slowdown`, `slowdown_low` and `slowdown_high`.
+
+    `shared` is the tenant's row of windows.parquet for the window in which all tenants have load.
+    `alone` is its row for the window in which only this tenant has load.
+    """
     of_shared, of_alone = (
         Interval(*(number(row.get(name)) for name in ("p95_ms", "p95_low_ms", "p95_high_ms")))
         for row in (shared, alone)
