@@ -1,4 +1,5 @@
-"""Define the content of the file of client ceilings of one server, as pydantic models."""
+"""Define the content of results/<study>/ceilings/<server>.json, the client ceilings beside one
+server, as pydantic models."""
 
 from __future__ import annotations
 
@@ -21,7 +22,7 @@ class ClosedLoad(BaseModel):
 
 
 class OpenLoad(BaseModel):
-    """A rate that the client tried to send in open loop, and whether the window with this rate was
+    """A rate that the client tried to send in an open loop, and whether the window at this rate was
     valid."""
 
     rate_rps: float
@@ -31,8 +32,11 @@ class OpenLoad(BaseModel):
 
 
 class RequestShape(BaseModel):
-    """A request shape (shapes of the inputs and images per request), the models with this shape,
-    and the loads that the client tried."""
+    """A request shape (sizes of the inputs, images per request), the models whose requests have
+    this shape, and the loads that the client tried.
+
+    The rates in `open` are in descending order.
+    """
 
     models: tuple[str, ...]
     inputs: str
@@ -45,8 +49,7 @@ class RequestShape(BaseModel):
 
     @property
     def highest_valid(self) -> OpenLoad | None:
-        """Client ceiling: the highest rate with a valid window, or None without a valid window. The
-        rates in `open` are in descending order."""
+        """Client ceiling: the highest rate with a valid window; None without a valid window."""
         return next((each for each in self.open if each.valid), None)
 
 
@@ -69,13 +72,13 @@ class Ceiling(BaseModel):
     shapes: tuple[RequestShape, ...] = Field(
         description=(
             "one entry per request shape (size of the inputs, images per request), with the models"
-            " that have this shape. `closed` has the throughput and the CPU time of the client at"
-            " several concurrencies. `open` has the rates that the client tried to send, in"
-            " descending order. Each rate has its send lag, and `valid` is true if its window was"
-            " valid. The highest valid rate is the client ceiling. `longest_lag_ms` is the largest"
-            " allowed p99 of the send lag. `disturbed` names one closed loop or rate at which other"
-            " processes disturbed every attempt. A disturbance may make the ceiling too low."
-            " Without a disturbance, `disturbed` is empty."
+            " whose requests have this shape. `closed` has the throughput and the CPU time of the"
+            " client in closed loops with several concurrencies. `open` has the rates that the"
+            " client tried to send, in descending order. Each rate has its send lag, and `valid` is"
+            " true if its window was valid. The highest valid rate is the client ceiling."
+            " `longest_lag_ms` is the largest allowed p99 of the send lag. If other processes"
+            " disturbed every attempt to measure a closed loop or a rate, `disturbed` names one of"
+            " these, and the ceiling may be too low. Otherwise, `disturbed` is empty."
         )
     )
 

@@ -19,7 +19,7 @@ Row = dict[str, Any]
 
 
 def number(value: float | None) -> float:
-    """Return a number as a float, and None (null in a JSON file of results) as NaN."""
+    """Return a number as a float, and None (null in a JSON file) as NaN."""
     return float("nan") if value is None else float(value)
 
 
@@ -27,8 +27,8 @@ Number = Annotated[float, BeforeValidator(number)]
 
 
 def plain_record(folder: Path) -> Row:
-    """Return the content of record.json in a folder of raw results, with the additional key
-    `folder`."""
+    """Return the content of record.json in a folder of raw results, with the folder under the
+    additional key `folder`."""
     return {**json.loads((folder / "record.json").read_text()), "folder": folder}
 
 
@@ -47,7 +47,7 @@ class Ending(BaseModel):
 
 
 class ServedModelRecord(BaseModel):
-    """A model that a remote server already served before the study."""
+    """A model that a remote server already served before the study (key `served_model`)."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -91,16 +91,16 @@ class Record(BaseModel):
     )
     gpu_watts: Number = Field(
         description=(
-            "mean over time of the total power of all GPUs of the server, W, in the last"
-            " certification window that passed. In a replay, this is the mean in the first window"
-            " in which all tenants have load. Null without this window, or if the GPUs do not"
-            " report their power."
+            "total power of all GPUs of the server, W, as the mean over one window: the last"
+            " certification window that passed or, in a replay, the first window in which all"
+            " tenants have load. Null without such a window, or if the GPUs do not report their"
+            " power."
         )
     )
     host_watts: Number = Field(
         default=float("nan"),
         description=(
-            "mean power of the host's processors and their memory in the same window as"
+            "mean power of the host's processors and their memory in the same window as for"
             " `gpu_watts`, W, read from the counters in /sys/class/powercap. The value includes the"
             " power for the client and for all other processes of the host. Null if the server is"
             " remote, or if the counters do not exist or are not readable."
@@ -117,8 +117,8 @@ class Record(BaseModel):
     )
     attempt: int = Field(
         description=(
-            "index of the attempt whose server and windows record.json and the tables describe. The"
-            " first attempt has the index 1."
+            "index of the attempt from which the results in record.json and in the tables come,"
+            " starting at 1"
         )
     )
     attempts: tuple[Ending, ...] = Field(
@@ -162,9 +162,9 @@ class Record(BaseModel):
     )
     round_trip_p50_ms: Number = Field(
         description=(
-            "median latency of 20 health requests over gRPC, which Perseus sends one after another"
-            " without other load, ms. The network and the server's front end add about this time to"
-            " every latency."
+            "median latency of 20 health requests that Perseus sends over gRPC, one after another"
+            " and without other load, ms. The network and the server's front end add about this"
+            " time to the latency of every request."
         )
     )
     first_inference_ms: dict[str, Number] = Field(
@@ -175,12 +175,12 @@ class Record(BaseModel):
     )
     relative_errors: dict[str, Number] = Field(
         description=(
-            "per tenant, relative difference between the outputs of the server and the reference"
-            " responses to the same inputs. The reference responses come from torch for a"
-            " classification model of torchvision, and from ONNX Runtime for any other model that"
-            " Perseus deploys. For a `served_model`, the relative difference between two responses"
-            " to the same request. Null for a model that may give different responses to the same"
-            " request."
+            "per tenant, relative difference between the responses of the server and reference"
+            " responses to the same inputs. The reference responses of classification models of"
+            " torchvision come from torch, and those of all other models that Perseus deploys come"
+            " from ONNX Runtime. For a `served_model`, this is the relative difference between two"
+            " responses of the server to the same request. Null for a model that may give different"
+            " responses to the same request."
         )
     )
     computed_precisions: dict[str, str | None] = Field(
@@ -212,10 +212,10 @@ class Record(BaseModel):
     outcome: str = Field(
         description=(
             "outcome of the cell (docs/reference/verdicts.md): ok, uncertified, predicted,"
-            " infeasible, blocked, client_limited, disturbed, unsteady, throttled or failed. In the"
-            " cells of a grid or of a catalogue, and in those cells of a shared server that use"
-            " dedicated peaks, the outcome is also failed if the server did not start or sent wrong"
-            " responses."
+            " infeasible, blocked, client_limited, disturbed, unsteady, throttled or failed. If the"
+            " server did not start or sent wrong responses, the outcome is failed in the cells of a"
+            " grid, of a catalogue, and of a shared server that use dedicated peaks. In all other"
+            " cells, such a server ends the job with an error."
         )
     )
     reason: str = Field(description="reason for an outcome other than ok")
@@ -235,17 +235,17 @@ class Record(BaseModel):
     unseen_p50_ms: dict[str, Number] = Field(
         default_factory=dict,
         description=(
-            "per tenant, median latency of requests without other load, ms. The server has not seen"
-            " the inputs of these requests before. Null if the server answers these requests with"
-            " an error, or if the requests are image files."
+            "per tenant, median latency of requests whose inputs the server has not seen before,"
+            " without other load, ms. Null if the server answers these requests with an error, or"
+            " if the requests are image files."
         ),
     )
     unbatched_limit_rps: dict[str, Number] = Field(
         default_factory=dict,
         description=(
-            "per tenant, largest throughput of its model instances if each instance executes one"
-            " request at a time, requests/s: the number of instances divided by the service time of"
-            " requests with inputs that the server has not seen before. Null in five cases: (1) the"
+            "per tenant, largest throughput that the instances of its model can reach without"
+            " batches and caches, requests/s: the number of instances divided by the service time"
+            " of requests whose inputs the server has not seen before. Null in five cases: (1) the"
             " model is an ensemble; (2) the server combines requests for the model into batches;"
             " (3) the server does not report the number of instances; (4) `unseen_p50_ms` is null;"
             " (5) the service time is unknown, because the server has no gRPC and reports no"
@@ -255,15 +255,16 @@ class Record(BaseModel):
     traces: dict[str, str] = Field(
         default={},
         description=(
-            "per replayed trace file, a summary in words: number of requests, duration, mean rate,"
-            " and the name and unit of the column with the arrival times"
+            "summary of each trace file that Perseus replayed, in words: number of requests,"
+            " duration, mean rate, and the name and unit of the column with the arrival times"
         ),
     )
     throttled: str | None = Field(
         default=None,
         description=(
-            "message with the share of quota periods in which the CPU quota stopped the server and"
-            " the client. Null without a quota, or if this share is at most 1 %."
+            "message that a CPU quota stopped the server and the client, with the share of the"
+            " quota's time periods in which it stopped them. Null without a quota, or if this share"
+            " is at most 1 %."
         ),
     )
     warnings: tuple[str, ...] = Field(
@@ -271,9 +272,9 @@ class Record(BaseModel):
         description=(
             "reasons to doubt the results, one sentence each. Perseus warns in four cases: (1) the"
             " throughput of a tenant (median over the windows of a phase) exceeds 1.2 x"
-            " `unbatched_limit_rps`; (2) the runtime computes a model in another precision than"
-            " configured; (3) a CPU quota stops the server; (4) a tenant has `deterministic:"
-            " false`."
+            " `unbatched_limit_rps`, for example because a cache answers requests; (2) the runtime"
+            " computes a model in another precision than configured; (3) a CPU quota stops the"
+            " server; (4) a tenant has `deterministic: false`."
         ),
     )
     request_bytes: dict[str, Number] = Field(
@@ -312,24 +313,26 @@ class Record(BaseModel):
 
 
 class Line(BaseModel):
-    """Load line: at the load factor s, each tenant has the rate base + s x direction, with one
-    value of base and of direction per tenant."""
+    """Load line: at load factor s, each tenant has the rate base + s x direction.
+
+    `base_rps` and `direction_rps` have one value per tenant, in requests/s.
+    """
 
     base_rps: tuple[Number, ...]
     direction_rps: tuple[Number, ...]
 
 
 class RoundRecord(BaseModel):
-    """Throughput of each tenant in one round of saturation probes, alone and while all tenants are
-    under load."""
+    """Throughput of each tenant in one round of saturation probes in requests/s: alone, and while
+    all tenants have load."""
 
     alone_rps: tuple[Number, ...]
     together_rps: tuple[Number, ...]
 
 
 class ModelRecord(BaseModel):
-    """Largest loads within the SLAs in a simulated queue (see `model` in PeakRecord). An unknown
-    `alone_rps` is empty, and any other unknown value is NaN."""
+    """Peaks in a simulated queue (see `PeakRecord.model`). `alone_rps` is empty if unknown, and any
+    other unknown value is NaN."""
 
     alone_rps: tuple[Number, ...] = ()
     scale: Number = float("nan")
@@ -352,14 +355,14 @@ class PeakRecord(Record):
         default=(),
         description=(
             "weights of the measured mix, one per tenant. The rate of a tenant is proportional to"
-            " weight x dedicated peak. If the mix follows the demand, the weights are whole"
-            " percentages. Empty for load lines that are no mix."
+            " its weight x its dedicated peak. If the mix has the proportions of the configured"
+            " demand, the weights are whole percentages. Empty if the load line is not a mix."
         ),
     )
     dedicated_rps: dict[str, Number] = Field(
         description=(
-            "per tenant, the dedicated peak from which Perseus computed the load line, requests/s."
-            " Empty in the cell of a dedicated peak."
+            "per tenant, the dedicated peak with which Perseus computed `base_rps` and"
+            " `direction_rps` of the load line, requests/s. Empty in the cell of a dedicated peak."
         )
     )
     estimate_scale: Number = Field(
@@ -372,8 +375,8 @@ class PeakRecord(Record):
     )
     certified_window: int = Field(
         description=(
-            "index in windows.parquet of the last window that certified `certified_scale`, or -1"
-            " without a certified rate"
+            "index (column `window` of windows.parquet) of the last window that certified"
+            " `certified_scale`, or -1 without a certified rate"
         )
     )
     first_failing_scale: Number = Field(
@@ -381,23 +384,24 @@ class PeakRecord(Record):
     )
     cliff: str = Field(
         description=(
-            "description of the cliff: an increase of the load by at most 25 % raises the latency"
-            " by a factor of more than 20, from within the SLA to beyond the SLA. Empty without a"
-            " cliff."
+            "description of the cliff: the place on the load line at which an increase of the load"
+            " by at most 25 % raises the latency by a factor of more than 20, so that a tenant"
+            " misses its SLA. Empty without a cliff."
         )
     )
     other_load: str = Field(
         default="",
         description=(
-            "message about the largest load of other processes on the server's cores or GPUs in a"
-            " valid window. Empty if this load was at most 10 %."
+            "message that other processes used more than 10 % of the server's cores or GPUs in a"
+            " valid window, with the largest of these loads. Empty if there is no such window."
         ),
     )
     speeds_rps: dict[str, tuple[Number, ...]] = Field(
         description=(
             "per tenant, its throughput in each saturation probe in which only this tenant has"
-            " load, requests/s. Null for a tenant without load on the load line. Empty if the cell"
-            " ran no search."
+            " load, requests/s. A saturation probe is a short closed loop that keeps the server"
+            " busy. Null for a tenant without load on the load line. Empty if the cell ran no"
+            " search."
         )
     )
     work_ms: dict[str, tuple[float, ...]] = Field(
@@ -412,24 +416,28 @@ class PeakRecord(Record):
     rounds: tuple[RoundRecord, ...] = Field(
         default=(),
         description=(
-            "throughputs of each tenant in each round of saturation probes, requests/s. `alone_rps`"
-            " is the throughput of a tenant while no other tenant has load. `together_rps` is its"
-            " throughput while all tenants have load. Null for a tenant without load on the load"
-            " line."
+            "throughputs in each round of saturation probes, one value per tenant, requests/s. A"
+            " round measures each tenant alone (`alone_rps`) and all tenants together"
+            " (`together_rps`) within seconds, so that the speed of the host hardly changes"
+            " (docs/explanation/sharing-ratio.md). Null for a tenant without load on the load line."
         ),
     )
     model: ModelRecord = Field(
         default=ModelRecord(),
         description=(
-            "peaks in a simulated queue with the service times of this cell. `alone_rps` is the"
-            " simulated peak of each tenant alone, requests/s. `scale` is the load factor at the"
-            " simulated peak on the load line. `scale_error` is the standard deviation of the"
-            " logarithm of `scale` due to the uncertain queueing discipline. `utilisation` is the"
-            " utilisation of the server at `scale`."
+            "peaks that Perseus computes in a simulated queue with the service times of this cell."
+            " `alone_rps` is the simulated peak of each tenant alone, requests/s. `scale` is the"
+            " load factor at the simulated peak of the load line. `scale_error` is the standard"
+            " deviation of the logarithm of `scale` that results from the unknown queueing"
+            " discipline (docs/explanation/sharing-ratio.md). `utilisation` is the utilisation of"
+            " the server at `scale`."
         ),
     )
     posterior_scales: tuple[float, ...] = Field(
-        description="random draws from the posterior distribution of the load factor s at the peak"
+        description=(
+            "random draws of the load factor s at the peak, from its posterior distribution. The"
+            " draws express how uncertain the peak is."
+        )
     )
 
     @property

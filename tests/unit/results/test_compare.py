@@ -860,6 +860,6 @@ def test_a_comparison_that_contradicts_itself_is_told(compared, changed, message
 def test_the_wrong_way_round_is_told(compared):
     table = compared("base", "faster")
     table["verdict"] = table["verdict"].replace("better", "worse")
-    rule = "if a higher value is better, the verdict `better` requires a ratio above 1"
+    rule = "the verdict `better` has a ratio above 1 if a higher value is better"
     with pytest.raises(ContradictionError, match=rule):
         checked(table)

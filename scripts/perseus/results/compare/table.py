@@ -1,5 +1,5 @@
-"""Make the table of a comparison of two studies: one row for each pair of values, with its ratio
-and verdict."""
+"""Make the table of a comparison of two studies: for each compared quantity, both values, their
+ratio and the verdict."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from perseus.host import parquet
 from perseus.host.parquet import REAL, TEXT, WHOLE
-from perseus.results.columns import with_ends
+from perseus.results.columns import PRESET, with_ends
 from perseus.results.compare.host_noise import HostNoise, host_noise
 from perseus.results.compare.judge import (
     BETTER,
@@ -31,82 +31,89 @@ from perseus.results.schema import Schema, ascending, close, column, holds
 
 DRAWS: Final = 10_000
 SEEDS: Final = (1, 2, 3)
-"""Three random seeds: the first for the draws of the base results, the second for the draws of the
-new results, and the third for draws that both results use."""
+"""Random seeds: the first for the draws of the base results, the second for the draws of the new
+results, and the third for draws that both results share."""
 
 DESCRIPTION = (
-    "One row per compared quantity, with its value in the base results and its value in the new"
-    " results."
+    "One row per quantity that Perseus compares, with its value in the base results and its value"
+    " in the new results."
 )
 SCHEMA = Schema(
     [
         column("metric", TEXT, "",
-            "compared quantity: peak (estimated peak of a load line), sharing_ratio, overall"
-            " (geometric mean over the peaks of a server), p95 (of the latency at the certified"
-            " rates) or cost (per million inferences)", choices=UNITS),
+            "compared quantity: overall (geometric mean of new peak / base peak over the load lines"
+            " of a server), peak (estimated peak of a load line), sharing_ratio, p95 (95th"
+            " percentile of a tenant's latency at its certified rate) or cost (per million"
+            " inferences)", choices=UNITS),
         column("server", TEXT, "", "name of the server in both configurations"),
         column("scenario", TEXT, "",
             "name of the scenario (server and tenants). Empty if `metric` is overall."),
         column("load_line", TEXT, "",
             "name of the load line. Empty if `metric` is overall."),
         column("preset", TEXT, "",
-            "name of the preset (amount of evidence). Empty in the rows of the metric overall."),
-        column("mix", TEXT, "", "load line in words, such as `a 2 : 1 b`"),
+            f"{PRESET} Empty if `metric` is overall."),
+        column("mix", TEXT, "",
+            "description of the load line, such as `a 2 : 1 b` for a mix of tenants a and b with"
+            " the weights 2 and 1"),
         column("tenant", TEXT, "",
-            "name of the tenant whose p95 the row compares. Empty in the rows of other metrics."),
+            "name of the tenant whose latency the row compares. Empty unless `metric` is p95."),
         column("pricing", TEXT, "",
-            "kind of price (on_demand, spot or committed) of the compared cost. Empty in the rows"
-            " of other metrics."),
+            "kind of price (on_demand, spot or committed) of the compared cost. Empty unless"
+            " `metric` is cost."),
         column("unit", TEXT, "",
             "unit of the columns `base` and `new`", choices=dict.fromkeys(UNITS.values())),
         column("better_is", TEXT, "", "whether a higher or a lower value of the metric is better",
             choices=("higher", "lower")),
-        column("base", REAL, "", "value of the metric in the base results", least=0),
+        column("base", REAL, "",
+            "value of the metric in the base results. In rows of the metric overall, the value is"
+            " 1.", least=0),
         column("base_low", REAL, "",
             "lower end of the 95 % interval of `base`. Perseus estimates the variation between"
-            " repeats from both studies together.",
+            " repeats from both studies together, so the interval may differ from the interval in"
+            " the tables of one study.",
                least=0),
         column("base_high", REAL, "",
             "upper end of the 95 % interval of `base`", least=0),
         column("new", REAL, "",
-            "value of the metric in the new results. For peaks and costs, the tenants' rates have"
-            " the same proportion as in the base results.", least=0),
+            "value of the metric in the new results. In rows of a peak or a cost, Perseus converts"
+            " the value to the proportions that the tenants' rates have in the base"
+            " results.", least=0),
         column("new_low", REAL, "", "lower end of the 95 % interval of `new`", least=0),
         column("new_high", REAL, "", "upper end of the 95 % interval of `new`", least=0),
         column("ratio", REAL, "", "new / base", least=0),
         column("ci_low", REAL, "",
-            "lower end of the 95 % interval of `ratio` for this row alone",
+            "lower end of the 95 % interval of `ratio`, if you look at this row alone",
                least=0),
         column("ci_high", REAL, "",
-            "upper end of the 95 % interval of `ratio` for this row alone",
+            "upper end of the 95 % interval of `ratio`, if you look at this row alone",
                least=0),
         column("simultaneous_low", REAL, "",
             "lower end of the simultaneous 95 % interval of `ratio`. With a probability of 95 %,"
-            " the simultaneous intervals of all rows contain the true ratios"
+            " the simultaneous intervals of all rows contain their true ratios"
             " (docs/explanation/comparison.md).", least=0),
         column("simultaneous_high", REAL, "",
             "upper end of the simultaneous 95 % interval of `ratio`", least=0),
         column("noise_floor", REAL, "share",
-            "noise floor of the host, from an experiment `aa`. Two studies that differ only in"
-            " their repeats (`base_repeats`, `new_repeats`) have values that differ by more than"
-            " `noise_floor` in only 5 % of cases. Null if neither study has an experiment `aa` on"
-            " this server, and in the rows of p95.", most=inf),
+            "noise floor of the host for these numbers of repeats, from an experiment `aa`. If two"
+            " studies measure the same configuration, their values differ by more than this share"
+            " in only 5 % of cases. Null if neither study has an experiment `aa` on this server,"
+            " and in the rows of p95.", most=inf),
         column("base_repeats", WHOLE, "",
             "number of repeats whose mean is `base`. In rows of the metric overall, this is the"
-            " lowest number of repeats of any load line."),
+            " lowest number of repeats of a load line of the server."),
         column("new_repeats", WHOLE, "",
             "number of repeats whose mean is `new`. In rows of the metric overall, this is the"
-            " lowest number of repeats of any load line."),
+            " lowest number of repeats of a load line of the server."),
         column("compared", WHOLE, "",
             "number of rows that the simultaneous 95 % intervals cover together"),
         column("verdict", TEXT, "",
-            "verdict on the new value: `worse`, `better`, `no difference` (the data show no"
-            " difference) or `not comparable`", choices=VERDICTS),
+            "verdict on the new value: `worse`, `better`, `no difference` (the results do not show"
+            " that the values differ) or `not comparable`", choices=VERDICTS),
         column("reason", TEXT, "",
             "reason why the two values are not comparable. Empty for comparable values."),
         column("lost", TEXT, "",
-            "reason why the new results have no peak for this row (infeasible, failed, unsteady or"
-            " throttled), although the base results have a peak. Empty in all other rows."),
+            "reason why only the base results have a peak for this row: the server was infeasible,"
+            " failed, unsteady or throttled in the new study. Empty in all other rows."),
     ],
     key=("metric", "server", "scenario", "load_line", "preset", "tenant", "pricing"),
     holds=[
@@ -114,22 +121,21 @@ SCHEMA = Schema(
         ascending("ci_low", "ratio", "ci_high"),
         ascending("simultaneous_low", "ratio", "simultaneous_high"),
         holds(
-            "the verdicts `better` and `worse` require a simultaneous interval that excludes 1",
+            "if the verdict is `better` or `worse`, the simultaneous interval excludes 1",
             lambda verdict, simultaneous_low, simultaneous_high: (
                 ~verdict.isin([BETTER, WORSE]) | (simultaneous_low > 1) | (simultaneous_high < 1)
             ),
         ),
         holds(
-            "if a higher value is better, the verdict `better` requires a ratio above 1, and the"
-            " verdict `worse` requires a ratio below 1; if a lower value is better, the verdict"
-            " `better` requires a ratio below 1, and the verdict `worse` requires a ratio above 1",
+            "the verdict `better` has a ratio above 1 if a higher value is better, and below 1 if a"
+            " lower value is better; the verdict `worse` has a ratio on the other side of 1",
             lambda verdict, better_is, ratio: (
                 ~verdict.isin([BETTER, WORSE])
                 | ((verdict == BETTER) == ((ratio > 1) == (better_is == "higher")))
             ),
         ),
         holds(
-            "a row has no ratio if and only if its verdict is `not comparable`",
+            "a row with the verdict `not comparable` has no ratio, and every other row has a ratio",
             lambda verdict, ratio: (verdict == NOT_COMPARABLE) == np.isnan(ratio),
             null=True,
         ),

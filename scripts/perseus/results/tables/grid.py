@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from perseus.host.parquet import FLAG, REAL, TEXT, WHOLE
 from perseus.peak.outcome import Outcome
-from perseus.results.columns import CI, with_ends
+from perseus.results.columns import CI, PRESET, with_ends
 from perseus.results.grids import Contender, GridComparison, comparisons
 from perseus.results.records import Row
 from perseus.results.repeats import Quantity
@@ -19,16 +19,17 @@ if TYPE_CHECKING:  # needed only for type checks
     import pandas as pd
 
 DESCRIPTION = (
-    "One row per grid (comparison of settings), load line (dedicated or shared) and setting, the"
-    " cheapest setting first. The table is empty without a grid."
+    "The table compares the settings of each grid (a scenario that varies settings of its servers"
+    " and tenants). One row per grid, load line (dedicated or shared) and setting. For each load"
+    " line, the cheapest setting comes first. The table is empty without a grid."
 )
 TITLE = "Settings side by side"
 NOTE = (
     "The table shows the settings of each grid, the cheapest first. 95 % intervals are in brackets."
     " The cost is in USD per million inferences at the estimated limit. P(cheapest) is the"
-    " probability that the setting is the cheapest, from joint draws of the costs of all settings"
-    " that can be recommended. A setting is on the front if each other setting that can be"
-    " recommended is worse in cost, latency or throughput, or is equal in all three. p95 is the"
+    " probability that the setting is the cheapest of all settings that can be recommended, from"
+    " joint random draws of their costs. A setting is on the front if each other setting that can"
+    " be recommended is worse in cost, latency or throughput, or is equal in all three. p95 is the"
     " 95th percentile of the latency of the slowest tenant, at the certified rate."
 )
 SHOWN = {
@@ -65,17 +66,17 @@ GRID = [
         "grid",
         TEXT,
         "",
-        "name of the configured scenario that defines the grid (the settings to compare)",
+        "name of the scenario in the configuration that defines the grid",
     ),
     column(
         "mix",
         TEXT,
         "",
-        "load line in words, without the setting, such as a 2 : 1 b for tenants a and b with the"
-        " weights 2 and 1. For a dedicated load line, this is the name of the tenant.",
+        "description of the load line without the setting, such as a 2 : 1 b for a mix of tenants a"
+        " and b with the weights 2 and 1, or the name of the tenant for a dedicated load line",
     ),
     column("load_line", TEXT, "", "name of the load line, as in the configuration"),
-    column("preset", TEXT, "", "name of the preset (amount of evidence), such as quick"),
+    column("preset", TEXT, "", PRESET),
 ]
 """The first columns of the tables `grid` and `recommendations`."""
 
@@ -100,17 +101,17 @@ SCHEMA = Schema(
             "number of instances of each model in this setting. Null if the grid does not vary this"
             " number.", null=True, least=1),
         column("max_batch_size", WHOLE, "images",
-            "configured limit of the number of images in a batch in this setting. Null if the grid"
-            " does not vary this limit.", null=True, least=1),
+            "largest number of images in a batch (configured key max_batch_size) in this setting."
+            " Null if the grid does not vary this number.", null=True, least=1),
         column("max_queue_delay_us", TEXT, "us",
-            "configured limit of the time that a request waits for a larger batch in this setting."
-            " Without dynamic batching, the value is the word none. Null if the grid does not vary"
-            " this limit.",
+            "longest time that a request waits for other requests to form a larger batch"
+            " (configured key max_queue_delay_us) in this setting, or the word none if the setting"
+            " has no dynamic batching. Null if the grid does not vary this time.",
                null=True),
         column("preferred_batch_sizes", TEXT, "images",
             "preferred batch sizes of dynamic batching in this setting, such as 4-8 for the sizes 4"
-            " and 8. Without preferred sizes, the value is the word none. Null if the grid does not"
-            " vary these sizes.",
+            " and 8, or the word none if the setting has no preferred sizes. Null if the grid does"
+            " not vary these sizes.",
                null=True),
         column("intra_op_threads", WHOLE, "",
             "number of threads that compute one inference in this setting. Null if the grid does"
@@ -122,7 +123,7 @@ SCHEMA = Schema(
                null=True, least=1),
         column("excluded", TEXT, "",
             "reason why the setting cannot be recommended: it was not measured, has no certified"
-            " rate or no known cost, or does not satisfy a limit in `at_most` of the grid. Empty"
+            " rate or no known cost, or exceeds a limit in the key `at_most` of the grid. Empty"
             " for a setting that can be recommended."),
         column("verdict", TEXT, "",
             "verdict on the setting, as in the table peaks, or left_out if the setting was not"
@@ -137,14 +138,14 @@ SCHEMA = Schema(
         column("ci_high_rps", REAL, "requests/s",
             f"upper end of the 95 % interval of `estimate_rps` {CI}"),
         column("certified_rps", REAL, "requests/s",
-            "certified rate, summed over all tenants: the lowest value of all repeats"),
+            "lowest certified rate of all repeats, summed over all tenants"),
         column("p95_ms", REAL, "ms",
-            "95th percentile of the latency at the certified rate, for the tenant and the repeat"
-            " with the highest value"),
+            "95th percentile of the latency at the certified rate: the highest value of all tenants"
+            " and repeats"),
         column("usd_per_million_inferences", REAL, "USD",
-            "cost of a million inferences at the estimated peak. Perseus uses the first kind of"
-            " price in costs.pricing. For the cost of a mix, Perseus assumes that a request of a"
-            " tenant has the same number of inferences in all settings"
+            "cost of a million inferences at the estimated peak, with the first kind of price in"
+            " costs.pricing. In a mix, a request of a tenant counts as the same number of"
+            " inferences in all settings, so that the costs refer to the same work"
             " (docs/explanation/grids.md)."),
         column("ci_low_usd", REAL, "USD",
             f"lower end of the 95 % interval of `usd_per_million_inferences` {CI}"),
@@ -159,12 +160,13 @@ SCHEMA = Schema(
             "upper end of the 95 % interval of `cost_ratio`", least=0),
         column("probability_cheapest", REAL, "",
             "probability that the setting is the cheapest: the share of joint random draws in which"
-            " its cost is the lowest. Null if the 95 % interval of the cost of any setting that can"
-            " be recommended has an open end.", least=0, most=1),
+            " its cost is the lowest. Null for all settings of a load line if the cost of one"
+            " setting that can be recommended has a 95 % interval that begins at 0 or ends at"
+            " infinity.", least=0, most=1),
         column("on_front", FLAG, "",
-            "true if each other setting that can be recommended is worse in cost, p95_ms or"
-            " throughput, or is equal in all three (Pareto front). Null for a setting that cannot"
-            " be recommended.", null=True),
+            "true if the setting is on the Pareto front: each other setting that can be recommended"
+            " is worse in cost, p95_ms or throughput, or is equal in all three. Null for a setting"
+            " that cannot be recommended.", null=True),
         column("relative_error", REAL, "",
             "relative error of the server's responses, compared with the responses of the same"
             " network in fp32: the largest value of all tenants and repeats", least=0),

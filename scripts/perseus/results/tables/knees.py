@@ -1,5 +1,5 @@
-"""Make the table `knees`: the knee of each server, the concurrency beyond which its throughput
-hardly grows."""
+"""Make the table `knees`: for each server with closed loops, the concurrency beyond which the
+throughput hardly grows (knee)."""
 
 from __future__ import annotations
 
@@ -15,15 +15,17 @@ from perseus.results.study_results import StudyResults
 from perseus.results.tables.concurrency import ConcurrencyRecord
 
 DESCRIPTION = (
-    "One row per cell with closed loops. All values describe all tenants together. The table is"
-    " empty without an experiment `concurrency`."
+    "The knee is the concurrency beyond which the throughput of closed loops hardly grows. One row"
+    " per cell with closed loops. All numbers of requests and all throughputs are totals over the"
+    " tenants. The table is empty without an experiment `concurrency`."
 )
 TITLE = "Knees of closed loops"
 NOTE = (
-    "Perseus fits a curve to the throughput of all tenants together. With few requests in flight,"
-    " the throughput grows along a straight line. The knee is the number of requests in flight at"
-    " which this straight line meets the saturation throughput. Below the knee, the server is"
-    " partly idle. Above the knee, additional requests only wait. 95 % intervals are in brackets."
+    "Perseus fits a curve to the throughput of all tenants together, as a function of the number of"
+    " requests in flight. With few requests in flight, the throughput grows along a straight line."
+    " The knee is the number of requests in flight at which this straight line reaches the"
+    " saturation throughput. Below the knee, the server is partly idle. Above the knee, additional"
+    " requests only wait. 95 % intervals are in brackets."
 )
 SHOWN = {
     "cell": "cell",
@@ -41,16 +43,18 @@ SCHEMA = Schema(
     [
         *CELL,
         column("levels", WHOLE, "",
-            "number of measured concurrencies at which the server, not the client or the host,"
-            " limited the throughput"),
+            "number of concurrencies from which Perseus finds the knee: those at which the server,"
+            " not the client or the host, limited the throughput"),
         column("law", TEXT, "",
-            "law that fits the throughputs best: queueing network or universal scalability law."
-            " docs/explanation/closed-loops.md defines the symbols of both laws.",
+            "formula that fits the measured throughputs best: queueing network or universal"
+            " scalability law. docs/explanation/closed-loops.md explains both formulas and their"
+            " symbols, such as R, D and sigma.",
                null=True, choices=(QUEUEING, UNIVERSAL)),
         column("knee", REAL, "requests",
-            "knee: the number of requests in flight of all tenants at which the two asymptotes of"
-            " the fitted throughput meet. The knee is R/D in the queueing network, and 1/sigma in"
-            " the universal scalability law."),
+            "knee: the number of requests in flight at which the two asymptotes of the fitted"
+            " throughput meet. The first asymptote is the throughput of one request times the"
+            " number of requests in flight, and the second is the saturation throughput. The knee"
+            " is R/D in the queueing network, and 1/sigma in the universal scalability law."),
         column("knee_low", REAL, "requests",
             "lower end of the 95 % interval of `knee`"),
         column("knee_high", REAL, "requests",
@@ -94,15 +98,15 @@ SCHEMA = Schema(
         column("highest_high", REAL, "requests",
             "upper end of the 95 % interval of `highest`"),
         column("error", REAL, "share",
-            "root mean square of the relative deviations of the measured throughputs from the"
-            " fitted throughputs",
+            "error of the fit: root mean square of (measured throughput / fitted throughput - 1)",
                most=inf),
         column("verdict", TEXT, "",
-            "outcome of the cell: ok, failed or infeasible (the model cannot be exported for a"
-            " setting of a grid)",
+            "outcome of the cell: ok, failed or infeasible (Perseus could not export the model for"
+            " a setting of a grid)",
                choices=("ok", "failed", "infeasible")),
         column("reason", TEXT, "",
-            "reason why there is no knee, or why the knee lies outside the measured concurrencies"),
+            "reason why Perseus found no knee, or note that the knee lies outside the measured"
+            " concurrencies. Empty otherwise."),
     ],
     key=("cell",),
     holds=[
@@ -150,8 +154,8 @@ def _found(fit: Fit) -> Row:
 def _reason(fit: Fit | None, levels: Sequence[int]) -> str:
     if fit is None:
         return (
-            f"the server limited the throughput at {len(levels)} concurrencies; a fit needs at"
-            f" least {FEWEST_LEVELS} such concurrencies"
+            f"the server limited the throughput at only {len(levels)} concurrencies; to find a"
+            f" knee, Perseus needs at least {FEWEST_LEVELS} such concurrencies"
         )
     if fit.knee.value > levels[-1]:
         return (

@@ -1,19 +1,21 @@
-"""Make the table `operating_point_draws`: joint random draws of the capacity of one server, from
-which Perseus computes the uncertainty of fleets."""
+"""Make the table `operating_point_draws`: random draws of the capacity of one server, from which
+Perseus computes the uncertainty of fleets."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
 from perseus.host.parquet import REAL, TEXT, WHOLE
+from perseus.results.columns import PRESET
 from perseus.results.fleets.plans import RESAMPLES
 from perseus.results.records import Row
 from perseus.results.schema import Schema, column
 from perseus.results.study_results import StudyResults
 
 DESCRIPTION = (
-    "One row per operating point (measured capacity of one server), model and joint random draw."
-    " From these draws, Perseus computes the probabilities and intervals in the table fleets."
+    "The capacity of a server is known only from measurements. Random draws of the capacity express"
+    " this uncertainty, and give the probabilities and intervals in the table fleets. One row per"
+    " operating point (the rates that one server carries on a load line), model and draw."
 )
 SCHEMA = Schema(
     [
@@ -21,12 +23,12 @@ SCHEMA = Schema(
         column("scenario", TEXT, "",
             "name of the scenario (a set of tenants on one server)"),
         column("load_line", TEXT, "", "name of the load line"),
-        column("preset", TEXT, "",
-            "name of the preset (amount of evidence), such as quick"),
+        column("preset", TEXT, "", PRESET),
         column("model", TEXT, "", "name of the model"),
         column("draw", WHOLE, "",
-            "index of the random draw, starting at 0. All rates with the same index come from one"
-            f" joint draw. The table has at most {RESAMPLES} draws."),
+            "index of the random draw, starting at 0. The rates of all models and servers with the"
+            " same index form one joint draw: use them together. The table has at most"
+            f" {RESAMPLES} draws."),
         column("rps", REAL, "requests/s",
             "rate of the model that one server carries in this draw, in requests of one image",
                null=False),

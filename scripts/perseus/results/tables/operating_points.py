@@ -1,5 +1,5 @@
-"""Make the table `operating_points`: the capacity of one server for each model, from which Perseus
-plans fleets."""
+"""Make the table `operating_points`: the rates that one server carries, from which Perseus plans
+fleets."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from perseus.host.parquet import REAL, TEXT, WHOLE
-from perseus.results.columns import PRICED, of_price
+from perseus.results.columns import MIX, PRESET, PRICED, of_price
 from perseus.results.fleets.operating_points import LOWER, OperatingPoint
 from perseus.results.fleets.plans import HOURS_PER_MONTH, SPOT
 from perseus.results.records import Row
@@ -17,8 +17,9 @@ from perseus.results.study_results import StudyResults
 
 DESCRIPTION = (
     "One row per load line and model. The row has the rate at which one server can serve this"
-    " model, in requests of one image. A load line has no row if its capacity has no lower limit,"
-    " or if its server has no price."
+    " model, in requests of one image, while it serves the other models of the load line at the"
+    " rates in their rows. A load line has no row in three cases: its peak is unknown, the 95 %"
+    " interval of its peak begins at 0, or its server has no price."
 )
 TITLE = "What one server carries"
 NOTE = (
@@ -27,12 +28,12 @@ NOTE = (
     " carries a higher rate of one model if it carries a lower rate of another model. Plans use the"
     " lower limit: a server carries more than its lower limit with a probability of"
     f" {1 - LOWER:.2f}. To plan by hand, add servers until the sum of their lower limits covers the"
-    " demand for each model. If several mixes need equally many servers, take the mix with the"
-    " largest spare capacity: divide the lower limit of each model by its demand, and take the mix"
-    " whose smallest quotient is largest. The rates of shared servers are corrected to the speed"
-    " that the host had in the dedicated measurements, so the rates may differ from the table of"
-    " peaks. A lower limit may be above a certified rate. Plan by the lower limit, because the"
-    " lower limit uses the evidence of all windows."
+    " demand for each model. If several mixes need the same number of servers, take the mix with"
+    " the largest spare capacity: for each mix and model, divide the lower limit by the demand, and"
+    " take the mix whose smallest quotient is the largest. The rates of shared servers are"
+    " corrected to the speed that the host had in the dedicated measurements, so they may differ"
+    " from the rates in the table of peaks. A lower limit may be above a certified rate. Plan by"
+    " the lower limit, because it uses the evidence of all windows."
 )
 SHOWN = {
     "server": "server",
@@ -50,25 +51,24 @@ SCHEMA = Schema(
         column("scenario", TEXT, "",
             "name of the scenario (a set of tenants on one server)"),
         column("load_line", TEXT, "", "name of the load line"),
-        column("preset", TEXT, "",
-            "name of the preset (amount of evidence), such as quick"),
-        column("mix", TEXT, "",
-            "load line in words, such as a 2 : 1 b for tenants a and b with the weights 2 and 1"),
+        column("preset", TEXT, "", PRESET),
+        column("mix", TEXT, "", MIX),
         column("model", TEXT, "", "name of the model"),
         column("lower_rps", REAL, "requests/s",
-            f"lower limit of the rate of the model that one server carries: the {LOWER:.0%}"
-            " quantile of the random draws of this rate. On shared servers, Perseus corrects this"
+            "lower limit of the rate of this model that one server carries: the"
+            f" {LOWER:.0%} quantile of the random draws of this rate. The server carries more with"
+            f" a probability of {1 - LOWER:.0%}. If the server is shared, Perseus corrects this"
             " rate to the speed that the host had during the measurements of the dedicated"
             " peaks.", null=False),
         column("estimate_rps", REAL, "requests/s",
-            "estimated rate of the model that one server carries", null=False),
+            "estimated rate of this model that one server carries, corrected like"
+            " `lower_rps`", null=False),
         column("certified_rps", REAL, "requests/s",
-            "certified rate of the model on one server. Perseus does not correct this rate to the"
-            " speed that the host had during the measurements of the dedicated peaks. Null if a"
-            " repeat has no certified rate."),
+            "certified rate of this model on one server, not corrected for the speed of the host."
+            " Null if a repeat has no certified rate."),
         column("request_batch_size", WHOLE, "images",
-            "number of images per request of the model in the measurement. If several tenants serve"
-            " the model, this is the largest number.", least=1),
+            "number of images in each request of the model during the measurement. If several"
+            " tenants serve the model, this is the largest of their numbers.", least=1),
         column("device", TEXT, "", "device of the server: cpu or gpu"),
         column("cores", WHOLE, "cores", "number of CPU cores of the server", least=1),
         column("usd_per_hour", REAL, "USD/h", "on-demand price of one server"),

@@ -11,6 +11,7 @@ import numpy as np
 from perseus.host.parquet import REAL, TEXT, WHOLE
 from perseus.peak.predicted.ladder import LadderStep
 from perseus.peak.predicted.left_out import Out, errors
+from perseus.results.columns import PRESET
 from perseus.results.predictions import Predictions
 from perseus.results.records import Row
 from perseus.results.schema import Schema, ascending, column
@@ -48,8 +49,7 @@ SCHEMA = Schema(
     [
         column("study", TEXT, "", "name of the study"),
         column("server", TEXT, "", "name of the server in the configuration"),
-        column("preset", TEXT, "",
-            "name of the preset (amount of evidence), such as quick"),
+        column("preset", TEXT, "", PRESET),
         column("step", TEXT, "",
             f"prediction model: {', '.join(LadderStep)} (docs/explanation/frontier.md)",
                choices=LadderStep),

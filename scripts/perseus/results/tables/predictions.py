@@ -11,7 +11,7 @@ from perseus.host.parquet import FLAG, REAL, TEXT, WHOLE
 from perseus.peak.predicted.ladder import LadderStep
 from perseus.peak.predicted.left_out import CONFIDENCE, noise_of, why_none
 from perseus.peak.stats import UNKNOWN
-from perseus.results.columns import CI, with_ends
+from perseus.results.columns import CI, PRESET, with_ends
 from perseus.results.predictions import PredictedMix, Predictions
 from perseus.results.records import Row
 from perseus.results.schema import Schema, ascending, close, column, holds
@@ -60,8 +60,7 @@ SCHEMA = Schema(
         column("mix", TEXT, "",
             "tenants with load, each with its weight, such as a 2 : b 1. The rate of a tenant is"
             " proportional to its weight x its dedicated peak."),
-        column("preset", TEXT, "",
-            "name of the preset (amount of evidence), such as quick"),
+        column("preset", TEXT, "", PRESET),
         column("measured_ratio", REAL, "",
             "measured sharing ratio at the peak of the mix, as in the table savings. Null if the"
             " mix was not measured.", least=0),

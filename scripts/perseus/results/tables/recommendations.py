@@ -1,5 +1,4 @@
-"""Make the table `recommendations`: the recommended setting of each grid, for each model and
-mix."""
+"""Make the table `recommendations`: for each model and mix of a grid, the recommended setting."""
 
 from __future__ import annotations
 
@@ -19,19 +18,22 @@ from perseus.results.tables.aa import noise_floors
 from perseus.results.tables.grid import GRID, grid
 
 SURE = 0.95
-"""A recommendation is clear only if its setting is the cheapest with at least this probability."""
+"""A recommendation is clear only if the probability that its setting is the cheapest is at least
+SURE."""
 
 DESCRIPTION = (
-    "One row per grid (comparison of settings) and load line (dedicated or shared). The table is"
+    "The table states the recommended setting of each grid (a scenario that varies settings of its"
+    " servers and tenants). One row per grid and load line (dedicated or shared). The table is"
     " empty without a grid."
 )
 TITLE = "Recommended settings"
 NOTE = (
-    "The table shows the cheapest setting that has a certified rate and satisfies all limits in"
-    " `at_most` of the grid. The choice is clear if the setting is the cheapest with a probability"
-    f" of at least {SURE:g}, and if (cost of the runner-up / cost of the setting - 1) exceeds the"
-    " noise floor of the host (from an experiment `aa`). With a single repeat, the intervals do not"
-    " include the variation between server starts."
+    "The table shows the cheapest setting that has a certified rate and exceeds no limit in the key"
+    " `at_most` of the grid. The runner-up is the second cheapest setting. The choice is clear if"
+    f" the setting is the cheapest with a probability of at least {SURE:g}, and if (cost of the"
+    " runner-up / cost of the setting - 1) exceeds the noise floor of the host (from an experiment"
+    " `aa`). If each setting has only one repeat, the intervals do not include the variation"
+    " between server starts."
 )
 SHOWN = {
     "model or mix": "mix",
@@ -59,8 +61,8 @@ SCHEMA = Schema(
             "certified rate with the recommended setting, summed over all tenants: the lowest value"
             " of all repeats"),
         column("p95_ms", REAL, "ms",
-            "95th percentile of the latency at the certified rate, for the tenant and the repeat"
-            " with the highest value"),
+            "95th percentile of the latency at the certified rate: the highest value of all tenants"
+            " and repeats"),
         column("usd_per_million_inferences", REAL, "USD",
             "cost of a million inferences with the recommended setting, as in the table grid"),
         column("ci_low_usd", REAL, "USD",
@@ -68,7 +70,8 @@ SCHEMA = Schema(
         column("ci_high_usd", REAL, "USD",
             f"upper end of the 95 % interval of `usd_per_million_inferences` {CI}"),
         column("runner_up", TEXT, "",
-            "second cheapest setting that can be recommended (runner-up)", null=True),
+            "runner-up: the second cheapest setting that can be recommended. Null if there is no"
+            " such setting.", null=True),
         column("cost_ratio", REAL, "", "cost of the runner-up / cost of the recommended setting",
                least=0),
         column("ratio_low", REAL, "",
@@ -77,12 +80,13 @@ SCHEMA = Schema(
         column("ratio_high", REAL, "",
             "upper end of the 95 % interval of `cost_ratio`", least=0),
         column("probability_cheapest", REAL, "",
-            "probability that the recommended setting is the cheapest. Null if the 95 % interval of"
-            " the cost of any setting that can be recommended has an open end.", least=0, most=1),
+            "probability that the recommended setting is the cheapest. Null if the cost of a"
+            " setting that can be recommended has a 95 % interval that begins at 0 or ends at"
+            " infinity.", least=0, most=1),
         column("noise_floor", REAL, "share",
-            "highest noise floor of the compared servers. In only 5 % of cases, two measurements"
-            " with the same configuration differ by more than this share. Null without an"
-            " experiment `aa`.", most=inf),
+            "highest noise floor of the servers of all settings. In only 5 % of cases, two"
+            " measurements with the same configuration differ by more than this share. Null without"
+            " an experiment `aa`.", most=inf),
         column("settings", WHOLE, "", "number of measured settings"),
         column("excluded", WHOLE, "",
             "number of measured settings that cannot be recommended"),

@@ -1,5 +1,8 @@
-"""Make the table `replay`: results with bursty or recorded arrivals of requests. The client sends
-the same arrivals to all tenants together and to each tenant alone."""
+"""Make the table `replay`: results with bursty or recorded arrivals of requests.
+
+The client sends requests to each tenant at the same times in two phases: while all tenants have
+load, and while only this tenant has load.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,7 @@ from pydantic import BaseModel, Field
 
 from perseus.host.parquet import REAL, TEXT, WHOLE
 from perseus.peak.attainment import ReplayVerdict
-from perseus.results.columns import CELL, cell
+from perseus.results.columns import CELL, CLIENT_CPU, EFFECTIVE, cell
 from perseus.results.records import Number, Record, Row
 from perseus.results.schema import Schema, ascending, column
 from perseus.results.study_results import StudyResults
@@ -20,8 +23,7 @@ from perseus.study.tasks.measure import MeasuredTenant
 
 
 class Minute(BaseModel):
-    """One minute of a window: the number of its requests, and the number of requests within the
-    SLA."""
+    """One minute of a window: the number of its requests, and how many of them met the SLA."""
 
     start_s: int
     requests: int
@@ -86,22 +88,22 @@ class Offered(BaseModel):
 
 
 class ReplayRecord(Record):
-    """Record of a replay, in which the client sends the same arrivals to all tenants together and
-    to each tenant alone."""
+    """Record of a replay, in which the client sends requests at the same times to all tenants
+    together and to each tenant alone."""
 
     kind: ClassVar[str] = "replay"
 
     offered: tuple[Offered, ...] = Field(
         description=(
-            "one entry per phase (shared, alone) and tenant with load. `window` is the index of its"
-            " window in windows.parquet. The entry has the configured mean rate, the verdict, the"
-            " share of requests within the SLA, the 95 % interval of this share, the largest number"
-            " of requests in flight, the worst minute (the minute with the lowest share), and the"
-            " bursts of the arrivals. Each burst has the seconds until recovery, or null if the"
-            " server had not recovered by the end of the window. `fidelity` has the send lag, the"
-            " share of requests sent within 1 ms of their intended send time, and the number of"
-            " requests that the client dropped. `requests_each_s` has the number of requests with"
-            " an intended send time in each second of the window, and `within_each_s` has the"
+            "one entry per phase (shared, alone) and tenant with load. An entry has the configured"
+            " mean rate, the verdict, the share of requests within the SLA with its 95 % interval,"
+            " the largest number of requests in flight, the worst minute (the minute with the"
+            " lowest share), and the bursts of the arrivals. `window` is the index of the window in"
+            " windows.parquet. Each burst has the seconds until recovery, or null if the server had"
+            " not recovered by the end of the window. `fidelity` has the send lag, the share of"
+            " requests that the client sent within 1 ms of their intended send time, and the number"
+            " of requests that the client dropped. `requests_each_s` has the number of requests"
+            " with an intended send time in each second of the window, and `within_each_s` has the"
             " number of these requests within the SLA."
         )
     )
@@ -119,17 +121,20 @@ class ReplayRecord(Record):
 
 RECORD = ReplayRecord
 DESCRIPTION = (
-    "One row per phase (shared, alone) and tenant of each replay. The table is empty without an"
+    "One row per replay (cell), phase (shared, alone) and tenant. Columns of measured values are"
+    " null in the rows of a phase that Perseus did not measure. The table is empty without an"
     " experiment `replay`."
 )
 TITLE = "Bursts and traces"
 NOTE = (
-    "The client sends the same arrivals to all tenants together (shared) and to each tenant alone"
-    " on the same server. 'Attained' is the share of requests within the SLA, with its 95 %"
-    " interval in brackets. The worst minute may begin at any second. The recovery is the time from"
-    " the end of a burst until all its requests have ended and the SLA has held for one second."
+    "The client sends requests at the same times to all tenants together (phase shared) and to each"
+    " tenant alone on the same server (phase alone). 'Attained' is the share of requests within the"
+    " SLA, with its 95 % interval in brackets. The worst minute is the 60 s with the lowest share"
+    " of requests within the SLA, and may begin at any second. The recovery is the time from the"
+    " end of a burst until all requests of the burst have ended and the SLA has held for one"
+    " second."
     " 'Sent on time' is the share of requests that the client sent within 1 ms of the intended send"
-    " time. If few requests were sent on time, the client, not the server, delayed requests."
+    " time. If this share is low, the client, not the server, delayed requests."
 )
 SHOWN = {
     "cell": "cell",
@@ -156,23 +161,22 @@ SCHEMA = Schema(
         column("model", TEXT, "", "name of the tenant's model"),
         column("phase", TEXT, "",
             "phase of the replay: shared (all tenants have load) or alone (only this tenant has"
-            " load). Both phases have the same arrivals of requests.",
+            " load). Both phases have the same intended send times.",
                choices=PHASES),
         column("process", TEXT, "", "arrival process: poisson, gamma, mmpp or trace",
                choices=("poisson", "gamma", "mmpp", "trace")),
         column("duration_s", REAL, "s", "duration of the replayed arrivals", null=False),
         column("rate_rps", REAL, "requests/s", "configured mean rate of the tenant"),
         column("offered_rps", REAL, "requests/s",
-            "mean rate of the arrivals that Perseus drew for the tenant"),
+            "mean rate of the tenant's arrivals, which Perseus drew at random or read from the"
+            " trace"),
         column("busiest_rps", REAL, "requests/s",
             "largest number of the tenant's arrivals in one second"),
         column("dispersion", REAL, "",
-            "index of dispersion: variance of the number of arrivals per second / mean of this"
-            " number. Poisson arrivals have the value 1.", least=0),
+            "index of dispersion, which says how bursty the arrivals are: variance / mean of the"
+            " number of arrivals per second. The index of Poisson arrivals is about 1.", least=0),
         column("requests", WHOLE, "requests", "number of requests that the client sent", null=True),
-        column("effective_requests", REAL, "requests",
-            "effective sample size: `requests`, reduced because the latencies of successive"
-            " requests are correlated (docs/explanation/verdict.md)"),
+        column("effective_requests", REAL, "requests", EFFECTIVE),
         column("errors", WHOLE, "requests",
             "number of requests that failed, timed out, were refused or were not sent",
                null=True),
@@ -181,7 +185,7 @@ SCHEMA = Schema(
         column("sla_ms", REAL, "ms",
             "largest latency that the SLA allows at the percentile `sla_percentile`", null=False),
         column("attained", REAL, "share",
-            "attainment: the share of the requests that got a response within `sla_ms`"),
+            "share of the requests that got a response within `sla_ms` (attainment)"),
         column("attained_low", REAL, "share",
             "lower end of the 95 % interval of `attained` (docs/explanation/verdict.md)"),
         column("attained_high", REAL, "share",
@@ -191,8 +195,9 @@ SCHEMA = Schema(
         column("p95_ms", REAL, "ms", "95th percentile of the latency"),
         column("p99_ms", REAL, "ms", "99th percentile of the latency"),
         column("worst_minute_start_s", WHOLE, "s",
-            "time from the start of the window to the start of the worst minute, the 60 s with the"
-            " lowest attainment. A window of less than 60 s is its own worst minute.", null=True),
+            "time from the start of the window to the start of the worst minute: the 60 s with the"
+            " lowest attainment. If the window is shorter than 60 s, the worst minute is the whole"
+            " window.", null=True),
         column("worst_minute_requests", WHOLE, "requests",
             "number of requests with an intended send time in the worst minute", null=True),
         column("worst_minute_attained", REAL, "share",
@@ -201,9 +206,9 @@ SCHEMA = Schema(
             "number of bursts in the arrivals of the tenant (docs/explanation/replay.md)",
                null=True),
         column("worst_recovery_s", REAL, "s",
-            "longest recovery time after a burst: from the end of the burst until all requests of"
-            " the burst have ended and the SLA has held for one second. Infinite if the server had"
-            " not recovered by the end of the window."),
+            "longest recovery time after a burst: the time from the end of the burst until all its"
+            " requests have ended and the SLA has held for one second. Infinite if the server had"
+            " not recovered from a burst by the end of the window."),
         column("most_in_flight", WHOLE, "requests",
             "largest number of requests that were in flight at one time. A request is in flight"
             " from its intended send time until its response.", null=True),
@@ -216,13 +221,11 @@ SCHEMA = Schema(
         column("unsent", WHOLE, "requests",
             "number of requests that the client dropped because too many requests were in"
             " flight", null=True),
-        column("client_cpu", REAL, "cores",
-            "CPU load of the client, as the larger of two values: CPU time per second of the"
-            " tenant's busiest client process, and CPU time per second of all clients divided by"
-            " the number of client cores"),
+        column("client_cpu", REAL, "cores", CLIENT_CPU),
         column("verdict", TEXT, "",
             "verdict on the tenant in this phase: ok, sla_missed, client_limited, disturbed,"
-            " failed, blocked or infeasible (the model cannot be exported for a setting of a grid)",
+            " failed, blocked or infeasible (Perseus could not export the model for a setting of a"
+            " grid)",
                choices=(*ReplayVerdict, "failed", "blocked", "infeasible")),
         column("reason", TEXT, "", "reason for a verdict other than ok"),
     ],

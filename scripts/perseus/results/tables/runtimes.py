@@ -1,4 +1,4 @@
-"""Make the table `runtimes`: the speed of runtimes, compared at equal numeric precision."""
+"""Make the table `runtimes`, which compares the speed of runtimes at the same numeric precision."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from math import inf
 import numpy as np
 
 from perseus.host.parquet import REAL, TEXT, WHOLE
-from perseus.results.columns import CI, with_ends
+from perseus.results.columns import CI, PRESET, with_ends
 from perseus.results.grids import cheapest
 from perseus.results.records import Row
 from perseus.results.repeats import RepeatedPeak
@@ -19,16 +19,17 @@ from perseus.results.tables.peaks import runtime
 from perseus.study.setting import MARK
 
 DESCRIPTION = (
-    "One row per dedicated peak. The table contains only models whose dedicated peaks were"
-    " measured with several runtimes or precisions. Without such a model, the table is empty."
+    "The table compares the runtimes and precisions of each model. One row per dedicated peak. The"
+    " table contains only models whose dedicated peaks Perseus measured with several runtimes or"
+    " precisions. Without such a model, the table is empty."
 )
 TITLE = "Runtimes"
 NOTE = (
     "The table compares the limit (estimated peak) of each model alone, in settings that differ"
-    " only in runtime and precision. 95 % intervals are in brackets. P(fastest) compares only"
-    " runtimes that computed in the same precision. At another precision, operations and responses"
-    " differ. Therefore, 'limit / fastest limit in fp32' shows the gain from the precision, and not"
-    " which runtime is faster."
+    " only in runtime and precision. 95 % intervals are in brackets. P(fastest) is the probability"
+    " that the runtime is the fastest of those that computed in the same precision. At another"
+    " precision, a network computes other operations and gives other responses. Therefore, 'limit /"
+    " fastest limit in fp32' shows the gain from the precision, and not which runtime is faster."
 )
 SHOWN = {
     "model": "mix",
@@ -46,10 +47,10 @@ SCHEMA = Schema(
     [
         column("study", TEXT, "", "name of the study"),
         column("question", TEXT, "",
-            "name of the tenant with its settings in the grid, except the precision"),
+            "name of the comparison to which the row belongs: the name of the tenant with its"
+            " settings in the grid, without the precision"),
         column("model", TEXT, "", "name of the model"),
-        column("preset", TEXT, "",
-            "name of the preset (amount of evidence), such as quick"),
+        column("preset", TEXT, "", PRESET),
         column("mix", TEXT, "", "name of the tenant, as in the table peaks"),
         column("device", TEXT, "",
             "device that computes the neural networks: cpu or gpu", choices=("cpu", "gpu")),
@@ -71,8 +72,9 @@ SCHEMA = Schema(
         column("ci_high_rps", REAL, "requests/s",
             f"upper end of the 95 % interval of `estimate_rps` {CI}"),
         column("rank", WHOLE, "",
-            "rank of the runtime by its estimated peak among runtimes with the same precision, from"
-            " 1 for the fastest. Null if the peak is unknown.", null=True, least=1),
+            "rank of the runtime among the runtimes with the same precision. The rank of the"
+            " runtime with the highest estimated peak is 1. Null if the peak is unknown.",
+               null=True, least=1),
         column("rate_ratio", REAL, "",
             "peak with this runtime / peak with the fastest runtime at the same precision",
                least=0),
@@ -82,13 +84,13 @@ SCHEMA = Schema(
         column("ratio_high", REAL, "",
             "upper end of the 95 % interval of `rate_ratio`", least=0, most=inf),
         column("probability_fastest", REAL, "",
-            "probability that the runtime is the fastest at the same precision: the share of joint"
-            " random draws in which its peak is the highest. Null if the 95 % interval of any peak"
-            " at this precision has an open end.",
+            "probability that the runtime is the fastest at this precision: the share of joint"
+            " random draws in which its peak is the highest. Null if a peak at this precision has a"
+            " 95 % interval that begins at 0 or ends at infinity.",
                least=0, most=1),
         column("fp32_ratio", REAL, "",
-            "peak with this runtime / peak with the fastest runtime in fp32. The ratio shows the"
-            " gain of another precision. Null in fp32.", least=0),
+            "peak with this runtime and precision / peak with the fastest runtime in fp32. The"
+            " ratio shows the gain from the precision. Null in the rows of fp32.", least=0),
         column("fp32_ratio_low", REAL, "",
             "lower end of the 95 % interval of `fp32_ratio`", least=0),
         column("fp32_ratio_high", REAL, "",
@@ -118,8 +120,8 @@ def rows(results: StudyResults) -> Iterator[Row]:
 
 
 def questions(peaks: Peaks) -> Mapping[tuple[Hashable, ...], Peaks]:
-    """Return groups of dedicated peaks. The peaks of a group have the same model and the same
-    settings except runtime and precision.
+    """Return the dedicated peaks to compare, in groups whose settings differ only in runtime and
+    precision.
 
     The key of a group contains the settings that all peaks of the group share. The result leaves
     out a group if all its peaks have the same runtime and the same precision.
@@ -169,8 +171,7 @@ def _of_question(question: str, peaks: Peaks, study: str) -> Iterator[Row]:
 
 
 def _ranked(peaks: Peaks) -> list[RepeatedPeak]:
-    """Return the known peaks in descending order. The result leaves out load lines for which no
-    search found a peak."""
+    """Return the peaks in descending order, without load lines for which no search found a peak."""
     return sorted((peak for peak in peaks if peak.is_known), key=lambda peak: -peak.total().value)
 
 

@@ -1,5 +1,5 @@
-"""Make the table `slowdown`: the latency of each tenant while another tenant has load, divided by
-the latency of the tenant alone."""
+"""Make the table `slowdown`: for each pair of tenants, the latency of one tenant beside the other,
+divided by its latency alone."""
 
 from __future__ import annotations
 
@@ -30,41 +30,43 @@ class SlowdownRecord(Record):
 
     rates_rps: dict[str, Number] = Field(
         description=(
-            "per tenant, the offered rate in requests/s. Null if the rate is a share of a dedicated"
-            " peak, and the search did not find this peak."
+            "per tenant, the offered rate in requests/s. Null if the rate is configured as a share"
+            " of a dedicated peak that the search did not find."
         )
     )
     dedicated_rps: dict[str, Number] = Field(
         description=(
-            "per tenant, the dedicated peak in requests/s, if the offered rate is a share of this"
-            " peak. Empty if the offered rates are absolute."
+            "per tenant, the dedicated peak in requests/s, if the rates are configured as shares of"
+            " dedicated peaks. Empty if the rates are configured in requests/s."
         )
     )
     steps: tuple[Step, ...] = Field(
         description=(
-            "one entry per window, in the order of the windows. An entry has the index of the round"
-            " (docs/explanation/slowdown.md), the tenants with load, and `outcome` (ok,"
-            " client_limited or disturbed) with its `reason`. If the outcome is ok, `seen` has the"
-            " results of each tenant: number of requests, share of requests with a response,"
-            " verdict on the SLA, and the mean (by batch means) and the p95 of the latency in ms,"
-            " each with its 95 % interval. Null for an open end of an interval."
+            "one entry per window, in the order of the windows. A round measures all pairs of"
+            " tenants once (docs/explanation/slowdown.md). An entry has the index of its round, the"
+            " tenants with load, and `outcome` (ok, client_limited or disturbed) with its `reason`."
+            " If the outcome is ok, `seen` has the results of each tenant: number of requests,"
+            " share of requests with a response, verdict on the SLA, and the mean (by batch means)"
+            " and the p95 of the latency in ms, each with its 95 % interval. An infinite end of an"
+            " interval is null."
         )
     )
 
 
 RECORD = SlowdownRecord
 DESCRIPTION = (
-    "One row per ordered pair of tenants: a tenant, and another tenant that has load at the same"
-    " time. If both names are equal, the row compares two windows in which only this tenant has"
-    " load (A/A). The table is empty without an experiment `slowdown`."
+    "The table states how much one tenant slows another tenant down. One row per cell and ordered"
+    " pair of tenants: the tenant whose slowdown the row states (column `tenant`), and the other"
+    " tenant with load (column `beside`). If both names are equal, the row compares two windows in"
+    " which only this tenant has load (A/A). The table is empty without an experiment `slowdown`."
 )
 TITLE = "Slowdown of each pair"
 NOTE = (
-    "The slowdown is the latency of a tenant beside another tenant, divided by its latency alone"
-    " at the same rate. The table shows the slowdowns of the mean and of the p95 of the latency,"
-    " with 95 % intervals. A row of a tenant beside itself compares two windows of this tenant"
-    " alone (A/A), which shows the noise. A slowdown is beyond the noise if the 95 % interval of"
-    " (slowdown / slowdown in the A/A row) excludes 1."
+    "The slowdown is the latency of a tenant while another tenant has load, divided by its latency"
+    " alone at the same rate. The table shows the slowdowns of the mean and of the p95 of the"
+    " latency, with 95 % intervals in brackets. A row of a tenant beside itself compares two"
+    " windows in which only this tenant has load (A/A), and so shows the noise. A slowdown is"
+    " beyond the noise if the 95 % interval of (slowdown / slowdown in the A/A row) excludes 1."
 )
 SHOWN = {
     "cell": "cell",
@@ -94,15 +96,17 @@ SCHEMA = Schema(
         column("beside_rps", REAL, "requests/s",
             "offered rate of the tenant in the column `beside`"),
         column("comparisons", WHOLE, "",
-            "number of valid comparisons. A comparison has two consecutive windows: one of the"
-            " tenant beside the other tenant, and one of the tenant alone."),
+            "number of valid comparisons. A comparison consists of two consecutive windows: in one"
+            " window, both tenants have load, and in the other, only the tenant in the column"
+            " `tenant` has load."),
         column("over_sla", WHOLE, "",
             "number of comparisons in which the tenant violated its SLA while the other tenant had"
             " load"),
         column("alone_mean_ms", REAL, "ms",
-            "mean latency of the tenant alone (geometric mean over the windows)"),
+            "mean latency of the tenant alone: the geometric mean of the windows' mean latencies"),
         column("mean_ms", REAL, "ms",
-            "mean latency of the tenant beside the other tenant (geometric mean over the windows)"),
+            "mean latency of the tenant beside the other tenant: the geometric mean of the windows'"
+            " mean latencies"),
         column("slowdown", REAL, "",
             "slowdown of the mean latency: mean latency beside the other tenant / mean latency"
             " alone (geometric mean over the comparisons)", least=0),
@@ -111,10 +115,11 @@ SCHEMA = Schema(
         column("slowdown_high", REAL, "",
             "upper end of the 95 % interval of `slowdown`", least=0),
         column("alone_p95_ms", REAL, "ms",
-            "95th percentile of the latency of the tenant alone (geometric mean over the windows)"),
+            "95th percentile of the latency of the tenant alone: the geometric mean of the windows'"
+            " percentiles"),
         column("p95_ms", REAL, "ms",
-            "95th percentile of the latency of the tenant beside the other tenant (geometric mean"
-            " over the windows)"),
+            "95th percentile of the latency of the tenant beside the other tenant: the geometric"
+            " mean of the windows' percentiles"),
         column("p95_slowdown", REAL, "",
             "slowdown of the 95th percentile of the latency: value beside the other tenant / value"
             " alone (geometric mean over the comparisons)", least=0),
@@ -142,7 +147,7 @@ SCHEMA = Schema(
         ascending("p95_slowdown_low", "p95_slowdown", "p95_slowdown_high"),
     ],
 )  # fmt: skip
-"""Latencies and slowdowns are null if the verdict is not ok."""
+"""Schema of the table. Latencies and slowdowns are null unless the verdict is ok."""
 
 
 def rows(results: StudyResults) -> Iterator[Row]:
@@ -168,8 +173,8 @@ def rows(results: StudyResults) -> Iterator[Row]:
 
 
 def of_pairs(steps: Sequence[Step], rng: np.random.Generator) -> dict[Pair, Row]:
-    """Return the measured columns of each row of the table, by pair of tenants, from the windows of
-    the experiment."""
+    """Return the measured columns of each row of the table, by pair of tenants. `steps` has the
+    windows of the experiment."""
     compared: dict[Pair, list[SlowdownComparison]] = {}
     for each in comparisons(steps):
         compared.setdefault(each.pair, []).append(each)
@@ -228,11 +233,11 @@ def _usual(values_ms: Sequence[float]) -> float:
 
 
 def _beyond(pair: Pair, slowdowns: Mapping[Pair, Quantity]) -> bool | None:
-    """Return whether the slowdown of a pair differs significantly from the slowdown in the A/A
-    comparison of its first tenant.
+    """Return whether the slowdown of a pair differs significantly from the noise: from the slowdown
+    in the A/A comparison of its first tenant.
 
-    The result is None if the pair is an A/A comparison, or if the first tenant of the pair has no
-    A/A comparison.
+    The result is None if the pair is itself an A/A comparison, or if its first tenant has no A/A
+    comparison.
     """
     tenant, beside = pair
     if tenant == beside or (tenant, tenant) not in slowdowns:

@@ -37,16 +37,17 @@ class Reading(BaseModel):
 
 @dataclass(frozen=True)
 class Series:
-    """The n values of a quantity, such as a latency, over the time of a soak test. `hours` (time
-    since the first window), `values` and `requests` have shape (n,).
+    """The n values of a quantity, such as a latency, over the time of a soak test.
 
-    The quantity belongs to `tenant`, or to the whole server if `tenant` is None. A latency is
-    infinite if too many requests got no response. `scale` is the reference value for relative
-    changes. If `scale` is None, changes are relative to the value of the fitted line at the end of
-    the warm-up. For failed requests, `requests` has the number of requests in each window, and
+    `hours` (time since the start of the first window), `values` and `requests` have shape (n,). The
+    quantity belongs to `tenant`, or to the whole server if `tenant` is None. A latency is infinite
+    if too many requests failed. A change counts as small or large relative to `scale`; if `scale`
+    is None, relative to the value of the fitted line at the end of the warm-up.
+
+    For the quantity failed requests, `requests` has the number of requests in each window, and
     `values` has the percentage of these requests that failed. For the latency at the percentile of
     the SLA, `exceedance` is the share of late requests, and `allowed` is the share of late requests
-    that the SLA allows; for other quantities, both are NaN.
+    that the SLA allows. For other quantities, both are NaN.
     """
 
     quantity: str
@@ -67,25 +68,25 @@ class SoakRecord(Record):
 
     rates_rps: dict[str, Number] = Field(
         description=(
-            "per tenant, the offered rate in requests/s. Null if the rate is a share of a dedicated"
-            " peak, and the search did not find this peak."
+            "per tenant, the offered rate in requests/s. Null if the rate is configured as a share"
+            " of a dedicated peak that the search did not find."
         )
     )
     readings: tuple[Reading, ...] = Field(
         description=(
-            "one reading after each window. `time_ns` is the time on the monotonic clock."
+            "one entry after each window. `time_ns` is the time on the monotonic clock."
             " `memory_bytes` is the sum of the resident memory of the server's processes, and"
-            " `open_files` is the number of file descriptors that these processes have open. Null"
-            " for a value that this host cannot read."
+            " `open_files` is the number of file descriptors that these processes have open. A"
+            " value that Perseus cannot read on this host is null."
         )
     )
 
     def series(self) -> list[Series]:
-        """Return the values over time of each quantity that can drift.
+        """Return the values of each quantity that can drift over the time of the soak test.
 
-        The quantities of each tenant are the median latency, the latency at the percentile of the
-        SLA, and the failed requests, in valid windows. The quantities of the server are its memory
-        and its open files.
+        Each tenant has three quantities, measured in valid windows: the median latency, the latency
+        at the percentile of the SLA, and the failed requests. The server has two quantities: its
+        memory and its open files.
         """
         windows = self.windows()
         start_ns = min((row["start_ns"] for row in windows), default=0)
@@ -137,12 +138,12 @@ TITLE = "Soak"
 NOTE = (
     "One server carries a constant load for hours. A quantity grows or falls if the 95 % interval"
     " of its change per hour (in brackets) excludes 0, and the change over the whole time is at"
-    " least 1 % of the level at the start. A quantity is steady if the interval excludes changes"
-    " per hour of 10 % or more of the level at the start. For failed requests, the largest"
-    " exceedance within the SLA (5 % for p95) replaces the level at the start. A percentile of the"
-    " latency is infinite in a window in which too many requests failed (more than 5 % for p95). A"
-    " latency with infinite values never counts as steady. Memory and open files belong to the"
-    " processes of the server, and are measured between windows."
+    " least 1 % of the level at the start. Otherwise, a quantity is steady if the interval lies"
+    " between -10 % and 10 % of the level at the start. For failed requests, these percentages are"
+    " of the largest exceedance within the SLA (5 % for p95) instead. A percentile of the latency"
+    " is infinite in a window in which too many requests failed (more than 5 % for p95). A latency"
+    " with infinite values never counts as steady. Perseus measures the memory and the open files"
+    " of the server's processes between windows."
 )
 SHOWN = {
     "cell": "cell",
@@ -168,9 +169,9 @@ SCHEMA = Schema(
         column("tenant", TEXT, "", "name of the tenant. Null for quantities of the whole server.",
                null=True),
         column("quantity", TEXT, "",
-            "quantity that may drift. For a tenant, this is the median latency (p50), the latency"
-            " at the percentile of the SLA (such as p95) or failed requests. For the server, this"
-            " is memory or open files."),
+            "quantity that may drift. A tenant has the quantities p50 (median latency), the latency"
+            " at the percentile of its SLA (such as p95) and failed requests. The server has the"
+            " quantities memory and open files."),
         column("unit", TEXT, "",
             "unit of the columns `level` and `per_hour`: ms, MB (10^6 bytes), files or % (of the"
             " requests)"),
@@ -179,10 +180,10 @@ SCHEMA = Schema(
         column("windows", WHOLE, "windows",
             "number of windows with a value of the quantity, including the warm-up"),
         column("warm_up_hours", REAL, "h",
-            "time from the first value of the quantity to the first value that Perseus uses in the"
-            " fit of the straight line. The fit leaves out the earlier values as warm-up."),
+            "length of the warm-up, from the first value of the quantity. To find the drift,"
+            " Perseus fits a straight line to the values after the warm-up."),
         column("hours", REAL, "h",
-            "time from the first value to the last value in the fit of the straight line"),
+            "time from the first to the last value to which Perseus fits the straight line"),
         column("level", REAL, "see unit",
                "value of the fitted straight line at the end of the warm-up", least=-inf),
         column("per_hour", REAL, "unit/h",
@@ -193,8 +194,7 @@ SCHEMA = Schema(
             "upper end of the 95 % interval of `per_hour`", least=-inf),
         column("drift", TEXT, "",
             "trend of the quantity: steady, grows, falls, too short to tell, or infinite at times"
-            " (in some windows, so many requests failed that the percentile of the latency is"
-            " infinite)",
+            " (in some windows, the latency is infinite because too many requests failed)",
                choices=Trend),
         column("exceedance", REAL, "share",
             "share of late requests in all valid windows: requests that took longer than the SLA"
@@ -211,10 +211,10 @@ SCHEMA = Schema(
             "number of failed requests: errors, refusals, and requests without a response by the"
             " end of their window. Only the row of failed requests has a value.", null=True),
         column("failing_from_hours", REAL, "h",
-            "time from the start of the soak to the middle of the first window in which too many"
-            " requests failed: over 1 % of the requests in this window, and significantly over 1 %"
-            " of the requests from this window to the end of the soak (docs/explanation/soak.md)."
-            " Null if no window has too many failed requests."),
+            "time from the start of the soak test to the middle of the first window in which too"
+            " many requests failed: over 1 % of the requests in this window, and significantly over"
+            " 1 % of the requests from this window to the end of the test"
+            " (docs/explanation/soak.md). Null if there is no such window."),
         column("verdict", TEXT, "",
             "verdict on the cell: ok, blocked, client_limited, disturbed, throttled, failed or"
             " infeasible (the server died under the load)", choices=VERDICTS),
@@ -226,7 +226,7 @@ SCHEMA = Schema(
         ascending("failed_requests", "requests"),
     ],
 )  # fmt: skip
-"""Schema of the table. A column is null if there are too few windows to compute its value."""
+"""Schema of the table. A value is null if there are too few windows to compute it."""
 
 
 def rows(results: StudyResults) -> Iterator[Row]:
@@ -259,8 +259,8 @@ def _row(record: SoakRecord, series: Series) -> Row:
 
 
 def _failed_requests(series: Series) -> Row:
-    """Return the columns `requests`, `failed_requests` and `failing_from_hours`. For a quantity
-    other than failed requests, the three columns are None."""
+    """Return the columns `requests`, `failed_requests` and `failing_from_hours`, which are None for
+    quantities other than failed requests."""
     if series.requests is None:
         return dict.fromkeys(("requests", "failed_requests", "failing_from_hours"))
     failed = np.round(series.requests * series.values / 100)

@@ -35,24 +35,25 @@ class StartupRecord(Record):
         description=(
             "one entry per start of the server, in the order of the starts. An entry has the"
             " requested state of the page cache, the share of the model files that was in memory"
-            " before the start, and the seconds until the server was ready. Per tenant, it has the"
-            " load time in seconds, the latency of the first inference in ms, and the median"
-            " latency of later inferences in ms."
+            " before the start, and the seconds until the server was ready. For each tenant, an"
+            " entry has the load time of its model in seconds, the latency of the first inference"
+            " in ms, and the median latency of later inferences in ms."
         )
     )
 
 
 RECORD = StartupRecord
 DESCRIPTION = (
-    "One row per tenant and start of a server. A cell that started no server has one row per"
-    " tenant, whose column `reason` says why. The table is empty without an experiment `startup`."
+    "One row per cell, start of its server, and tenant. If no server of a cell started, the cell"
+    " has one row per tenant, and the column `reason` says why. The table is empty without an"
+    " experiment `startup`."
 )
 TITLE = "Starts of servers"
 NOTE = (
     "Perseus starts the server several times, one start after another. 'Ready' is the time from the"
-    " start until all models are ready. 'Load' is the load time of each model. 'First inference' is"
-    " the latency of the very first inference of a model. 'Steady inference' is the median latency"
-    " of later inferences."
+    " start until all models are ready. 'Load' is the time in which the server loads a model."
+    " 'First inference' is the latency of the first inference of a model after the start. 'Steady"
+    " inference' is the median latency of later inferences."
 )
 SHOWN = {
     "cell": "cell",
@@ -72,17 +73,17 @@ SCHEMA = Schema(
     [
         *CELL,
         column("start", WHOLE, "",
-            "index of the start among the starts with the same state of the page cache, from 1."
-            " Null if no server started.", null=True, least=1),
+            "index of the start among the starts with the same state of the page cache, starting at"
+            " 1. Null if no server started.", null=True, least=1),
         column("page_cache", TEXT, "",
-            "requested state of the page cache: warm (the model files stay in the page cache) or"
-            " cold (Perseus asks the system to drop the model files from the page cache before the"
-            " start)",
+            "state of the page cache that Perseus requests before the start: warm (the model files"
+            " stay in the page cache) or cold (the system drops the model files from the page"
+            " cache). The column `resident_share` states the actual state.",
                null=True,
                choices=("warm", "cold")),
         column("resident_share", REAL, "share",
-            "number of pages of the model files that were in memory before the server started /"
-            " number of all pages of these files. Null for a remote server."),
+            "share of the model files' memory pages that were in the page cache before the server"
+            " started. Null for a remote server."),
         column("ready_s", REAL, "s",
             "time from the start of the server until all models are ready. For a remote server, the"
             " time to load the models."),
@@ -99,8 +100,8 @@ SCHEMA = Schema(
             " another"),
         column("verdict", TEXT, "",
             "outcome of the cell: ok, blocked, client_limited, disturbed, throttled, failed (a"
-            " start of the server failed, which ended the cell) or infeasible (the model cannot be"
-            " exported for a setting of a grid)", choices=VERDICTS),
+            " start of the server failed, which ended the cell) or infeasible (Perseus could not"
+            " export the model for a setting of a grid)", choices=VERDICTS),
         column("reason", TEXT, "", "reason for a verdict other than ok"),
     ],
     key=("cell", "page_cache", "start", "tenant"),
