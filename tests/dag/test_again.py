@@ -72,7 +72,7 @@ def test_a_ceiling_that_others_disturbed_and_a_record_that_is_cut_are_measured_a
     last = edited.run("--cores", "2", "all").splitlines()[-5:]
     assert last == [
         "1 of 3 cells have no result:",
-        "  cpu1.resnet18.peak.r1: failed: its file cannot be read",
+        "  cpu1.resnet18.peak.r1: failed: its result file cannot be read",
         "The measurement of the client ceiling for cpu1 was disturbed: so much else",
         "To measure these cells and ceilings again, and all cells that depend on them, run: make"
         " again, or your command with",

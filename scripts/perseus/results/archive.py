@@ -86,7 +86,7 @@ def _refuse(member: tarfile.TarInfo, names: Collection[str]) -> None:
     if not member.isreg() or member.issparse():
         raise ArchiveError(f"its member {member.name!r} is not a regular file")
     if name.is_absolute() or ".." in name.parts or "\\" in member.name:
-        raise ArchiveError(f"its member {member.name!r} has a path outside the folder")
+        raise ArchiveError(f"its member {member.name!r} has a path that leads out of the archive")
     if member.name in names:
         raise ArchiveError(f"it has the member {member.name!r} twice")
 

@@ -194,9 +194,9 @@ def _violations(name: str, frame: pd.DataFrame, schema: Schema, error: SchemaErr
 def _row_message(schema: Schema, error: SchemaError) -> Callable[[pd.Series], str]:
     column, what = error.schema.name, getattr(error.check, "error", "")
     if error.reason_code is SchemaErrorReason.SERIES_CONTAINS_NULLS:
-        return lambda row: f"{column} is null, and must not be"
+        return lambda row: f"{column} is null, but must have a value"
     if error.reason_code is SchemaErrorReason.DUPLICATES:
-        return lambda row: f"another row has the same {', '.join(schema.key)}"
+        return lambda row: f"another row has the same values of {', '.join(schema.key)}"
     if column is not None:
         return lambda row: f"{column} is {_text(row[column])}, and must be {what}"
     columns = next(each.columns for each in schema.holds if each.what == what)
@@ -237,21 +237,21 @@ def csv_problems(name: str, table: pa.Table, path: Path) -> Iterator[str]:
         return
     if len(found) != len(rows) + 1 or found[0] != header:
         yield (
-            f"{name}.csv has {len(found) - 1} rows, and {name}.parquet has {len(rows)}"
+            f"{name}.csv has {len(found) - 1} rows, but {name}.parquet has {len(rows)}"
             if found[:1] == [header]
-            else f"{name}.csv has other columns than {name}.parquet"
+            else f"{name}.csv and {name}.parquet have different columns"
         )
         return
     for number, (mine, its) in enumerate(zip(rows, found[1:], strict=True), start=1):
         if len(its) != len(header):
             yield (
-                f"{name}.csv, row {number} has {len(its)} fields, and the header has {len(header)}"
+                f"{name}.csv, row {number} has {len(its)} fields, but the header has {len(header)}"
             )
             continue
         for column, value, other in zip(header, mine, its, strict=True):
             if value != other:
                 yield (
-                    f"{name}.csv, row {number}: {column} is {other!r}, and {value!r} in"
+                    f"{name}.csv, row {number}: {column} is {other!r}, but {value!r} in"
                     f" {name}.parquet"
                 )
 

@@ -1,5 +1,7 @@
-"""Compare rates with the client ceiling (the highest rate that the client can send), and find
-ceilings that were measured too low."""
+"""Compute how much of its ceiling the client uses, and find ceilings that were measured too low.
+
+A client ceiling is the highest rate at which the client can send requests on schedule.
+"""
 
 from __future__ import annotations
 
@@ -24,10 +26,10 @@ def ceiling_problems(
     """For each client ceiling that was measured too low, return the reason, by request shape
     (server, model, images per request).
 
-    The function rejects a ceiling if other processes used the host while Perseus measured the
-    ceiling. The function also rejects the ceilings of the tenants with load on a load line if the
-    sum of (certified rate / ceiling) exceeds 1, because the client sent the certified rates in
-    valid windows. The function does not use estimated rates, because the client may never have sent
+    There are two reasons. First, other processes used the host while Perseus measured the ceiling.
+    Second, the client sent more on a load line: the sum of (certified rate / ceiling) over the
+    tenants exceeds 1, and the client sent the certified rates in valid windows. All ceilings in
+    this sum are then too low. Estimated rates prove nothing, because the client may never have sent
     them.
     """
     every, exceeded = _ceilings_rps(ceilings), dict[Requests, str]()
@@ -37,8 +39,8 @@ def ceiling_problems(
             load = _load(peak, rates_rps, every)
             if load > 1:
                 took = (
-                    f"in valid windows of {peak.mix}, the rates of all tenants add up to"
-                    f" {load:.0%} of their client ceilings, so this ceiling is too low"
+                    f"the client sent more in valid windows of {peak.mix} (rate / client ceiling,"
+                    f" summed over the tenants, is {load:.0%}), so this ceiling is too low"
                 )
                 loaded = compress(_keys(peak), rates_rps)
                 exceeded |= dict.fromkeys(loaded, took)
@@ -75,9 +77,11 @@ def _load(peak: RepeatedPeak, rates_rps: Floats, ceilings_rps: Mapping[Requests,
 
 
 def _keys(peak: RepeatedPeak) -> list[Requests]:
-    """Return the key of each tenant's request shape. If the server converts the images of a tenant,
-    no client ceiling is valid for the requests of the tenant. In the key of a tenant whose images
-    the server converts, the model is an empty text, so that no client ceiling has the same key."""
+    """Return the key of each tenant's request shape.
+
+    If the server converts the images of a tenant, no client ceiling is valid for its requests. The
+    model in the key of this tenant is an empty text, so that no client ceiling has this key.
+    """
     ceiling, no_model = of_ceiling(peak.task.server.name), ""
     return [
         (

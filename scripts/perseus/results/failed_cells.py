@@ -1,4 +1,5 @@
-"""Find the cells without a result, for the message at the end of a run and for `make again`."""
+"""Find the cells without a result, and write the message at the end of a run, which says how to
+measure these cells again."""
 
 from __future__ import annotations
 
@@ -11,7 +12,7 @@ from pydantic import BaseModel, ValidationError
 from perseus.peak.outcome import Outcome, found_limit
 from perseus.results.records import Ending
 
-UNREADABLE = "its file cannot be read"
+UNREADABLE = "its result file cannot be read"
 
 
 class _Shape(BaseModel):
@@ -19,16 +20,16 @@ class _Shape(BaseModel):
 
 
 class _Disturbed(BaseModel):
-    """The part of a file of client ceilings that says how other processes disturbed the
+    """The keys of a file of client ceilings that say whether other processes disturbed the
     measurement."""
 
     shapes: tuple[_Shape, ...] = ()
 
 
 class Ended(Ending):
-    """Outcome of a cell, and its estimated peak if there is one.
+    """Outcome of a cell, its estimated peak if there is one, and the load of other processes.
 
-    The estimate may be valid even if the outcome is not ok.
+    A cell may have a valid estimate even if its outcome is not ok.
     """
 
     estimate_scale: float | None = None
@@ -37,8 +38,8 @@ class Ended(Ending):
 
     @property
     def is_on_busy_host(self) -> bool:
-        """True if other processes used the cores of the server, and the search certified no
-        rate."""
+        """True if the search certified no rate while other processes used the server's cores or
+        GPUs, so that a new measurement on an idle host may help."""
         return self.outcome is Outcome.UNCERTIFIED and bool(self.other_load)
 
     @property
@@ -51,10 +52,10 @@ class Ended(Ending):
 
 
 def failed_cells(records: Iterable[Path]) -> dict[Path, Ended]:
-    """Return the outcome of each cell without a result or with a temporary failure, by the path of
-    its record.json.
+    """Return the outcome of each cell that has no result or should be measured again, by the path
+    of its record.json.
 
-    If a cell has no record.json yet, the result does not contain this cell.
+    The function leaves out cells that have no record.json yet.
     """
     endings = {path: _ending(path) for path in records if path.is_file()}
     return {
@@ -65,18 +66,18 @@ def failed_cells(records: Iterable[Path]) -> dict[Path, Ended]:
 
 
 def disturbed_ceilings(ceilings: Iterable[Path]) -> dict[Path, str]:
-    """Return, for each file of disturbed client ceilings, a text that says how other processes
-    disturbed the measurement."""
+    """For each file of client ceilings whose measurement other processes disturbed, return a text
+    that says how."""
     found = {path: _disturbed(path) for path in ceilings if path.is_file()}
     return {path: what for path, what in found.items() if what}
 
 
 def outputs_to_repeat(records: Iterable[Path], ceilings: Iterable[Path]) -> list[Path]:
-    """Return the folders of cells and the files of client ceilings that must be measured again,
-    because a temporary failure occurred.
+    """Return the folders of cells and the files of client ceilings that failed temporarily, and
+    that Perseus should measure again.
 
-    Without these outputs, Snakemake also measures the blocked cells again, because a blocked cell
-    depends on such an output.
+    If you measure these again, Snakemake also measures the blocked cells again, because each
+    blocked cell depends on one of them.
     """
     cells = [path.parent for path, ending in failed_cells(records).items() if ending.is_temporary]
     return cells + list(disturbed_ceilings(ceilings))
@@ -90,12 +91,13 @@ def final_message(
     *,
     has_make: bool = True,
 ) -> Iterator[str]:
-    """Yield lines for the terminal: the cells without a result, the reasons, and what the user can
-    do.
+    """Yield lines for the terminal: the cells without a result, the reasons, and the command that
+    measures them again.
 
-    `configfiles` and `overrides` are the arguments of the snakemake command that ran. With
-    `has_make`, `make again` runs the same jobs: the working directory has the Makefile of Perseus,
-    and the command measured on this machine.
+    `configfiles` and `overrides` are the arguments of the snakemake command that ran. `has_make`
+    says whether `make again` can run the same jobs: the working directory has the Makefile of
+    Perseus, and the command measured on this machine. The lines name `make again` only if it can,
+    and if the command had no `overrides`.
     """
     found = failed_cells(records)
     for is_estimated, have in ((False, "no result"), (True, "a doubtful estimate")):

@@ -1,7 +1,7 @@
-"""Compare the settings of a grid (combinations of configured values), and choose the cheapest
-setting that satisfies all limits in `at_most`.
+"""Compare the settings of a grid, and choose the cheapest setting that exceeds no limit in
+`at_most` (docs/explanation/grids.md).
 
-docs/explanation/grids.md explains the method.
+A setting is one combination of the configured values that the grid varies.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ from perseus.study.tasks.tables import GridQuestion, GridSetting
 class Contender:
     """One setting of a grid, with its results.
 
-    `inferences` is the number of inferences/s at the peak, computed with the weights from
-    `inferences_per_request`. `usd` is the cost of a million inferences in USD. `measured` has the
-    quantities that `at_most` may limit, by the names of their columns in the table `grid`.
-    An unmeasured quantity is NaN. `excluded` says why the setting cannot be recommended, and is
-    empty otherwise. `peak` is None if the setting was not measured.
+    `peak` is None if the setting was not measured. `inferences` is the number of inferences/s at
+    the peak, computed with the weights from `inferences_per_request`. `usd` is the cost of a
+    million inferences in USD. `measured` has the quantities that `at_most` may limit, by the names
+    of their columns in the table `grid`; NaN if not measured. `excluded` is the reason why the
+    setting cannot be recommended, or empty.
     """
 
     of: GridSetting
@@ -43,13 +43,13 @@ class Contender:
 
 @dataclass(frozen=True)
 class GridComparison:
-    """All settings for one question (a model or a mix), and their ranking.
+    """The ranking of all settings for one question: which setting is best for a model or a mix.
 
     `ranked` has the settings that can be recommended, the cheapest first, and `unranked` has all
     other settings. For each ranked setting, `probabilities` has the probability that the setting is
-    the cheapest. If the cost of any ranked setting has an interval that begins at 0 or ends at
-    infinity, all probabilities are NaN. `on_front` is true for a ranked setting on the Pareto front
-    of cost, latency and throughput.
+    the cheapest. If the cost of a ranked setting has an interval that begins at 0 or ends at
+    infinity, all probabilities are NaN. For each ranked setting, `on_front` says whether the
+    setting is on the Pareto front of cost, latency and throughput.
     """
 
     question: GridQuestion
@@ -60,12 +60,13 @@ class GridComparison:
 
     @property
     def mix(self) -> str:
-        """Description of the load line, with the names of the tenants in the configuration."""
+        """Description of the load line, with the names that the tenants have in the configuration
+        (without the setting)."""
         return self._peak.mix_of(self.question.tenants)
 
     @property
     def preset(self) -> str:
-        """Preset with which all settings of the comparison were measured."""
+        """Preset with which Perseus measured all settings of the comparison."""
         return self._peak.task.preset
 
     @property
@@ -75,8 +76,8 @@ class GridComparison:
 
 
 def comparisons(results: StudyResults) -> Iterator[GridComparison]:
-    """For each question (a model or a mix), yield the comparison of its settings. The function
-    leaves out a question if none of its settings was measured."""
+    """For each model or mix of a grid, yield the comparison of the settings, unless no setting was
+    measured."""
     for question in results.task.grids:
         peaks = [results.peaks.get((each.scenario, each.load_line)) for each in question.settings]
         if any(peak is not None for peak in peaks):
@@ -84,7 +85,7 @@ def comparisons(results: StudyResults) -> Iterator[GridComparison]:
 
 
 def compare(question: GridQuestion, contenders: Sequence[Contender]) -> GridComparison:
-    """Rank all settings that are not excluded, by cost."""
+    """Rank the settings that can be recommended by cost, and return the comparison."""
     fit = [each for each in contenders if not each.excluded]
     ranked = sorted(fit, key=lambda each: each.usd.value)
     return GridComparison(
@@ -98,7 +99,10 @@ def compare(question: GridQuestion, contenders: Sequence[Contender]) -> GridComp
 
 def cheapest(costs: Sequence[Quantity]) -> tuple[float, ...]:
     """For each setting, return the probability that the setting is the cheapest: the share of the
-    draws in which its cost is the lowest."""
+    joint draws in which its cost is the lowest.
+
+    `costs` has the cost of each setting. If a cost has an open interval, all probabilities are NaN.
+    """
     if any(cost.open_below or cost.open_above for cost in costs):
         return (np.nan,) * len(costs)
     if not costs:
@@ -109,9 +113,9 @@ def cheapest(costs: Sequence[Quantity]) -> tuple[float, ...]:
 
 
 def on_front(points: Floats) -> tuple[bool, ...]:
-    """Return whether each point is on the Pareto front, where smaller values are better.
+    """Return for each point whether it is on the Pareto front, if smaller values are better.
 
-    The points have shape (n, objectives).
+    `points` has shape (n, objectives).
     """
     no_worse = np.all(points[:, None, :] <= points[None, :, :], axis=2)
     better = np.any(points[:, None, :] < points[None, :, :], axis=2)
@@ -144,16 +148,17 @@ def _contenders(
 
 
 def inferences_per_request(peaks: Sequence[RepeatedPeak], results: StudyResults) -> Floats:
-    """For each of T tenants, return the weight of one request in inferences, shape (T,).
+    """For each of T tenants, return as how many inferences one request counts, shape (T,).
 
-    In a mix, the rates are in proportion to the dedicated peaks, which differ between the settings.
-    The costs of all settings must refer to the same work, so all settings use the same weights. The
-    weights come from the first setting, in the order of `peaks`, in which the peak of the mix and
-    all dedicated peaks are known. The weight of a tenant is proportional to 1 / dedicated peak in
-    this setting (the cost of a request on a dedicated server). At the peak of the mix in this
-    setting, the weighted sum of the rates equals the number of inferences/s. In two cases, the
-    weight of a tenant is its number of images per request: (1) the tenant is alone, or (2) no
-    setting has a known peak of the mix and known dedicated peaks of all tenants.
+    The costs of all settings must refer to the same work. But in a mix, the rates are in proportion
+    to the dedicated peaks, which differ between the settings. All settings therefore use the same
+    weights: a request of a tenant counts in proportion to 1 / dedicated peak of the tenant (the
+    cost of the request on a dedicated server).
+
+    The dedicated peaks come from the first setting, in the order of `peaks`, in which the peak of
+    the mix and all dedicated peaks are known. The weights are scaled such that, at the peak of the
+    mix in this setting, the weighted sum of the rates is the number of inferences/s. If the tenant
+    is alone, or if there is no such setting, the result is the number of images per request.
     """
     for peak in peaks:
         known = known_peaks(results.alone(peak))
@@ -172,8 +177,8 @@ def _usd(inferences: Quantity, server: str, results: StudyResults) -> Quantity:
 
 
 def _p95_ms(peak: RepeatedPeak, results: StudyResults) -> float:
-    """Return the highest p95 latency at the certified rates, over all repeats and all tenants with
-    load."""
+    """Return the highest p95 latency of all repeats and of all tenants with load, at the certified
+    rates."""
     rows = (row for record in peak.records for row in results.certified_windows[record.folder])
     loaded = (row for row in rows if row["phase"] != Phase.ALONE and row["offered_rps"])
     return float(np.max([number(row["p95_ms"]) for row in loaded] or [np.nan]))
@@ -206,4 +211,4 @@ def _broken(value: float, key: str, most: float) -> str:
     if value <= most:
         return ""
     found = "was not measured" if np.isnan(value) else f"is {value:.3g}"
-    return f"{key} {found}, and the limit in at_most is {most:g}"
+    return f"{key} {found}, but at_most limits it to {most:g}"

@@ -139,8 +139,8 @@ def test_no_fleet_carries_a_demand_only_if_no_rate_keeps_an_sla(outcomes, prices
         assert first.text == "No combination of the measured servers carries the demand."
     else:
         assert conclusion.headline == (
-            "The servers that the demand needs are not known: no server that the plan may use has a"
-            f" price and a known lower limit of its capacity for {'a, b' if prices else 'b'}"
+            "The servers that the demand needs are not known: none of the permitted servers has"
+            f" both a price and a known lower limit of its capacity for {'a, b' if prices else 'b'}"
         )
         assert first.text == "The servers that the demand needs are not known."
 

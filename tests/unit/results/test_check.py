@@ -158,10 +158,10 @@ PLANTED = {
         ": exceedance is 1.5, and must be 0 to 1, or null",
     ),
     "a time below 0": (("tenants", {}, {"queue_ms": -1.0}), "queue_ms is -1, and must be at least"),
-    "a missing count": (("peaks", MIX, {"repeats": None}), "repeats is null, and must not be"),
+    "a missing count": (("peaks", MIX, {"repeats": None}), "repeats is null, but must have"),
     "a line twice": (
         ("peaks", {"load_line": "mix-3-1"}, MIX),
-        "peaks, row 3 (cpu1.shared, mix-1-1): another row has the same scenario, load_line",
+        "peaks, row 3 (cpu1.shared, mix-1-1): another row has the same values of scenario,",
     ),
     "servers that are not in the fleet": (
         ("fleet_servers", {}, {"servers": 100}),
@@ -305,10 +305,10 @@ def test_the_csv_files_say_the_same(made, tmp_path):
     with pytest.raises(ContradictionError) as error:
         check(tmp_path, {})
     (message,) = error.value.problems
-    assert message == "savings.csv, row 2: load_line is 'mix-1-2', and 'mix-1-1' in savings.parquet"
+    assert message == "savings.csv, row 2: load_line is 'mix-1-2', but 'mix-1-1' in savings.parquet"
     csv.write_text("\n".join(csv.read_text().splitlines()[:-1]))
     with pytest.raises(
-        ContradictionError, match=r"savings\.csv has 5 rows, and savings\.parquet has 6"
+        ContradictionError, match=r"savings\.csv has 5 rows, but savings\.parquet has 6"
     ):
         check(tmp_path, {})
 
@@ -316,9 +316,9 @@ def test_the_csv_files_say_the_same(made, tmp_path):
 @pytest.mark.parametrize(
     ("cut", "message"),
     [
-        (lambda line: line.rsplit(",", 5)[0], "fields, and"),
-        (lambda line: f"{line},1,2", "fields, and"),
-        (lambda line: "", "has 0 fields, and"),
+        (lambda line: line.rsplit(",", 5)[0], "fields, but"),
+        (lambda line: f"{line},1,2", "fields, but"),
+        (lambda line: "", "has 0 fields, but"),
         (lambda line: f"{line}\udcff", "cannot be read ('utf-8' codec can't decode byte 0xff"),
     ],
 )

@@ -562,7 +562,7 @@ def test_records_of_another_version_are_left_aside(studies, tmp_path):
     assert source.records == () and "another version" in source.without_records
     assert compare(source, read_source(studies["same"]), draws=200).judged
     path.unlink()
-    with pytest.raises(CompareError, match="the results are incomplete: finish the run"):
+    with pytest.raises(CompareError, match="the results are incomplete: run the study to its end"):
         read_source(folder)
     for path in folder.glob("raw/*/record.json"):
         path.unlink()
@@ -582,7 +582,7 @@ def test_tables_of_an_earlier_run_are_refused(odd, measured_again):
     """A run that stops before the job `tables` leaves the tables of the run before."""
     for path in odd.glob("raw/cpu1.resnet18.peak.*/record.json"):
         path.write_text(json.dumps(measured_again(json.loads(path.read_text()))))
-    with pytest.raises(CompareError, match="the tables are older than the records: finish the run"):
+    with pytest.raises(CompareError, match="the tables are older than the records of the cells"):
         read_source(odd)
 
 
@@ -625,7 +625,7 @@ def test_a_study_without_a_search_is_refused(odd):
     with pytest.raises(CompareError) as caught:
         read_source(odd)
     assert caught.value.problems == (
-        "a comparison needs a search of a peak, and this study has none",
+        "this study has no search for a peak, and a comparison needs peaks",
     )
 
 
@@ -843,8 +843,8 @@ def test_a_comparison_is_what_its_definition_says(compared, new):
     [
         ({"ratio": 0.9}, "broken rule: ratio = new / base"),
         ({"ci_high": 0.1}, "broken rule: ci_low <= ratio <= ci_high"),
-        ({"verdict": "better"}, "broken rule: the verdicts `better` and `worse` require"),
-        ({"verdict": "not comparable"}, "broken rule: a row has no ratio if and only if"),
+        ({"verdict": "better"}, "broken rule: if the verdict is `better` or `worse`"),
+        ({"verdict": "not comparable"}, "broken rule: a row with the verdict `not comparable`"),
         ({"verdict": "so-so"}, "verdict is so-so, and must be worse, better"),
         ({"base": -1.0}, "base is -1, and must be at least 0"),
     ],

@@ -246,7 +246,7 @@ def test_rates_are_written_without_exponents_and_whole_to_the_last_digit(rps, wo
 
 
 UNKNOWN = (
-    "no server that the plan may use has a price and a known lower limit of its capacity for {}"
+    "none of the permitted servers has both a price and a known lower limit of its capacity for {}"
 )
 
 
@@ -316,7 +316,7 @@ def test_each_type_of_server_has_a_reason_where_no_type_carries_all_models():
     made = by_strategy(plans(of, demand({A: 5.0, B: 20.0}, servers=("cpu1", "cpu2"))))
     assert made[DEDICATED].servers == 2
     reasons = f"cpu1: {UNKNOWN.format(B)}; cpu2: {UNKNOWN.format(A)}"
-    assert made[ONE_TYPE].why_not == f"no type of server has a fleet of its own ({reasons})"
+    assert made[ONE_TYPE].why_not == f"no single type of server carries the demand ({reasons})"
 
 
 def test_of_one_type_no_fleet_of_one_type_is_looked_for(monkeypatch):

@@ -237,7 +237,7 @@ def test_a_bound_on_the_loss_of_accuracy_is_kept():
     assert set(recommendations["setting"]) == {"runtime onnxruntime"}
     assert (recommendations["excluded"] == 1).all()
     broken = rows[rows["runtime"] == "openvino"]
-    assert set(broken["excluded"]) == {"relative_error is 0.8, and the limit in at_most is 0.1"}
+    assert set(broken["excluded"]) == {"relative_error is 0.8, but at_most limits it to 0.1"}
     assert broken["rank"].isna().all() and broken["on_front"].isna().all()
     assert broken["usd_per_million_inferences"].notna().all() and (broken["cost_ratio"] < 1).all()
     _, free = found(made, at_most={"relative_error": 0.8})
@@ -254,7 +254,7 @@ def test_an_unknown_error_of_any_tenant_is_not_within_a_limit(unknown):
     rows, _ = found(made, at_most={"relative_error": 0.1})
     shared = rows[(rows["mix"] == MIX) & (rows["verdict"] == "ok")]
     assert len(shared) and set(shared["excluded"]) == {
-        "relative_error was not measured, and the limit in at_most is 0.1"
+        "relative_error was not measured, but at_most limits it to 0.1"
     }
 
 
@@ -275,7 +275,7 @@ def test_a_bound_on_what_was_not_measured_is_not_kept():
     )
     assert set(recommendations["verdict"]) == {"none"} and recommendations["setting"].isna().all()
     assert (
-        "joules_per_inference was not measured, and the limit in at_most is 5"
+        "joules_per_inference was not measured, but at_most limits it to 5"
         in (recommendations["recommendation"].iloc[0])
     )
 

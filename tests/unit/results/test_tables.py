@@ -174,8 +174,8 @@ def test_a_ceiling_that_a_peak_exceeds_is_refused(tmp_path):
     # a ceiling of 50 requests/s is between the two dedicated peaks
     tried = synthetic.ceiling()["shapes"][0]["open"][-1] | {"rate_rps": 50.0}
     peaks, (ceiling,) = ceilings_of(tmp_path, open=[tried])
-    assert ceiling["problem"].startswith("in valid windows of ")
-    assert ceiling["problem"].endswith("% of their client ceilings, so this ceiling is too low")
+    assert ceiling["problem"].startswith("the client sent more in valid windows of ")
+    assert ceiling["problem"].endswith("%), so this ceiling is too low")
     assert len(peaks) == 3 and all(peak["client_load"] is None for peak in peaks)
 
 

@@ -1,4 +1,4 @@
-"""Check the arguments of a comparison before any job runs."""
+"""Check the arguments of a comparison (`base`, `new` and `out`) before any job runs."""
 
 from __future__ import annotations
 
@@ -14,8 +14,11 @@ USAGE = "snakemake --cores 1 compare --config base=results/default new=default.t
 
 
 def compare_task(asked: Mapping[str, Any]) -> CompareTask:
-    """Return the task of the requested comparison, or raise CompareError with all problems. `asked`
-    has the values of `base`, `new` and `out` from the command line."""
+    """Return the task of the requested comparison. `asked` has the values of `base`, `new` and
+    `out` from the command line.
+
+    Raises CompareError with all problems of these values and of the results that they name.
+    """
     problems: list[str] = []
     paths = {key: _path(key, asked, problems) for key in ("base", "new")}
     read = {key: _read(key, path, problems) for key, path in paths.items() if path}
@@ -66,7 +69,7 @@ def _read(key: str, path: Path, problems: list[str]) -> Source | None:
 
 
 def _name(path: Path | None) -> str:
-    """Return the name of a folder or archive, with `_` in place of all characters that may be
-    unsafe in a file name."""
+    """Return the name of a folder or archive for the name of the comparison's folder: `_` replaces
+    each character that may be unsafe in a file name."""
     stem = path.resolve().name.removesuffix(".tar.gz") if path else ""
     return re.sub(r"[^A-Za-z0-9._~-]", "_", stem) or "results"

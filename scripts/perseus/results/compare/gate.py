@@ -1,5 +1,5 @@
-"""Fail a job of continuous integration if a comparison of two studies shows that a value became
-worse."""
+"""Stop with an error if a comparison of two studies shows a worse value, so that a job of
+continuous integration fails."""
 
 from __future__ import annotations
 
@@ -16,12 +16,15 @@ from perseus.results.scenario_names import in_several_scenarios, with_scenarios
 
 class WorseError(ValueError):
     """Error: a new value is worse than the base value, or no value could be compared. The message
-    lists the worse values, but no cost of a load line whose peak is worse."""
+    lists the worse values. If the peak of a load line is worse, its cost is not listed."""
 
 
 def gate(table: pd.DataFrame, summary: Path) -> None:
-    """Raise WorseError if a value in a comparison became worse, if only the base study found a
-    limit of the server, or if no value could be compared."""
+    """Raise WorseError if a value became worse, or if no value could be compared.
+
+    A value also counts as worse if only the base study found a limit of the server. `table` is the
+    table of the comparison. The message names the file `summary`, which has the details.
+    """
     table = with_scenarios(table, in_several_scenarios(table[table["metric"] != OVERALL]))
     worse = table[table["verdict"] == WORSE].to_dict("records")
     peaks = {_load_line(row) for row in worse if row["metric"] == PEAK}
@@ -31,7 +34,7 @@ def gate(table: pd.DataFrame, summary: Path) -> None:
     if rows:
         raise WorseError("\n".join([f"worse than the base ({summary}):", *map(_line, rows)]))
     if (table["verdict"] == NOT_COMPARABLE).all():
-        raise WorseError(f"no value could be compared with the base: {summary}")
+        raise WorseError(f"no value could be compared with the base: see the reasons in {summary}")
 
 
 def _load_line(row: Mapping[Any, Any]) -> tuple[str, str, str]:

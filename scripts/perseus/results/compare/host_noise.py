@@ -1,9 +1,9 @@
 """Estimate the noise of a host: how much two measurements of the same configuration differ by
 chance.
 
-A single load line has too few repeats for an estimate of the noise. To estimate the noise of a
-server, Perseus uses all load lines with several repeats in both studies, on this server and on the
-other servers (docs/explanation/comparison.md).
+A single load line has too few repeats for such an estimate. For each server, Perseus therefore uses
+all load lines with several repeats in both studies, also those on other servers
+(docs/explanation/comparison.md).
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ FROM_REPEATS, FROM_AA, FROM_PRIOR = "repeats", "aa", "prior"
 class HostNoise:
     """Noise of the hosts of two studies, estimated from both studies together.
 
-    For each server, `deviations` has draws, shape (draws,), of a standard deviation: the variation
-    of the logarithm of a result between repeats. `known_from` says whether `deviations` come from
-    repeats, from an experiment `aa` or from a prior distribution. For each server, `floors` has the
-    noise floor from an experiment `aa`. A noise floor in `floors` applies to results of a single
-    repeat. If both studies measured a noise floor, `floors` has the higher noise floor.
+    For each server, `deviations` has draws, shape (draws,), of the standard deviation of the
+    logarithm of a result between repeats. `known_from` says whether these draws come from repeats,
+    from an experiment `aa` or from a prior distribution. For each server, `floors` has the noise
+    floor from an experiment `aa`: the higher one if both studies measured it. These noise floors
+    are for results of a single repeat (see `floor` for several repeats).
     """
 
     deviations: dict[str, Floats]
@@ -51,12 +51,12 @@ class HostNoise:
 
 
 def host_noise(sources: Sequence[Source], rng: np.random.Generator, draws: int) -> HostNoise:
-    """Estimate the noise of the hosts from repeats or, if no load line has repeats, from the
-    restarts in an experiment `aa`.
+    """Estimate the noise of the hosts from repeats or, without repeats, from an experiment `aa`.
 
-    Repeats are better evidence, because more time passes between repeats than between the restarts
-    of an experiment `aa`. If neither study has repeats, and neither study has an experiment `aa`,
-    the function draws the noise from a prior distribution that describes real hosts.
+    Repeats are better evidence, because the host changes more between repeats than between the
+    restarts in an experiment `aa`, which follow one another quickly. If no load line of either
+    study has several repeats, and neither study has an experiment `aa`, the function draws the
+    noise from a prior distribution that describes real hosts.
     """
     of_repeats = [each for source in sources for each in repeated_peaks(source)]
     of_aa = [each for source in sources for each in _restarted(source.tables["aa"])]
@@ -79,10 +79,10 @@ def host_noise(sources: Sequence[Source], rng: np.random.Generator, draws: int) 
 
 
 def repeated_peaks(source: Source) -> Iterator[tuple[str, Group]]:
-    """Yield each load line with at least two measured repeats: the name of its server, and the
-    results of its repeats.
+    """For each load line with at least two repeats, yield the name of its server, and the logarithm
+    of each repeat's peak with its variance.
 
-    Predicted repeats are left out.
+    The function leaves out predicted repeats, and repeats that found no limit of the server.
     """
     found: dict[tuple[str, str, str], list[Floats]] = {}
     for record in source.records:

@@ -1,5 +1,4 @@
-"""For each pair of a base value and a new value, decide whether the new value is better, worse or
-not different."""
+"""Decide whether each new value is better than its base value, worse, or not different."""
 
 from __future__ import annotations
 
@@ -18,11 +17,11 @@ VERDICTS: Final = (WORSE, BETTER, SAME, NOT_COMPARABLE)
 
 @dataclass(frozen=True)
 class Judged:
-    """A compared pair with its verdict and two 95 % intervals of its ratio. `interval` contains the
-    true ratio of this pair with a probability of 95 %. The intervals `simultaneous` of all pairs
-    together contain all true ratios with a probability of 95 %.
+    """A compared pair with its verdict and two 95 % intervals of its ratio.
 
-    The intervals are NaN if the pair is not comparable.
+    `interval` contains the true ratio of this pair with a probability of 95 %. With a probability
+    of 95 %, the intervals `simultaneous` of all pairs contain their true ratios. The intervals are
+    NaN if the pair is not comparable.
     """
 
     pair: ComparedPair
@@ -35,7 +34,7 @@ def judge(pairs: Sequence[ComparedPair]) -> list[Judged]:
     """Return all compared pairs of values, each with its verdict.
 
     The verdict is `no difference` if the simultaneous interval of the ratio contains 1, or if the
-    difference of the two values is at most the noise floor.
+    relative difference of the two values is at most the noise floor.
     """
     compared = [pair for pair in pairs if pair.ratio.is_known and not pair.why_not]
     reach = simultaneous_half_width(np.log(pair.ratio.draws) for pair in compared)
@@ -43,17 +42,17 @@ def judge(pairs: Sequence[ComparedPair]) -> list[Judged]:
 
 
 def simultaneous_half_width(logs: Iterable[Floats]) -> float:
-    """Return the half-width of the simultaneous intervals, in standard deviations; NaN without
-    rows. With this half-width, all intervals together contain their true values with a probability
-    of 95 %.
+    """Return the half-width of simultaneous intervals, in standard deviations; NaN without rows.
 
-    `logs` has one row for each compared pair: draws of the logarithm of the ratio of this pair,
-    shape (draws,). Draw i of all rows comes from the same joint draw. In each draw, the
-    function finds the largest standardised deviation of all rows. The result is the 95 % quantile
-    of these largest deviations: the single-step max-t method (Westfall and Young, Resampling-Based
-    Multiple Testing, 1993, section 2.3; Hothorn, Bretz and Westfall, Biometrical Journal 50, 2008,
-    section 3). If a row is strongly correlated with another row, such as a cost with its peak, the
-    row hardly increases the half-width.
+    With this half-width, all intervals contain their true values with a probability of 95 %.
+
+    `logs` has one row for each compared pair: draws of the logarithm of its ratio, shape (draws,).
+    Draw i of all rows comes from the same joint draw. In each joint draw, the function finds the
+    largest standardised deviation of all rows. The result is the 95 % quantile of these largest
+    deviations: the single-step max-t method (Westfall and Young, Resampling-Based Multiple Testing,
+    1993, section 2.3; Hothorn, Bretz and Westfall, Biometrical Journal 50, 2008, section 3). A row
+    that is strongly correlated with another row, such as a cost with its peak, hardly increases the
+    half-width.
     """
     largest: Floats | None = None
     for row in logs:  # the loop saves memory: 4,000 rows at once would take 0.3 GB

@@ -1,4 +1,4 @@
-"""For a comparison, read the load lines of one study: the settings of each load line, and draws of
+"""Collect what a comparison needs of each load line of a study: its settings, and random draws of
 its results."""
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ from perseus.results.repeats import (
 )
 
 LineKey = tuple[str, str, str]
-"""Key by which a comparison pairs load lines: the names of the scenario (server and tenants), the
-load line and the preset."""
+"""Names of scenario (server and tenants), load line and preset. A comparison pairs the load lines
+of two studies that have the same key."""
 
 
 @dataclass(frozen=True)
@@ -39,8 +39,8 @@ class ComparedLine:
     """One load line of a study, with its rows of the tables `peaks`, `tenants` and `costs`.
 
     `peak` is the peak of the load line with its draws, or None if the study has no records. `alone`
-    has the dedicated peaks of the tenants. `facts` has the texts of all settings that must be equal
-    in both studies.
+    has the dedicated peaks of the tenants. `facts` has the settings that must be equal in both
+    studies as texts. The keys of `facts` are words for a message, such as "another SLA".
     """
 
     row: Mapping[Any, Any]
@@ -68,9 +68,12 @@ class ComparedLine:
 
     @property
     def why_lost(self) -> str:
-        """Reason why the server has no peak; empty if the peak is known, or if only the client or
-        other processes are the reason. If one repeat is infeasible, the server has no peak, even if
-        other processes disturbed the other repeats."""
+        """Reason why the peak is unknown, if the server is the cause; otherwise empty.
+
+        The text is also empty if the peak is unknown only because of the client or of other
+        processes. If no repeat found a limit and one repeat is infeasible, the server is the cause,
+        even if other processes disturbed the other repeats.
+        """
         if self.row["verdict"] in SERVER_COULD_NOT:
             return self.why_unknown
         if self.peak is None or not self.peak.is_infeasible:
@@ -93,9 +96,8 @@ class ComparedLine:
         """Return the sharing ratio with draws.
 
         If the study has no records, the draws follow from the interval in the table `peaks`. The
-        function assumes that the sharing ratio in this table comes from two cells (`cells=2`). The
-        mix counts as one cell. All dedicated peaks together count as the other cell, because the
-        errors of the dedicated peaks may be correlated.
+        function then assumes that the sharing ratio varies between repeats like a quotient of two
+        cells: the mix, and all dedicated peaks together, because their errors may be correlated.
         """
         if self.peak is not None:
             return sharing_ratio(self.peak, self.alone)
@@ -105,11 +107,12 @@ class ComparedLine:
     def _of_table(
         self, names: tuple[str, str, str], rng: np.random.Generator, noise: HostNoise, cells: int
     ) -> Quantity:
-        """Return a quantity in the table `peaks` with draws. The quantity was computed from the
-        results of `cells` cells.
+        """Return a quantity with draws, given the columns of the table `peaks` with its value and
+        interval.
 
         If the study has only one repeat, the interval in the table does not include the variation
-        between repeats, so the function adds this variation to the draws.
+        between repeats, so the function adds the variation of `cells` independent cells to the
+        draws.
         """
         found = Interval(*(self.row[name] for name in names))
         between: Floats | float = 0.0
@@ -124,10 +127,11 @@ def of_interval(
 ) -> Quantity:
     """Return a quantity with draws, given only its value and 95 % interval.
 
-    On a logarithmic scale, the draws on each side of the value are normally distributed. `more`,
-    shape (draws,), is further variation, which the function adds to the logarithms of the draws. If
-    one end of the interval is open (0 or infinite), the logarithms of the draws scatter equally on
-    both sides of the value.
+    On a logarithmic scale, the draws on each side of the value are normally distributed, with the
+    standard deviation that fits the end of the interval on this side. If one end is open (0 or
+    infinite), the function uses the other standard deviation for both sides. If both ends are open,
+    all draws equal the value. `more`, shape (draws,), is additional variation, which the function
+    adds to the logarithms of the draws.
     """
     ends = np.array([found.low, found.value, found.high], dtype=float)
     if not (np.isfinite(ends[1]) and ends[1] > 0):
@@ -146,8 +150,8 @@ def of_interval(
 def lines(source: Source, seed: int, noise: HostNoise) -> dict[LineKey, ComparedLine]:
     """Return all load lines of a study, by scenario, load line and preset.
 
-    Use a different `seed` for each study: with equal seeds, the random errors of the two studies
-    would cancel out in the ratio of their results.
+    Use another `seed` for each study. With the same seed, the random errors of the two studies
+    would cancel out in the ratio of their results, and its interval would be too narrow.
     """
     peaks: dict[tuple[str, str], RepeatedPeak] = {}
     for server, deviations in noise.deviations.items():
@@ -216,13 +220,16 @@ def _facts(
 
 
 def _input(tenant: Mapping[Any, Any]) -> str:
-    """Return the input size of a tenant as text. The text has only two significant digits, because
-    the mean size of compressed images may differ slightly between two studies."""
+    """Return the size of a tenant's inputs as text, with only two significant digits.
+
+    Two studies with inputs of the same kind shall have the same text, and the mean size of
+    compressed images may differ slightly between them.
+    """
     size = tenant["request_bytes"]
     return f"{size:.2g} bytes {tenant['preprocessing'] or ''}".strip()
 
 
 def _sizes(check: Mapping[str, Any]) -> list[Any]:
-    """Return the shapes of a model's inputs. A record of Perseus before version 1.1 contains the
-    shape of only one input."""
+    """Return the shapes of a model's inputs, given the content of check.json. A file from Perseus
+    before version 1.1 contains the shape of only one input."""
     return [each["dims"] for each in check.get("inputs", [{"dims": check.get("input_shape")}])]

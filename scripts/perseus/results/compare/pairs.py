@@ -1,6 +1,7 @@
-"""Pair each quantity of a base study with the same quantity of a new study.
+"""Pair each quantity of a base study with the same quantity of a new study, such as the peak of a
+load line.
 
-Each pair has draws of the ratio new / base.
+Each pair has random draws of the ratio new / base, which express its uncertainty.
 """
 
 from __future__ import annotations
@@ -27,9 +28,9 @@ UNITS: Final = {OVERALL: "", PEAK: "requests/s", RATIO: "", P95: "ms", COST: "US
 HIGHER_IS_BETTER: Final = {OVERALL: True, PEAK: True, RATIO: True, P95: False, COST: False}
 
 RATES_ALIKE: Final = 0.05
-"""Perseus compares two p95 latencies only if the rates at which they were measured differ by at
-most this share. A p95 rises several times as fast as the rate, so a larger difference between the
-rates could explain a difference between the latencies."""
+"""Perseus compares the p95 latencies of two studies only if the certified rates, at which they were
+measured, differ by at most this share. A p95 rises several times as fast as the rate, so a larger
+difference between the rates could explain the difference between the latencies."""
 
 OTHER_RATES: Final = "the certified rates differ"
 
@@ -38,10 +39,10 @@ OTHER_RATES: Final = "the certified rates differ"
 class ComparedPair:
     """The values of one quantity in the base study and in the new study, with draws.
 
-    `floor` is the noise floor: two measurements of the same configuration differ by more than this
-    share in only 5 % of cases; NaN if unknown. `why_not` is the reason why the values are not
-    comparable; empty if they are comparable. If only the base study found a limit of the server,
-    `lost` is the reason why the new study found no limit.
+    `repeats` has the number of repeats in the base study and in the new study. `floor` is the noise
+    floor: in only 5 % of cases, two measurements of the same configuration differ by more than this
+    share; NaN if unknown. `why_not` is the reason why the values are not comparable, or empty.
+    `lost` is the reason why only the base study found a limit of the server, or empty.
     """
 
     metric: str
@@ -70,7 +71,7 @@ def pairs(
 ) -> list[ComparedPair]:
     """Return all pairs of values of two studies, sorted by metric in the order of UNITS.
 
-    If only one study has a load line, the values are not comparable.
+    A load line that only one study has gives one pair, whose values are not comparable.
     """
     found: list[ComparedPair] = []
     deviations = _p95_deviations([*base.values(), *new.values()], rng, noise.draws)
@@ -108,13 +109,12 @@ def _without_draws(line: ComparedLine) -> Quantity:
 def _peak(
     base: ComparedLine, new: ComparedLine, noise: HostNoise, rng: np.random.Generator
 ) -> ComparedPair:
-    """Return the peak of a load line in both studies: a weighted sum of the tenants' rates, with
-    the weights from `_weights`.
+    """Return the peak of a load line in both studies: a weighted sum of the tenants' rates.
 
     In each study, the measured dedicated peaks determine the proportion of the tenants' rates in a
-    mix. An error of a dedicated peak changes the proportion, but hardly changes the weighted sum.
-    The function scales the sums of both studies such that the sum of the base study is its total
-    rate in requests/s.
+    mix. An error of a dedicated peak changes this proportion and therefore the total rate, but
+    hardly changes the sum with the weights from `_weights`. The function scales the sums of both
+    studies by the same factor, such that the sum of the base study is its total rate in requests/s.
     """
     repeats = base.repeats, new.repeats
     values = _without_draws(base), _without_draws(new)
@@ -133,9 +133,11 @@ def _peak(
 
 
 def _where_predicted(base: ComparedLine, new: ComparedLine) -> str:
-    """Return a message that names the studies that predicted the peak of a load line; empty if no
-    study predicted the peak. Perseus computes a predicted peak from measured load lines, which the
-    comparison already contains."""
+    """Return a message if a study predicted the peak of a load line; empty if both measured it.
+
+    A predicted peak is no further evidence: Perseus computes it from measured load lines, which the
+    comparison already contains.
+    """
     where = {"base": base, "new": new}
     told = [name for name, of in where.items() if of.row["verdict"] == Outcome.PREDICTED]
     return f"predicted, not measured, in {' and '.join(told)}" if told else ""
@@ -184,10 +186,10 @@ def _ratio(
 def _p95_deviations(
     found: list[ComparedLine], rng: np.random.Generator, draws: int
 ) -> dict[str, Floats]:
-    """For each server, return draws of a standard deviation, which says how much the logarithm of a
-    p95 latency varies between repeats.
+    """For each server, return draws of the standard deviation of the logarithm of a p95 latency
+    between repeats.
 
-    The function does not use `HostNoise.deviations`, which describes peaks: between repeats, a p95
+    `HostNoise.deviations` would be too small, because it describes peaks: between repeats, a p95
     latency varies more than a peak.
     """
     groups: dict[str, list[Group]] = {line.row["server"]: [] for line in found}
@@ -198,8 +200,8 @@ def _p95_deviations(
 
 
 def _p95_group(rows: pd.DataFrame) -> Group:
-    """For each repeat, return the logarithm of a tenant's p95 latency at the certified rate, and
-    the variance of this logarithm."""
+    """Return the logarithm of a tenant's p95 latency at the certified rate in each repeat, and the
+    variance of each logarithm. `rows` has one row of the table `tenants` per repeat."""
     known = rows.dropna(subset=["p95_ms", "p95_low_ms"])
     known = known[(known["p95_low_ms"] > 0) & np.isfinite(known["p95_ms"])]
     columns = zip(known["p95_ms"], known["p95_low_ms"], known["p95_high_ms"], strict=True)
@@ -222,7 +224,8 @@ def _p95s(
         if not all(len(logs) for logs, _ in groups):
             why_not = "no certified rate in one of the studies"
         elif abs(np.log(rates[1] / rates[0])) > np.log1p(RATES_ALIKE):
-            why_not = f"{OTHER_RATES}: {written(rates[0])}/s in base, {written(rates[1])}/s in new"
+            in_base, in_new = map(written, rates)
+            why_not = f"{OTHER_RATES}: {in_base} requests/s in base, {in_new} requests/s in new"
         repeats = len(groups[0][0]), len(groups[1][0])
         yield ComparedPair(P95, base, of_base, of_new, repeats, tenant=str(tenant), why_not=why_not)
 
@@ -239,11 +242,10 @@ def _p95(of: Group, deviations: Floats, rng: np.random.Generator) -> Quantity:
 
 
 def _costs(made: ComparedPair, base: ComparedLine, new: ComparedLine) -> Iterator[ComparedPair]:
-    """For each pricing, yield the pair of the costs in both studies, in USD per million inferences
-    (price / peak).
+    """For each kind of price, yield the costs in both studies, in USD per million inferences.
 
-    Both costs apply to the same mix of requests: the tenants' rates have the proportion of the base
-    study.
+    Both costs are for the same mix of requests: the one in which the tenants' rates have the
+    proportion of the base study.
     """
     others = {row["pricing"]: row for row in _priced(new)}
     for row in _priced(base):
@@ -264,7 +266,8 @@ def _priced(line: ComparedLine) -> list[dict[Any, Any]]:
 
 
 def _overall(peaks: list[ComparedPair]) -> Iterator[ComparedPair]:
-    """For each server, yield the geometric mean of (new peak / base peak) over its load lines."""
+    """For each server with at least two pairs of peaks, yield the geometric mean of (new peak /
+    base peak) over its load lines. The value of the base study is 1."""
     for server in dict.fromkeys(pair.line.row["server"] for pair in peaks):
         mine = [pair for pair in peaks if pair.line.row["server"] == server]
         if len(mine) < 2:

@@ -1,4 +1,4 @@
-"""For a comparison, read the results of a study from its folder or archive."""
+"""Read the results of a study from its folder or archive, and check them for a comparison."""
 
 from __future__ import annotations
 
@@ -47,11 +47,11 @@ FINITE: Final = (
     *("rate_rps", "request_bytes", "sla_percentile", "sla_ms", "usd_per_hour"),
     *("answered_rps", "noise_floor"),
 )
-"""Columns of the tables in NEEDED in which every number must be finite."""
+"""Columns in which every number must be finite, in all tables that a comparison reads."""
 
 MAX_ROWS: Final = 1_000_000
-"""A comparison rejects a table with more than MAX_ROWS rows, because a small file may unpack to an
-enormous table."""
+"""A comparison rejects a table with more than MAX_ROWS rows, because a small Parquet file may
+contain an enormous table."""
 
 READ = re.compile(
     r"(?P<root>(?:[^/]+/)*)"
@@ -65,7 +65,7 @@ Files = dict[str, bytes]
 
 
 class CompareError(ValueError):
-    """Error: the results of two studies cannot be compared. `problems` has one line for each
+    """Error: Perseus cannot compare the results of two studies. `problems` has one line for each
     problem."""
 
     def __init__(self, problems: list[str]) -> None:
@@ -81,8 +81,9 @@ class Source:
 
     `records` has the records of the searches from which the tables were made. If all records are
     missing, or a record comes from another version of Perseus, `records` is empty and
-    `without_records` is the reason. `checks` has the content of the file check.json of each
-    exported model.
+    `without_records` is the reason. The comparison then uses the tables only. `checks` has the
+    content of check.json of each exported model, by the name of the model. `digest` is a hash of
+    all files: two sources with the same digest are the same results.
     """
 
     where: str
@@ -95,7 +96,7 @@ class Source:
 
 
 def read_source(path: Path) -> Source:
-    """Return the results in the folder or archive of a study, or raise CompareError with all
+    """Return the results in the folder or archive of a study. Raises CompareError with all
     problems."""
     if not path.exists():
         raise CompareError(["there is no such folder or archive"])
@@ -108,7 +109,10 @@ def read_source(path: Path) -> Source:
     records, without = _records(files, set(tables["tenants"]["cell"]))
     if records and _of_records(records) != _of_peaks(tables["peaks"]):
         raise CompareError(
-            ["the tables are older than the records: finish the run, which makes the tables again"]
+            [
+                "the tables are older than the records of the cells: run the study to its end,"
+                " which makes the tables again"
+            ]
         )
     return Source(
         where=str(path),
@@ -129,8 +133,10 @@ def _of_folder(path: Path) -> Files:
 
 
 def _of_archive(path: Path) -> Files:
-    """Read the study in an archive. The study may be in any folder of the archive, but the archive
-    must not contain a second study."""
+    """Return the files of the study in an archive, from any folder of the archive.
+
+    Raises CompareError if the archive contains more than one study.
+    """
     try:
         read = archive.read(path, READ)
     except archive.ArchiveError as error:
@@ -139,7 +145,8 @@ def _of_archive(path: Path) -> Files:
     matches = [(match, content) for match, content in named if match]
     roots = {match["root"] for match, _ in matches if match["name"].startswith("tables/")}
     if len(roots) > 1:
-        raise CompareError([f"it has more than one study: {', '.join(sorted(roots))}"])
+        found = ", ".join(sorted(roots))
+        raise CompareError([f"it has more than one study: {found}. Name an archive with one study"])
     return {match["name"]: content for match, content in matches if match["root"] in roots}
 
 
@@ -161,7 +168,7 @@ def _tables(files: Files, problems: list[str]) -> Iterator[tuple[str, pd.DataFra
                     " tables)"
                 )
             elif name == "peaks" and not table.num_rows:
-                problems.append("a comparison needs a search of a peak, and this study has none")
+                problems.append("this study has no search for a peak, and a comparison needs peaks")
             else:
                 yield name, _frame(table, [of for of in _columns(name) if of.name in columns])
         except (pa.ArrowException, OSError, ValueError, KeyError) as error:
@@ -181,10 +188,9 @@ def _columns(name: str) -> Sequence[Column]:
 
 
 def _frame(table: pa.Table, columns: Sequence[Column]) -> pd.DataFrame:
-    """Return columns of a table after a check of their types and values.
+    """Check the types and values of `columns`, and return them with escaped unprintable characters.
 
-    The function escapes unprintable characters in texts. Raises ValueError if a value is wrong, and
-    ArrowException if a type is wrong.
+    Raises ValueError if a value is not allowed, and ArrowException if a type is wrong.
     """
     found = {}
     for of in columns:
@@ -213,10 +219,10 @@ def _of_tables(files: Files, tenants: pd.DataFrame) -> Iterator[tuple[str, bytes
 
 
 def _records(files: Files, cells: set[str]) -> tuple[tuple[PeakRecord, ...], str]:
-    """Return the records of all cells, or no records and the reason why records are missing.
+    """Return the records of all cells, and an empty text; or no records, and the reason why.
 
-    Raises CompareError if only some records are missing: a run that stops before its end lacks
-    records, and the tables of the run before it remain.
+    Raises CompareError if only some records are missing. This happens if a run stopped before its
+    end, and the tables are from an earlier run.
     """
     contents = {
         name.split("/")[1]: files[name] for name in sorted(files) if name.startswith("raw/")
@@ -224,7 +230,7 @@ def _records(files: Files, cells: set[str]) -> tuple[tuple[PeakRecord, ...], str
     if not contents:
         return (), "its records are missing"
     if cells - contents.keys():
-        raise CompareError(["the results are incomplete: finish the run"])
+        raise CompareError(["the results are incomplete: run the study to its end"])
     found = []
     for cell, content in contents.items():
         try:
@@ -236,8 +242,9 @@ def _records(files: Files, cells: set[str]) -> tuple[tuple[PeakRecord, ...], str
 
 
 Evidence = dict[tuple[str, str], tuple[str, int, int]]
-"""For each load line (names of its scenario and of the load line): the verdict, the number of
-repeats that found a limit of the server, and the number of requests."""
+"""The verdict, the number of repeats that found a limit of the server, and the number of requests
+of each load line, by the names of scenario and load line. If these values from the records differ
+from those in the table `peaks`, the table is older than the records."""
 
 
 def _of_records(records: Sequence[PeakRecord]) -> Evidence:

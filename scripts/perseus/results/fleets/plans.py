@@ -192,7 +192,7 @@ def _of_level(
             return
         pairs = zip(servers, of_servers, strict=True)
         reasons = "; ".join(f"{name}: {plan.why_not}" for name, plan in pairs)
-        why_not = f"no type of server has a fleet of its own ({reasons})"
+        why_not = f"no single type of server carries the demand ({reasons})"
         yield replace(of_servers[0], offers=tuple(offers), why_not=why_not)
 
 
@@ -252,7 +252,7 @@ def planned(
         return replace(plan, usd_per_hour=0.0, gap=0.0, status=OPTIMAL)
     if missing := _missing(models, offers):
         why_not = (
-            "no server that the plan may use has a price and a known lower limit of its capacity"
+            "none of the permitted servers has both a price and a known lower limit of its capacity"
             f" for {', '.join(missing)}"
         )
         return replace(plan, why_not=why_not)
