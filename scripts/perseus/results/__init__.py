@@ -1,6 +1,6 @@
-"""Make tables from raw results: this package combines the repeats of each measurement, and computes
-sharing ratios, costs and savings with 95 % intervals.
+"""Make the tables of a study from its raw results: combine the repeats of each measurement, and
+compute sharing ratios, costs and savings with 95 % intervals.
 
-The input is record.json and windows.parquet of each cell (one measured repeat of a load line), and
-the prices of the servers. The output consists of the tables of a study.
+The input is record.json and windows.parquet of each cell (one repeat of one load line), and the
+prices of the servers. docs/reference/data.md describes the tables.
 """

@@ -1,7 +1,7 @@
-"""Write the results of a study into one archive, and read an untrusted archive.
+"""Write the results of a study into one archive, and read an archive from an unknown source.
 
-The reader keeps an archive in memory and writes none of its files to the disk, so a file name in
-the archive cannot overwrite a file.
+The reader keeps the files in memory and writes nothing to the disk, so no file name in the archive
+can overwrite a file.
 """
 
 from __future__ import annotations
@@ -18,22 +18,23 @@ from typing import Final
 from perseus.host.files import whole
 
 MAX_BYTES: Final = 2**30
-"""Largest accepted size of all unpacked files of an archive, in bytes, since a small archive may
+"""Largest accepted total size of the unpacked files of an archive, in bytes. A small archive may
 unpack to terabytes of zeros."""
 
 MAX_MEMBERS: Final = 200_000
 
 
 class ArchiveError(ValueError):
-    """Error: the file is not a valid archive of results. The message states the reason."""
+    """Error: the file is not a valid archive of results. The message is the reason, without the
+    name of the file."""
 
 
 def write(path: Path, root: str, files: Mapping[str, Path]) -> None:
-    """Write an archive that contains all `files` in one folder `root`. The keys of `files` are the
-    file names in this folder.
+    """Write an archive with one folder `root` that contains all `files`. The keys of `files` are
+    the file names in this folder.
 
-    Archives of the same files have the same bytes, because an archive stores neither times nor
-    owners of files.
+    Two archives of the same files have the same bytes, because the archives store neither times nor
+    owners of the files.
     """
     with (
         whole(path) as partial,
@@ -49,12 +50,12 @@ def write(path: Path, root: str, files: Mapping[str, Path]) -> None:
 
 
 def read(path: Path, wanted: re.Pattern[str], most_bytes: int = MAX_BYTES) -> dict[str, bytes]:
-    """Return the content of all files in the archive with a name that matches `wanted`, by file
+    """Return the content of each file in the archive whose whole name matches `wanted`, by file
     name.
 
     Raises ArchiveError if the archive is damaged, has more than `most_bytes` unpacked bytes, or has
-    more than MAX_MEMBERS members. Raises ArchiveError for an invalid member: a link, a device, a
-    file with an absolute path or `..` in its path, or a second file with the same name.
+    more than MAX_MEMBERS members. Also raises ArchiveError for an invalid member: a link, a device,
+    a file with an absolute path or `..` in its path, or a second file with the same name.
     """
     names, found = set[str](), dict[str, bytes]()
     try:
@@ -92,7 +93,7 @@ def _refuse(member: tarfile.TarInfo, names: Collection[str]) -> None:
 
 
 class _Bounded(io.RawIOBase):
-    """A stream that raises ArchiveError if more than `most_bytes` bytes are read."""
+    """A stream that raises ArchiveError when its reader has read more than `most_bytes` bytes."""
 
     def __init__(self, stream: gzip.GzipFile, most_bytes: int) -> None:
         self._stream, self._most, self._left = stream, most_bytes, most_bytes

@@ -1,4 +1,5 @@
-"""Check that values in one table of a study agree with the values in its other tables."""
+"""Check that no table of a study contradicts another table: for example, that the rates of all
+tenants add up to the rate in the table `peaks`."""
 
 from __future__ import annotations
 
@@ -16,8 +17,8 @@ from perseus.results.schema import TOLERANCE
 
 Tables = Mapping[str, pd.DataFrame]
 Images = Mapping[str, Mapping[str, int]]
-"""Number of images per request, by the names of scenario and tenant. Tenants with one image per
-request have no entry."""
+"""Number of images per request, by the name of the scenario and then by the name of the tenant.
+Tenants with one image per request have no entry."""
 
 LINE: Final = ["scenario", "load_line"]
 FLEET: Final = ["level", "strategy"]
@@ -25,10 +26,10 @@ FLEET: Final = ["level", "strategy"]
 
 @dataclass(frozen=True)
 class Equation:
-    """Values that one table contains (`stated`), and the same values derived from other tables
-    (`derived`).
+    """Values in one table (`stated`), and the same values computed from other tables (`derived`).
 
-    Both series have the same index. An unknown value is NaN in both series.
+    `what` states the equation in words, for messages. Both series have the same index, which names
+    the rows. A value that is NaN in one series must be NaN in the other series, too.
     """
 
     what: str
@@ -218,30 +219,33 @@ EQUATIONS: Final[tuple[Callable[[Tables], Iterator[Equation]], ...]] = (
     recommendations_are_the_cheapest,
     replays_are_their_seconds,
 )
-"""Functions that yield equations, given only the tables of a study."""
+"""Functions that yield equations and need only the tables of a study."""
 
 
 def certified_rps(tables: Tables, images: Images) -> pd.Series:
-    """For each load line, return the inferences/s at the lowest certified rate of its repeats, or
-    the requests/s if `images` is empty.
+    """Return the certified rate of each load line, summed over its tenants: in inferences/s, or in
+    requests/s if `images` is empty.
 
-    The result is NaN if a repeat has no certified rate.
+    The rate is the lowest of all repeats; NaN if a repeat has no certified rate.
     """
     cells = _of_cells(tables["tenants"], "rate_rps", images)
     return _lowest(cells.groupby(level=LINE, sort=False))
 
 
 def estimate_rps(tables: Tables, images: Images) -> pd.Series:
-    """For each load line, return the inferences/s at the estimated peak, or the requests/s if
-    `images` is empty. The result is the mean over the repeats that found a limit."""
+    """Return the estimated peak of each load line, summed over its tenants: in inferences/s, or in
+    requests/s if `images` is empty.
+
+    The rate is the mean over the repeats that found a limit of the server.
+    """
     return (
         _of_cells(tables["tenants"], "estimate_rps", images).groupby(level=LINE, sort=False).mean()
     )
 
 
 def _of_cells(tenants: pd.DataFrame, rate: str, images: Images) -> pd.Series:
-    """For each cell, return the total rate of its tenants in inferences/s, or in requests/s if
-    `images` is empty."""
+    """Return the sum of the column `rate` over the tenants of each cell: in inferences/s, or in
+    requests/s if `images` is empty."""
     names = zip(tenants["scenario"], tenants["tenant"], strict=True)
     each = [images.get(scenario, {}).get(tenant, 1) for scenario, tenant in names]
     inferences = tenants.assign(inferences=tenants[rate] * np.array(each, dtype=float))

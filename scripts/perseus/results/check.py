@@ -1,4 +1,5 @@
-"""Check the tables of a study against their definitions and against each other."""
+"""Check that the tables of a study keep the rules of their definitions, and do not contradict each
+other."""
 
 from __future__ import annotations
 
@@ -24,7 +25,7 @@ from perseus.results.schema import Column, Relation, Schema, close
 from perseus.results.tables import TABLES, module_of
 
 MAX_LISTED: Final = 5
-"""Largest number of rows that a message lists for one broken rule."""
+"""Largest number of rows that the messages list for one broken rule."""
 
 _PANDAS: Final = {
     TEXT: pd.StringDtype(),
@@ -32,22 +33,22 @@ _PANDAS: Final = {
     WHOLE: pd.Int64Dtype(),
     FLAG: pd.BooleanDtype(),
 }
-"""Nullable pandas type for each type of a table column."""
+"""The pandas type, which allows nulls, for each type of a table column."""
 
 OF_ROWS: Final = (
     SchemaErrorReason.SERIES_CONTAINS_NULLS,
     SchemaErrorReason.DUPLICATES,
     SchemaErrorReason.DATAFRAME_CHECK,
 )
-"""Error codes with which pandera reports an error of a single row. With every other code,
-pandera reports an error of a whole column."""
+"""Codes of the errors that pandera reports for single rows. All other codes are for errors of whole
+columns."""
 
 
 class ContradictionError(ValueError):
     """Error: the tables of a study break their rules.
 
-    `problems` has one line for each problem. `made_by` names the Snakemake rules that made the
-    tables.
+    `problems` has one line for each problem. `made_by` names the Snakemake rules that make the
+    tables, so that the message can say how to make them again.
     """
 
     def __init__(self, problems: list[str], made_by: str = "tables predictions") -> None:
@@ -61,10 +62,10 @@ class ContradictionError(ValueError):
 
 
 def check(folder: Path, images: Images) -> dict[str, Any]:
-    """Check the tables in a folder. Return the rules that the tables keep, and the number of rows
-    of each table.
+    """Check the tables in a folder, and return the content of checked.json: the rules that the
+    tables keep, and the number of rows of each table.
 
-    Raises ContradictionError with all problems if there are any.
+    Raises ContradictionError with all problems if a table breaks a rule.
     """
     tables = {name: pq.read_table(folder / f"{name}.parquet") for name in TABLES}
     found = problems(tables, images)
@@ -81,15 +82,17 @@ def check(folder: Path, images: Images) -> dict[str, Any]:
 
 
 def check_comparison(table: pa.Table) -> None:
-    """Check the table of a comparison of two studies. Raises ContradictionError with all problems
-    if there are any."""
+    """Check the table of a comparison of two studies.
+
+    Raises ContradictionError with all problems if the table breaks a rule.
+    """
     if found := of_table("comparison", compared.SCHEMA, table):
         raise ContradictionError(found, made_by="compare")
 
 
 def problems(tables: Mapping[str, pa.Table], images: Images) -> list[str]:
-    """Return a message for each row that breaks a rule, with at most MAX_LISTED messages per
-    rule."""
+    """Return a message for each row that breaks a rule of its table or contradicts another table,
+    with at most MAX_LISTED rows per rule."""
     found = [
         line
         for name, table in tables.items()
@@ -101,8 +104,8 @@ def problems(tables: Mapping[str, pa.Table], images: Images) -> list[str]:
 def between(tables: Mapping[str, pa.Table], images: Images) -> list[str]:
     """Return a message for each value that contradicts another table.
 
-    The result is empty if a table lacks columns or has two rows with the same key, because the
-    tables cannot be compared then.
+    The function compares no tables if one of them lacks columns or has two rows with the same key.
+    The result is then empty, and `of_table` reports this problem.
     """
     if not all(_has_keys(name, table) for name, table in tables.items()):
         return []
@@ -122,7 +125,7 @@ def _frames(tables: Mapping[str, pa.Table]) -> dict[str, pd.DataFrame]:
 
 
 def of_table(name: str, schema: Schema, table: pa.Table) -> list[str]:
-    """Return a message for each row or column of a table that breaks the definition of the
+    """Return a message for each row and each column that breaks a rule in the definition of its
     table."""
     if not table.num_rows and table.schema.equals(schema.arrow):
         return []  # pandera is slow even if the table is empty
@@ -181,8 +184,8 @@ def _plain(values: pd.Series) -> pd.Series:
 
 
 def _violations(name: str, frame: pd.DataFrame, schema: Schema, error: SchemaError) -> list[str]:
-    """Return a message for each row that breaks a rule; if a whole column breaks a rule, return
-    pandera's message."""
+    """Convert an error of pandera into a message for each row that breaks the rule. If a whole
+    column breaks the rule, for example by its type, return the message of pandera."""
     if error.reason_code not in OF_ROWS:
         return [f"{name}: {str(error).splitlines()[0]}"]
     row_message = _row_message(schema, error)

@@ -12,15 +12,15 @@ JOULES_PER_KWH = 3.6e6
 
 
 def usd_per_million(usd_per_hour: float, images_per_s: float) -> float:
-    """Return the cost in USD of a million inferences of one image each, on a server that always
-    serves `images_per_s`."""
+    """Return the cost in USD of a million inferences (of one image each) on a server that costs
+    `usd_per_hour` and always serves `images_per_s`; infinite if the server serves none."""
     return usd_per_hour / 3600 * 1e6 / images_per_s if images_per_s else np.inf
 
 
 @dataclass(frozen=True)
 class Energy:
-    """Mean energy of one inference at the certified rates of the repeats, in joules; NaN if
-    unknown. `of` names the hardware whose energy `joules` includes."""
+    """Energy of one inference at the certified rate, as the mean over the repeats, in joules; NaN
+    if unknown. `of` names the hardware whose energy is in `joules`."""
 
     joules: float
     of: str
@@ -33,11 +33,11 @@ class Energy:
 
 
 def energy_per_inference(peak: RepeatedPeak) -> Energy:
-    """Return the energy per inference that all GPUs of the server and the host's processors and
-    memory use.
+    """Return the energy per inference of all GPUs of the server, and of the host's processors and
+    memory.
 
-    If the server has GPUs whose power is unknown, the result is NaN, because the GPUs use most of
-    the energy.
+    The result leaves out hardware whose power is unknown. But if the server has GPUs whose power is
+    unknown, the result is NaN, because the GPUs use most of the energy.
     """
     watts = {
         "GPUs": np.array([record.gpu_watts for record in peak.records]),

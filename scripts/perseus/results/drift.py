@@ -14,16 +14,17 @@ from scipy import special
 from perseus.peak.stats import TAIL, UNKNOWN, Floats, Interval, batches, mean_interval
 
 BLOCKS = 30
-"""Largest number of blocks into which the values are divided. Each block has consecutive values."""
+"""Largest number of blocks of consecutive values. The fit of the drift uses the median of each
+block."""
 
 FEWEST = 8
 """Least number of blocks for an estimate of the drift, and least number of independent values for
-Sen's interval. With fewer independent values, Perseus computes the interval as for a random
-walk."""
+Sen's interval (`sen`). With fewer independent values, Perseus uses the interval of `random_walk`
+instead."""
 
 STEADY = 0.1
 """A quantity is steady only if the whole 95 % interval of its change per hour lies between -STEADY
-x `Drift.scale` and STEADY x `Drift.scale`."""
+and STEADY, as a share of `Drift.scale`."""
 
 MIN_CHANGE = 0.01
 """Least change during the whole measurement that Perseus reports as a drift, as a share of
@@ -40,13 +41,13 @@ class Trend(StrEnum):
 
 @dataclass(frozen=True)
 class Drift:
-    """A straight line fitted to the values of a quantity over time in hours.
+    """A straight line, fitted to the values of a quantity over the time in hours.
 
-    `first` is the index of the first value after the warm-up. `level` is the value of the line at
-    the index `first`, `per_hour` is the slope of the line, and `hours` is the time from the index
-    `first` to the last value. Level and slope are NaN if there are too few values. `scale` is the
-    reference value for relative changes. The line is fitted to the finite values only.
-    `was_infinite` is true if at least one value of the quantity is not finite.
+    The line is fitted to the finite values after the warm-up. `first` is the index of the first of
+    these values, and `hours` is the time from this value to the last value. `level` is the value of
+    the line at the index `first`, and `per_hour` is its slope; both are NaN if there are too few
+    values. Changes of the quantity are judged relative to `scale`. `was_infinite` is true if at
+    least one value of the quantity is not finite.
     """
 
     first: int
@@ -58,8 +59,11 @@ class Drift:
 
     @property
     def trend(self) -> Trend:
-        """The trend is `Trend.STEADY` only if the whole 95 % interval of the change per hour lies
-        between -STEADY x `scale` and STEADY x `scale`."""
+        """The verdict on the drift: whether the quantity grows, falls or is steady.
+
+        A quantity grows or falls if the 95 % interval of its slope excludes 0, and if it changes by
+        at least MIN_CHANGE x `scale` in `hours`.
+        """
         low, high = self.per_hour.low, self.per_hour.high
         changes = abs(self.per_hour.value) * self.hours >= MIN_CHANGE * self.scale
         if changes and low > 0:
@@ -76,7 +80,8 @@ def drift(hours: Floats, values: Floats, scale: float | None = None) -> Drift:
     """Return the drift of `values` over the times `hours`. Both arrays have shape (n,), and the
     times ascend.
 
-    If `scale` is None, `Drift.scale` is the absolute value of `Drift.level`.
+    `scale` becomes `Drift.scale`. If `scale` is None, `Drift.scale` is the absolute value of
+    `Drift.level`.
     """
     finite = np.flatnonzero(np.isfinite(values))
     if len(finite) < len(values):
@@ -96,9 +101,9 @@ def drift(hours: Floats, values: Floats, scale: float | None = None) -> Drift:
 def warm_up(hours: Floats, values: Floats) -> int:
     """Return how many values at the start belong to the warm-up: at most half of all values.
 
-    The chosen number of values minimises the standard error of the slope of a line through the
-    remaining values. The usual rule MSER (White, Simulation 69(6), 1997) minimises the standard
-    error of the mean instead, and would mistake a drift for a warm-up.
+    The function tries all numbers, and fits a line to the remaining values. It returns the number
+    with the least standard error of the slope. The usual rule MSER (White, Simulation 69(6), 1997)
+    minimises the standard error of the mean instead, and would mistake a drift for a warm-up.
     """
     n = len(values)
     if n < 2 * FEWEST:
@@ -107,8 +112,8 @@ def warm_up(hours: Floats, values: Floats) -> int:
     left = np.arange(n, 0, -1)
 
     def squares(a: Floats, b: Floats) -> Floats:
-        """For each k = 0, 1, 2, ..., leave out the first k values of `a` and `b`, and return the
-        sum of (a - mean a) x (b - mean b) over the remaining values."""
+        """For each k = 0, 1, 2, ..., return the sum of (a - mean a) x (b - mean b) over all values
+        of `a` and `b` except the first k."""
         sums = [np.cumsum(each[::-1])[::-1] for each in (a * b, a, b)]
         return np.asarray(sums[0] - sums[1] * sums[2] / left)[: n // 2 + 1]
 
@@ -118,19 +123,19 @@ def warm_up(hours: Floats, values: Floats) -> int:
 
 
 def blocks(values: Floats) -> Floats:
-    """Return the medians of at most BLOCKS consecutive blocks of values. Medians are robust against
-    outliers."""
+    """Divide values into at most BLOCKS blocks of consecutive values, and return the median of each
+    block. An outlier hardly changes a median."""
     return np.array([np.median(each) for each in batches(values, BLOCKS)])
 
 
 def sen(times: Floats, values: Floats) -> Interval | None:
-    """Return the Theil-Sen slope of autocorrelated values with Sen's interval (JASA 63, 1968). The
-    result is None if the number of values, divided by their correlation time, is less than FEWEST.
+    """Return the Theil-Sen slope of autocorrelated values with Sen's interval (JASA 63, 1968).
 
     For autocorrelated values, the variance of Kendall's statistic S is larger than for independent
     values, by the factor `correlation_time` (Yue and Wang, Water Resources Management 18, 2004).
     The interval uses Student's t distribution, because many autocorrelated values may contain as
-    little evidence as a few independent values.
+    little evidence as a few independent values. The result is None if the values are only as much
+    evidence as fewer than FEWEST independent values.
     """
     n = len(values)
     earlier, later = np.triu_indices(n, 1)
@@ -148,9 +153,10 @@ def sen(times: Floats, values: Floats) -> Interval | None:
 def random_walk(times: Floats, values: Floats) -> Interval:
     """Return the mean slope of a random walk, with an interval from Student's t distribution.
 
-    The steps of a random walk are independent, but the differences between its successive blocks
-    are correlated, with a coefficient of 1/4 (Working, Econometrica 28, 1960). Values that always
-    return to the same level are no random walk: for such values, the interval is too wide.
+    `values` has one value per block of the random walk. The steps of a random walk are independent,
+    but the differences between successive blocks are correlated, with a coefficient of 1/4
+    (Working, Econometrica 28, 1960). Values that always return to the same level are no random
+    walk: for such values, the interval is too wide.
     """
     found = mean_interval(np.diff(values) / np.diff(times))
     half = np.sqrt(1 + 2 * 0.25) * (found.high - found.value)
@@ -161,10 +167,10 @@ def correlation_time(residuals: Floats) -> float:
     """Return how many autocorrelated values are as much evidence as one independent value; at least
     1.
 
-    The function assumes a first-order autoregressive process. The coefficient of the autoregressive
-    process is the autocorrelation of the ranks at lag 1, minus the bias of this autocorrelation.
-    For n residuals of a fitted line, the bias is -(2 + 4 x coefficient) / n (Kendall, Biometrika
-    41, 1954).
+    The function assumes a first-order autoregressive process. It estimates the coefficient of the
+    process from the autocorrelation of the ranks at lag 1. The estimate is corrected for the bias
+    of this autocorrelation, which is -(2 + 4 x coefficient) / n for n residuals of a fitted line
+    (Kendall, Biometrika 41, 1954).
     """
     from scipy import stats  # a slow import
 

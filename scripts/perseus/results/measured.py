@@ -1,8 +1,8 @@
-"""Write and read the lists of measured cells, one list for each kind of experiment.
+"""Write and read the files results/<study>/measured/<kind>.json. Each file lists the measured cells
+of one kind of experiment.
 
-The Snakemake inputs of a job that depends on all cells are the lists, not the cells, because a
-study may have ten thousand cells. The lists are in results/<study>/measured, and the raw results of
-the cells are in results/<study>/raw.
+A study may have ten thousand cells. Snakemake jobs that need all cells therefore have these few
+files as their inputs, and not the folders of the cells in results/<study>/raw.
 """
 
 from __future__ import annotations
@@ -18,9 +18,10 @@ from perseus.study.raw_files import RECORD
 
 
 class MeasuredCell(BaseModel):
-    """A measured cell, with the hash of its record.json.
+    """A measured cell, with the SHA-256 of its record.json.
 
-    A new measurement changes the hash, so that Snakemake remakes all files that depend on the cell.
+    A new measurement changes the SHA-256 and therefore the list, so that Snakemake makes all files
+    again that depend on the list.
     """
 
     cell: str
@@ -28,7 +29,7 @@ class MeasuredCell(BaseModel):
 
 
 class Measured(BaseModel):
-    """List of measured cells, in the order of the study."""
+    """Content of a list: the measured cells, in the order of the study."""
 
     cells: tuple[MeasuredCell, ...]
 
@@ -45,12 +46,13 @@ def write(path: Path, cells: Iterable[Path]) -> None:
 
 
 def folders(lists: Iterable[str]) -> list[Path]:
-    """Return the folders of the raw results of all cells in these lists."""
+    """Return the folders with the raw results of all cells in the files `lists`."""
     return [cell for path in map(Path, lists) for cell in _cells(path)]
 
 
 def has_lost_a_cell(path: Path) -> bool:
-    """Return whether the file `path` lists a cell whose raw results are missing."""
+    """Return whether the file `path` lists a cell whose raw results are missing; false if there is
+    no readable file."""
     try:
         return not all(cell.exists() for cell in _cells(path))
     except (OSError, ValueError):  # the list does not exist or is not readable

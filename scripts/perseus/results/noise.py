@@ -1,4 +1,4 @@
-"""Compute the noise floor of a host from repeated measurements of one capacity
+"""Compute the noise floor of a host from repeated measurements of the same throughput
 (docs/explanation/noise.md)."""
 
 from __future__ import annotations
@@ -14,16 +14,14 @@ from perseus.peak.stats import TAIL, Interval
 
 @dataclass(frozen=True)
 class Noise:
-    """Variation of measured throughputs that should be equal.
+    """Variation of measured throughputs that would be equal on a host without noise.
 
-    `between_windows`, `between_restarts` and `floor` are relative to `capacity_rps`, the mean
-    throughput.
-
+    `capacity_rps` is the mean throughput. The other values are shares of `capacity_rps`.
     `between_windows` is the standard deviation between the windows after one start of the server.
     `between_restarts` is the standard deviation between the mean throughputs after different
-    starts. The value `between_restarts` includes a part of the variation between windows. `floor`
-    is the noise floor: for only 5 % of the pairs of server starts, the closed-loop throughputs
-    after the two starts differ by more than this share.
+    starts, and includes a part of the variation between windows. `floor` is the noise floor: for
+    only 5 % of the pairs of server starts, the throughputs after the two starts differ by more than
+    this share.
     """
 
     capacity_rps: float
@@ -33,15 +31,13 @@ class Noise:
 
 
 def noise(capacities_rps: ArrayLike) -> Noise:
-    """Return the noise of a host, given the throughputs in m windows after each of n starts of a
-    server, shape (n, m).
-
-    n and m must be at least 2.
+    """Return the noise of a host. `capacities_rps`, shape (n, m), has the throughput in each of m
+    windows after each of n starts of a server; n and m must be at least 2.
 
     The noise floor is t(0.975, n - 1) x sqrt(2) x (standard deviation between restarts): the
-    repeatability limit of ISO 5725-6. ISO 5725-6 assumes that the standard deviation is known
-    exactly, and therefore uses 1.96 instead of Student's t. Student's t is correct for a standard
-    deviation that is estimated from n starts.
+    repeatability limit of ISO 5725-6. The standard uses 1.96 instead of Student's t, because it
+    assumes that the standard deviation is known exactly. Here, the standard deviation is estimated
+    from n starts.
     """
     rates = np.asarray(capacities_rps, dtype=float)
     (n, m), mean = rates.shape, float(rates.mean())
@@ -56,7 +52,10 @@ def noise(capacities_rps: ArrayLike) -> Noise:
 
 
 def deviation(found: float, freedom: int) -> Interval:
-    """Return the standard deviation `found` of normally distributed values with its 95 % interval.
-    The interval follows from the chi-squared distribution with `freedom` degrees of freedom."""
+    """Return the measured standard deviation `found` with its 95 % interval.
+
+    The interval assumes normally distributed values, and follows from the chi-squared distribution
+    with `freedom` degrees of freedom.
+    """
     low, high = np.sqrt(freedom / (2 * special.gammaincinv(freedom / 2, [1 - TAIL, TAIL])))
     return Interval(found, found * float(low), found * float(high))

@@ -1,13 +1,17 @@
-"""Compute sharing ratios from interleaved measurements on one server
+"""Compute sharing ratios from measurements on one server that follow each other within seconds
 (docs/explanation/sharing-ratio.md).
 
 The searches for the peaks of a mix and of its tenants run minutes apart, and the speed of the host
-changes meanwhile. The module computes the sharing ratio at saturation: the sum over the tenants of
-(throughput while all tenants have load / throughput while only this tenant has load). Perseus
-measures the throughput of a tenant alone and its throughput beside the other tenants within seconds
-of each other. A simulated queue with the measured service times converts the ratio at saturation
-into the sharing ratio within the SLAs (the simulated ratio). If the peaks from the searches
-contradict the simulated ratio, the module corrects the simulated ratio.
+changes meanwhile. A sharing ratio from these peaks is therefore inexact. The module finds a better
+ratio in three steps:
+
+1. It computes the sharing ratio at saturation: the sum over the tenants of (throughput while all
+   tenants have load / throughput while only this tenant has load). Perseus measures both
+   throughputs in a round, within seconds of each other.
+2. A simulated queue with the measured service times converts the ratio at saturation into the
+   sharing ratio within the SLAs (the simulated ratio).
+3. If the peaks from the searches contradict the simulated ratio, the module corrects the simulated
+   ratio.
 """
 
 from __future__ import annotations
@@ -40,43 +44,48 @@ Key = tuple[str, str]
 """Names of the scenario and of the load line (`repeats.key`)."""
 
 SharedServer = tuple[str, tuple[int, ...]]
-"""A scenario, and the indices of its tenants with load."""
+"""A server with certain tenants: the name of the scenario, and the indices of the tenants with
+load."""
 
 STARTS = 0.02
-"""The logarithm of the sharing ratio at saturation has a standard deviation between starts of a
-server. The prior of this standard deviation is half-normal, with the scale STARTS. (Four starts on
-a host with two vCPUs had a standard deviation of 0.019.)"""
+"""Scale of the half-normal prior of a standard deviation: how much the logarithm of the sharing
+ratio at saturation varies between starts of a server. (Four starts on a host with two vCPUs had a
+standard deviation of 0.019.)"""
 
 MODEL_ERROR = 0.015
-"""If the queueing model fits, the logarithmic error of a simulated sharing ratio has at least this
-standard deviation. (For three mixes on a real host, the mean sharing ratio from the searches of 23
-studies differs from the simulated sharing ratio by 0.000, -0.022 and -0.017.)"""
+"""Least standard deviation of the logarithmic error of a simulated sharing ratio, if the queueing
+model fits. (For three mixes on a real host, the mean sharing ratio from the searches of 23 studies
+differs from the simulated sharing ratio by 0.000, -0.022 and -0.017.)"""
 
 INTERFERENCE = 0.1
-"""One term of the error of the queueing model is INTERFERENCE x (the logarithm of the sharing ratio
-at saturation). Perseus measures only at saturation how much tenants slow each other down."""
+"""One part of the error of the queueing model is INTERFERENCE x (the logarithm of the sharing ratio
+at saturation). The reason: Perseus measures how much tenants slow each other down only at
+saturation, and not at the peak."""
 
 MISFIT = 0.5
-"""For each tenant, the misfit is the absolute logarithmic difference between its dedicated peak and
-the simulated limit, minus two standard deviations of this difference; at least 0. One term of the
-error of the queueing model is MISFIT x (the largest misfit of all tenants)."""
+"""One part of the error of the queueing model is MISFIT x (the largest misfit of all tenants). The
+misfit of a tenant is the absolute logarithmic difference between its dedicated peak and its
+simulated limit, minus two standard deviations of this difference; at least 0."""
 
 WRONG, FAR = 0.05, 0.25
-"""WRONG is the probability that the queueing model does not fit a server at all. If the queueing
-model does not fit, FAR is the standard deviation of the logarithmic error of a simulated sharing
-ratio."""
+"""WRONG is the prior probability that the queueing model does not fit a server at all. In this
+case, the standard deviation of the logarithmic error of a simulated sharing ratio is FAR."""
 
 ALIKE = 0.5
-"""Correlation of the errors of the queueing model between the mixes of one server."""
+"""Correlation between the errors for different mixes of one server, if the queueing model does not
+fit."""
 
 LEAST = 1e-6
-"""Smallest factor by which the module corrects a load factor. If the background load alone reaches
-the corrected sharing ratio of the peak, the module uses the factor LEAST."""
+"""Smallest factor by which the module multiplies a load factor. The module uses LEAST if the
+constant part of the load line alone reaches the corrected sharing ratio."""
 
 
 def paired_peaks(peaks: Mapping[Key, RepeatedPeak], seed: int) -> dict[Key, RepeatedPeak]:
-    """Return all peaks. For shared load lines, the function replaces the estimates and draws of the
-    peaks. The new values follow from the sharing ratios of interleaved measurements."""
+    """Return all peaks, with corrected estimates and draws for shared load lines.
+
+    The corrected values follow from the sharing ratios that this module computes. The function does
+    not change dedicated peaks, or load lines without the required measurements (`_with_rounds`).
+    """
     dedicated = dedicated_peaks(list(peaks.values()))
     pooled = _at_saturation(peaks.values(), seed)
     paired: dict[SharedServer, dict[Key, _Line]] = {}
@@ -103,11 +112,11 @@ def _server_of(peak: RepeatedPeak) -> SharedServer:
 
 
 def _at_saturation(peaks: Iterable[RepeatedPeak], seed: int) -> dict[SharedServer, Floats]:
-    """For each shared server, return draws of the logarithm of its sharing ratio at saturation,
-    averaged over the starts of the server.
+    """For each shared server, return draws of the logarithm of its sharing ratio at saturation, for
+    an average start of the server.
 
-    For each shared server, the function uses the cells of all its mixes. Perseus starts the server
-    again for each cell.
+    Each cell has another start of the server. The function combines the cells of all mixes of the
+    same tenants.
     """
     cells: dict[SharedServer, list[Estimate]] = {}
     draws = {}
@@ -132,8 +141,8 @@ def _at_saturation(peaks: Iterable[RepeatedPeak], seed: int) -> dict[SharedServe
 
 
 def _with_rounds(peak: RepeatedPeak) -> list[PeakRecord]:
-    """Return the measured repeats that have three results: (1) a limit from the search, (2) rounds
-    of saturation probes, and (3) a simulated limit."""
+    """Return the measured repeats from which the module can compute a sharing ratio: those with a
+    limit from the search, rounds of saturation probes, and a simulated limit."""
     return [
         record
         for record in peak.records
@@ -150,12 +159,12 @@ def _rounds(record: PeakRecord) -> list[Round]:
 
 @dataclass(frozen=True)
 class _Line:
-    """A mix with two values of its sharing ratio: the simulated ratio, and the ratio from the
+    """A load line with two values of its sharing ratio: the simulated ratio, and the ratio from the
     searches.
 
-    `logs` has draws of the logarithm of the simulated ratio. If the queueing model fits, `spread`
-    is the standard deviation of the logarithmic error of the simulated ratio. `searched` is the
-    sharing ratio from the searches.
+    `logs` has draws of the logarithm of the simulated ratio. `spread` is the standard deviation of
+    the logarithmic error of the simulated ratio, if the queueing model fits. `searched` is the
+    sharing ratio from the searches. `alone` has the dedicated peaks of the tenants.
     """
 
     alone: Alone
@@ -176,13 +185,14 @@ def _line(
 
 
 def _model_log_ratio(record: PeakRecord, loaded: NDArray[np.int64], saturation: Floats) -> Floats:
-    """For one cell, return draws of the logarithm of the simulated sharing ratio.
+    """For one cell, return draws of the logarithm of the simulated sharing ratio after an average
+    start of the server.
 
-    The simulation uses the service times after only one start of the server. To get the limit after
-    an average start, the function multiplies the simulated limit by q ** (1 / utilisation). Here, q
-    is a quotient of two sharing ratios at saturation: the ratio after an average start, divided by
-    the ratio after the simulated start. The exponent 1 / utilisation assumes that the difference
-    between the saturation throughput and the limit is the same after all starts.
+    The simulation of the cell uses the service times after one start of the server. To get the
+    limit after an average start, the function multiplies the simulated limit by
+    q ** (1 / utilisation), where q is (sharing ratio at saturation after an average start / sharing
+    ratio at saturation after the simulated start). The exponent 1 / utilisation assumes that the
+    difference between the saturation throughput and the limit is the same after all starts.
     """
     own = ratio_at_saturation(_rounds(record)).log
     power = 1 / min(max(record.model.utilisation, MIN_UTILISATION), 1.0)
@@ -196,8 +206,8 @@ def _model_log_ratio(record: PeakRecord, loaded: NDArray[np.int64], saturation: 
 
 
 def _spread(peak: RepeatedPeak, alone: Alone, records: Sequence[PeakRecord]) -> float:
-    """Return the standard deviation of the logarithmic error of a simulated sharing ratio, given
-    that the queueing model fits."""
+    """Return the standard deviation of the logarithmic error of a simulated sharing ratio, if the
+    queueing model fits: the root of the sum of the squares of four parts of the error."""
     at_saturation = float(np.mean([ratio_at_saturation(_rounds(each)).log for each in records]))
     discipline = float(np.mean([each.model.scale_error for each in records]))
     misfits = [0.0]
@@ -220,15 +230,14 @@ def _spread(peak: RepeatedPeak, alone: Alone, records: Sequence[PeakRecord]) -> 
 
 
 def _corrected(lines: Sequence[_Line], rng: np.random.Generator) -> list[Quantity]:
-    """Return posterior draws of the sharing ratios of all mixes of one server.
+    """Return posterior draws of the sharing ratios of all load lines of one server.
 
-    The prior comes from the queueing model. The prior assumes that the queueing model fits either
-    all mixes of a server (with probability 1 - WRONG) or none of its mixes (with probability
-    WRONG). The likelihood comes from the sharing ratios of the searches. The errors of two sharing
-    ratios from searches are correlated if both ratios use the same dedicated peak. On a logarithmic
-    scale, the likelihood is a normal distribution, and the prior is a mixture of two normal
-    distributions. The posterior of the logarithms is a mixture of two normal distributions: one for
-    a queueing model that fits, and one for a queueing model that does not fit.
+    The prior comes from the simulated ratios. It assumes that the queueing model fits either all
+    mixes of the server (with probability 1 - WRONG) or none of them (with probability WRONG). The
+    likelihood comes from the sharing ratios of the searches, whose errors are correlated if they
+    use the same dedicated peak. On a logarithmic scale, the likelihood is a normal distribution,
+    and the prior is a mixture of two normal distributions: one for a queueing model that fits, and
+    one for a queueing model that does not fit. The posterior is such a mixture, too.
     """
     of_model, of_searches = (
         np.array(values)
@@ -260,8 +269,8 @@ def _corrected(lines: Sequence[_Line], rng: np.random.Generator) -> list[Quantit
 
 
 def _with_ratio(peak: RepeatedPeak, alone: Alone, ratio: Quantity) -> RepeatedPeak:
-    """Correct the rates of the peak, so that in each draw its sharing ratio equals `ratio`. Return
-    the corrected peak."""
+    """Return the peak at the load factor at which its sharing ratio equals `ratio`, in each draw
+    and for the estimate."""
     capacity, capacity_draws = capacities(peak, alone)
     used = [record for record in peak.records if record.has_limit]
     base = np.mean([record.line.base_rps for record in used], axis=0)

@@ -40,20 +40,22 @@ from perseus.study.tasks.predictions import PredictionsTask
 from perseus.traffic.arrivals import Arrivals
 
 MAX_MIXES = 100
-"""For each server, Perseus uses at most MAX_MIXES measured mixes and predicts at most MAX_MIXES
-unmeasured pairs. This limit bounds the computing time: each simulation takes some hundredths of a
-second."""
+"""For each server and preset, Perseus uses at most MAX_MIXES measured mixes and predicts at most
+MAX_MIXES unmeasured pairs. The limit bounds the computing time, because each prediction simulates a
+queue for some hundredths of a second."""
 
 Weights = tuple[tuple[str, int], ...]
 """A mix: the tenants with load, each with its weight."""
 
 Mix = frozenset[tuple[str, int]]
-"""A mix as a set, without an order of the tenants. The weights have no common divisor above 1."""
+"""A mix as a set of tenants with their weights, without common divisors: equal mixes have equal
+sets."""
 
 
 @dataclass(frozen=True)
 class MeasuredRatio:
-    """The measured sharing ratio of a mix."""
+    """A measured mix with its sharing ratio. `known` has the data that the prediction models
+    need."""
 
     weights: Weights
     known: Known
@@ -62,15 +64,16 @@ class MeasuredRatio:
 
 @dataclass(frozen=True)
 class PredictedMix:
-    """A mix on a server, and the `other_mixes` on this server, from which Perseus predicts the
-    sharing ratio of the mix.
+    """A mix on a server, and the measured mixes from which Perseus predicts its sharing ratio
+    (`other_mixes`).
 
-    `missed` is the number of measured mixes on this server that violate the SLAs at every load, and
-    therefore have no sharing ratio. For an unmeasured pair, `missed` counts only combinations of
-    models, each once, and only if no mix of these models has a measured sharing ratio. `measured`
-    is the measured sharing ratio of the mix, or None if the mix was not measured. `best` is the
-    prediction model with the smallest error on `other_mixes`; None if the evidence is insufficient
-    (`left_out.why_none`).
+    `measured` is the measured sharing ratio of the mix, or None if the mix was not measured. `best`
+    is the prediction model with the smallest error for `other_mixes`, or None if the evidence is
+    insufficient (`left_out.why_none`).
+
+    `missed` is the number of measured mixes on this server that have no sharing ratio, because a
+    tenant misses its SLA at every load. For an unmeasured pair, `missed` is the number of such
+    combinations of models instead, without combinations that also have a measured sharing ratio.
     """
 
     server: str
@@ -83,7 +86,7 @@ class PredictedMix:
 
     @property
     def mixes_known(self) -> int:
-        """Number of mixes in `other_mixes` that have at least two different models."""
+        """Number of mixes in `other_mixes` with at least two different models."""
         return sum(not each.shared.is_of_copies for each in self.other_mixes)
 
     def ratio(self, step: LadderStep) -> float:
@@ -92,8 +95,8 @@ class PredictedMix:
 
     @property
     def predicted(self) -> Interval:
-        """Sharing ratio that the best prediction model predicts, with its interval; NaN if no
-        prediction model is the best."""
+        """Sharing ratio that the prediction model `best` predicts, with its interval; NaN without
+        such a model."""
         if self.best is None:
             return UNKNOWN
         return self.best.interval(self.ratio(self.best.step))
@@ -101,11 +104,12 @@ class PredictedMix:
 
 @dataclass(frozen=True)
 class SharedServer:
-    """A shared server, and all its mixes that were measured with one preset.
+    """A shared server, and the mixes that Perseus measured with one preset.
 
-    `infeasible` has each mix that has different models and violates an SLA at every load. `pairs`
-    has the unmeasured 1 : 1 mixes of two tenants of the same scenario. `measured` and `pairs` have
-    at most MAX_MIXES entries each.
+    `measured` has the mixes with a sharing ratio. `infeasible` has the mixes of different models in
+    which a tenant misses its SLA at every load. `pairs` has the 1 : 1 mixes of two tenants of the
+    same scenario that Perseus did not measure. `measured` and `pairs` have at most MAX_MIXES
+    entries each.
     """
 
     name: str
@@ -120,11 +124,12 @@ class SharedServer:
 
     @property
     def one_of_each(self) -> tuple[Known, ...]:
-        """For each combination of models, the measured mix with the most equal loads. The property
-        treats models that differ only in their settings as one model.
+        """One measured mix per combination of models: the mix in which the largest share of a
+        tenant is the smallest.
 
-        The prediction errors of mixes of the same models are correlated, so a second mix of the
-        same models adds little evidence about mixes of other models.
+        Models that differ only in their settings count as one model. The prediction errors of mixes
+        of the same models are correlated, so a second mix of these models adds little evidence
+        about mixes of other models.
         """
         found: dict[tuple[str, ...], Known] = {}
         for each in sorted(self.known, key=lambda known: max(known.shared.shares)):
@@ -132,12 +137,12 @@ class SharedServer:
         return tuple(found.values())
 
     def mixes(self) -> Iterator[PredictedMix]:
-        """Yield each mix of different models, with the measured mixes from which Perseus predicts
-        its sharing ratio.
+        """Yield each mix of different models, measured or not, with the measured mixes from which
+        Perseus predicts its sharing ratio.
 
-        To predict a measured mix, Perseus uses all other measured mixes of the same server. To
-        predict an unmeasured pair of tenants, Perseus uses only one measured mix per combination of
-        models.
+        To predict a measured mix, Perseus uses all other measured mixes of the server. To predict
+        an unmeasured pair of tenants, Perseus uses only one measured mix per combination of models
+        (`one_of_each`).
         """
         different = [each for each in self.measured if not each.known.shared.is_of_copies]
         off, missed = errors_by_step(self.known), len(self.infeasible)
@@ -167,9 +172,12 @@ class Predictions:
 
     @classmethod
     def read(cls, task: PredictionsTask, searches: Sequence[Path], checks: Sequence[Path]) -> Self:
-        """Return the predictions, given folders of raw results (`searches`) and records of model
-        exports (`checks`). The records of the exports contain the memory that each model
-        accesses."""
+        """Return the predictions for a study.
+
+        `searches` has the folders with the raw results of the searches. `checks` has the files with
+        the records of the model exports, which state how much memory an inference of each model
+        accesses.
+        """
         searched = group([PeakRecord.read(cell) for cell in searches], task.seed)
         peaks = list(paired_peaks(searched, task.seed).values())
         found = shared_servers(peaks, dedicated_peaks(peaks), working_sets_bytes(checks))
@@ -181,7 +189,8 @@ def shared_servers(
 ) -> Iterator[SharedServer]:
     """Yield the servers with shared scenarios, one entry for each server and preset.
 
-    `memory_bytes` has the memory in bytes that each model accesses.
+    `memory_bytes` has the working set of each model: the bytes of memory that one inference
+    accesses.
     """
     lines: dict[tuple[str, str], list[RepeatedPeak]] = {}
     for peak in peaks:
@@ -212,11 +221,10 @@ def shared_servers(
 def _measured(
     lines: Sequence[RepeatedPeak], dedicated: Dedicated, solos: Mapping[str, Solo]
 ) -> Iterator[MeasuredRatio]:
-    """Yield each measured mix once.
+    """Yield each measured mix once, from the first load line with this mix.
 
-    If several load lines have the same mix, the function yields only the first of these load lines
-    in the order of `lines`. Perseus must not predict a mix from another measurement of the same
-    mix.
+    The function leaves out further load lines with the same mix, because Perseus must not predict a
+    mix from another measurement of the same mix.
     """
     found = set[Mix]()
     for peak in lines:
@@ -233,8 +241,8 @@ def _measured(
 def _infeasible(
     lines: Sequence[RepeatedPeak], solos: Mapping[str, Solo], measured: Collection[Mix]
 ) -> Iterator[Shared]:
-    """Yield each mix that has different models and violates the SLAs at every load, although each
-    of its tenants keeps its SLA on a dedicated server.
+    """Yield each mix of different models in which a tenant misses its SLA at every load, although
+    each tenant keeps its SLA on a dedicated server.
 
     The function leaves out the mixes in `measured`.
     """
@@ -249,8 +257,8 @@ def _infeasible(
 
 
 def _answered(lines: Sequence[RepeatedPeak]) -> set[Mix]:
-    """Return the mixes with a measured result: a sharing ratio, or a violation of the SLAs at every
-    load."""
+    """Return the mixes that need no prediction, because Perseus measured their sharing ratio, or
+    found that a tenant misses its SLA at every load."""
     return {
         _mix(_weights(peak))
         for peak in lines
@@ -281,8 +289,8 @@ def _models(of: Shared) -> tuple[str, ...]:
 
 
 def _weights(peak: RepeatedPeak) -> Weights:
-    """Return the weights of a mix; empty if the load line is no mix, or if the weights are
-    unknown."""
+    """Return the tenants with load and their weights; empty if the load line is not a mix, or if
+    the weights are unknown."""
     is_mix = peak.line == "mix" and peak.weights
     return _loaded(peak.tenants, peak.weights) if is_mix else ()
 

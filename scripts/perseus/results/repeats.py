@@ -1,10 +1,13 @@
 """Combine the repeats of a search into one peak with its uncertainty (docs/explanation/repeats.md).
 
-Each repeat is one cell that searches the peak of a load line. Draws (random samples) express the
-uncertainty of the peak. The uncertainty of the peak has two sources: the posterior distribution of
-each repeat, and the variation between repeats. To compute a ratio of two peaks, divide draw d of
-one peak by draw d of the other peak, for each d. If a repeat found no limit, the remaining repeats
-are a biased selection. The interval of the peak then begins at 0, ends at infinity, or both.
+Each repeat is one cell that searches the peak of a load line. Random draws express the uncertainty
+of the combined peak, which has two sources: the posterior distribution of each repeat, and the
+variation between repeats. To get draws of the ratio of two peaks, divide draw d of one peak by draw
+d of the other peak, for each d.
+
+A repeat may find no limit of the server, for example because its limit is lower than in the other
+repeats. The other repeats are then a biased selection. The interval of the peak therefore begins at
+0, ends at infinity, or both.
 """
 
 from __future__ import annotations
@@ -26,8 +29,8 @@ from perseus.study.experiments.peak import DEDICATED
 from perseus.study.tasks.measure import MeasureTask
 
 SERVER_COULD_NOT = (Outcome.INFEASIBLE, Outcome.FAILED, Outcome.UNSTEADY, Outcome.THROTTLED)
-"""If a repeat ended with one of these outcomes and found no limit, its limit may be lower than the
-limits of the other repeats, but not higher."""
+"""Outcomes of which the server is the cause. A repeat with such an outcome and without a limit may
+have a lower limit than the other repeats, but not a higher one."""
 WORST_FIRST = (
     Outcome.FAILED,
     Outcome.THROTTLED,
@@ -44,11 +47,10 @@ WORST_FIRST = (
 
 @dataclass(frozen=True)
 class Quantity:
-    """A positive quantity with draws of its value. If a peak that determines the quantity is
-    unknown, the value is NaN and `draws` is empty.
+    """A positive quantity with random draws of its value.
 
-    If `open_below` is true, the interval of the quantity begins at 0. If `open_above` is true, the
-    interval of the quantity ends at infinity.
+    If the quantity is unknown, the value is NaN and `draws` is empty. If `open_below` is true, the
+    interval of the quantity begins at 0. If `open_above` is true, the interval ends at infinity.
     """
 
     value: float
@@ -79,8 +81,8 @@ class Quantity:
     def over(self, other: Quantity) -> Quantity:
         """Return this quantity divided by the other quantity, draw by draw.
 
-        If the interval of one quantity has an open end (0 or infinity), the interval of the
-        quotient has an open end, too.
+        If the interval of one of the quantities begins at 0 or ends at infinity, the interval of
+        the quotient has such an end, too.
         """
         return Quantity(
             self.value / other.value,
@@ -98,10 +100,13 @@ NOTHING = Quantity(np.nan, np.empty(0))
 class RepeatedPeak:
     """Peak on a load line with T tenants, combined from all repeats.
 
-    `scale` and `rates_rps` (T,) are means over the repeats that found a limit of the server. If no
-    repeat found a limit, `scale` and `rates_rps` are NaN, and `scale_draws` (draws,) and
-    `rates_draws_rps` (draws, T) are empty. The module `results.paired` has multiplied the load
-    factor from the searches by `correction`, to agree with the interleaved measurements.
+    `scale` is the load factor at the peak, and `rates_rps` (T,) has the rates of the tenants at the
+    peak. Both are means over the repeats that found a limit of the server, with draws `scale_draws`
+    (draws,) and `rates_draws_rps` (draws, T). If no repeat found a limit, the means are NaN and the
+    draws are empty.
+
+    `correction` is the factor by which the module `results.paired` multiplied the load factor from
+    the searches; 1 if it changed nothing.
     """
 
     records: tuple[PeakRecord, ...]
@@ -113,7 +118,8 @@ class RepeatedPeak:
 
     @property
     def task(self) -> MeasureTask:
-        """Task of the first repeat of the peak."""
+        """Task of the first repeat, for example to read the settings that all repeats have in
+        common."""
         return self.records[0].task
 
     @property
@@ -132,11 +138,11 @@ class RepeatedPeak:
 
     @property
     def precision(self) -> str:
-        """Numeric precision of the models: the precision of the computation if known, else the
-        configured precision.
+        """Numeric precision in which the models are computed, or the configured precision if the
+        former is unknown.
 
-        If the tenants have different precisions, the text has all precisions, separated by " + ".
-        Unknown precisions are left out.
+        If the tenants have different precisions, the text has all of them, joined by " + ", without
+        unknown precisions.
         """
         computed = self.records[0].computed_precisions
         found = (computed.get(each.name) or each.precision for each in self.task.tenants)
@@ -171,19 +177,19 @@ class RepeatedPeak:
 
     @property
     def open_below(self) -> bool:
-        """True if the interval of the peak begins at 0: a repeat that found no limit may have had a
-        lower limit than the other repeats."""
+        """True if the interval of the peak begins at 0, because a repeat that found no limit may
+        have a lower limit than the other repeats."""
         return any(record.outcome != Outcome.CLIENT_LIMITED for record in self.lost)
 
     @property
     def open_above(self) -> bool:
-        """True if the interval of the peak ends at infinity: a repeat that found no limit may have
-        had a higher limit than the other repeats."""
+        """True if the interval of the peak ends at infinity, because a repeat that found no limit
+        may have a higher limit than the other repeats."""
         return any(record.outcome not in SERVER_COULD_NOT for record in self.lost)
 
     @property
     def point(self) -> Quantity:
-        """Load factor at the estimated peak, with its draws."""
+        """Load factor at the estimated peak with its draws, as a quantity with an interval."""
         return Quantity(self.scale, self.scale_draws, self.open_below, self.open_above)
 
     def total(self, weights: Floats | float = 1.0) -> Quantity:
@@ -198,8 +204,8 @@ class RepeatedPeak:
 
     @cached_property
     def speeds_rps(self) -> dict[str, float]:
-        """Throughput of each tenant in the saturation probes without other tenants, requests/s; NaN
-        if unknown."""
+        """Usual throughput of each tenant in the saturation probes in which only this tenant has
+        load, requests/s; NaN if unknown."""
         with_limit = [each for each in self.records if each.has_limit]
         return {name: usual_speed_rps(with_limit, name) for name in self.tenants}
 
@@ -219,10 +225,10 @@ class RepeatedPeak:
 
     @property
     def weights(self) -> tuple[int, ...]:
-        """Weights of a mix, in the order of the tenants.
+        """Weights of a mix, in the order of the tenants; empty if the load line is not a mix.
 
-        The result is empty if the load line is no mix. If the mix follows the demand, the weights
-        depend on the dedicated peaks, so the result is empty if a dedicated peak is unknown.
+        The weights of a mix with the proportions of the demand depend on the dedicated peaks. They
+        are empty if a dedicated peak is unknown.
         """
         return self.records[0].weights or self.records[0].run.weights
 
@@ -233,7 +239,7 @@ class RepeatedPeak:
 
     def mix_of(self, names: Sequence[str]) -> str:
         """Return the description of the load line, with `names` in place of the names of its
-        tenants."""
+        tenants, for example to leave out the settings of a grid."""
         run = self.records[0].run
         if self.is_dedicated:
             return names[0] if run == DEDICATED else f"{names[0]} ({self.task.preset})"
@@ -266,7 +272,7 @@ class RepeatedPeak:
     @property
     def certified(self) -> tuple[float, Floats]:
         """Lowest certified load factor of all repeats, and the rate of each tenant at this load
-        factor in requests/s; NaN if a repeat has no certified rate."""
+        factor in requests/s. Both are NaN if a repeat has no certified rate."""
         scales = [record.certified_scale for record in self.records]
         lowest = int(np.argmin(scales))  # NaN counts as the lowest value
         return scales[lowest], self.records[lowest].rates_rps(scales[lowest])
@@ -281,16 +287,16 @@ class RepeatedPeak:
 
 
 Dedicated = Mapping[tuple[str, str, str], RepeatedPeak]
-"""Dedicated peaks, by the names of the server, the tenant and the preset."""
+"""Dedicated peaks, by the names of server, tenant and preset."""
 
 Alone = Sequence[RepeatedPeak | None]
-"""Dedicated peak of each tenant of a load line, in the order of the tenants; None for a tenant
-without a measured dedicated peak."""
+"""Dedicated peak of each tenant of a load line, in the order of the tenants; None if the study did
+not measure it."""
 
 
 def key(task: MeasureTask) -> tuple[str, str]:
-    """Return the names of the scenario and of the load line, which all repeats of a load line have
-    in common."""
+    """Return the key that all repeats of a load line have in common: the names of scenario and load
+    line."""
     return task.scenario, task.run.name
 
 
@@ -302,9 +308,9 @@ def combine(
 ) -> RepeatedPeak:
     """Combine the repeats of one load line into a peak.
 
-    `deviations` (draws,) has draws of a standard deviation: the variation of the logarithm of the
-    peak between repeats. If `deviations` is None, the function estimates the standard deviation
-    between repeats from the repeats of this load line.
+    `draws` is the number of draws of the peak. `deviations` (draws,) has draws of the standard
+    deviation of the logarithm of the peak between repeats. If `deviations` is None, the function
+    estimates this standard deviation from the repeats of this load line.
     """
     task = records[0].task
     used = [record for record in records if record.has_limit]
@@ -336,7 +342,8 @@ def group(
     draws: int = DRAWS,
     deviations: Floats | None = None,
 ) -> dict[tuple[str, str], RepeatedPeak]:
-    """Return the combined peaks of all load lines by `key`, in the order of the load lines."""
+    """Combine the repeats of each load line (see `combine`), and return the peaks by `key`, in the
+    order of the load lines."""
     found: dict[tuple[str, str], list[PeakRecord]] = {}
     for record in records:
         found.setdefault(key(record.task), []).append(record)
@@ -344,14 +351,14 @@ def group(
 
 
 def dedicated_peaks(peaks: Sequence[RepeatedPeak]) -> Dedicated:
-    """Return the dedicated peaks among all peaks, by the names of server, tenant and preset."""
+    """Return the dedicated peaks among `peaks`, by the names of server, tenant and preset."""
     alone = [peak for peak in peaks if peak.is_dedicated]
     return {(peak.task.server.name, peak.tenants[0], peak.task.preset): peak for peak in alone}
 
 
 def each_alone(peak: RepeatedPeak, dedicated: Dedicated) -> Alone:
-    """Return the dedicated peaks of the tenants of a load line, measured on the same server and
-    with the same preset as the load line."""
+    """Return the dedicated peak of each tenant of a load line, measured on the same server and with
+    the same preset as the load line; None for a tenant without such a peak."""
     server, preset = peak.task.server.name, peak.task.preset
     return [dedicated.get((server, tenant, preset)) for tenant in peak.tenants]
 
@@ -362,12 +369,12 @@ def known_peaks(peaks: Alone) -> list[RepeatedPeak]:
 
 
 def sharing_ratio(peak: RepeatedPeak, alone: Alone, weights: Floats | float = 1.0) -> Quantity:
-    """Return the sharing ratio sum(w_i r_i / C_i) at the limit of a load line.
+    """Return the sharing ratio sum(w_i r_i / C_i) at the peak of a load line; NaN if a peak is
+    unknown.
 
-    Tenant i has the rate r_i at this limit, the dedicated peak C_i, and the weight w_i in
-    `weights`. The speed of a host changes between cells. The function therefore converts each
-    dedicated peak to the speed of the host in the cells of the load line (`capacities`). Saturation
-    probes in each cell measure the speed of the host.
+    Tenant i has the rate r_i at the peak of the load line, the dedicated peak C_i, and the weight
+    w_i in `weights`. Because the speed of a host changes between cells, the function converts each
+    dedicated peak to the speed of the host in the cells of the load line (`capacities`).
     """
     loaded = peak.loaded
     known = known_peaks([alone[i] for i in loaded])
@@ -384,12 +391,11 @@ def sharing_ratio(peak: RepeatedPeak, alone: Alone, weights: Floats | float = 1.
 
 
 def capacities(peak: RepeatedPeak, alone: Alone) -> tuple[Floats, Floats]:
-    """Return the dedicated peak of each tenant with load, converted to the speed of the host in the
-    cells of `peak`.
+    """Return the dedicated peak of each tenant with load, converted to the speed that the host had
+    in the cells of `peak`.
 
-    The function returns two arrays in requests/s: the estimates, shape (loaded tenants,), and
-    draws, shape (draws, loaded tenants). The dedicated peaks of all tenants with load must be
-    known.
+    The result has two arrays in requests/s: the estimates, shape (tenants with load,), and their
+    draws, shape (draws, tenants with load). All these dedicated peaks must be known.
     """
     known = known_peaks([alone[i] for i in peak.loaded])
     changes = limit_changes(peak, known)
@@ -398,20 +404,23 @@ def capacities(peak: RepeatedPeak, alone: Alone) -> tuple[Floats, Floats]:
 
 
 def speed_changes(peak: RepeatedPeak, alone: Sequence[RepeatedPeak]) -> Floats:
-    """For each dedicated peak in `alone`, return the speed of the server in the cells of `peak`,
-    divided by its speed in the cells of the dedicated peak."""
+    """For each dedicated peak in `alone`, return how much faster the server was in the cells of
+    `peak` than in the cells of the dedicated peak, as a factor.
+
+    The speed is the throughput of the tenant alone in the saturation probes.
+    """
     named = [(each.tenants[0], each) for each in alone]
     return np.array([speed_change(peak.speeds_rps[n], each.speeds_rps[n]) for n, each in named])
 
 
 def limit_changes(peak: RepeatedPeak, alone: Sequence[RepeatedPeak]) -> Floats:
     """For each dedicated peak in `alone`, return the factor that converts the dedicated peak to the
-    speed of the host in the cells of `peak`.
+    speed that the host had in the cells of `peak`.
 
-    The factor is the limit of the tenant in the cells of `peak`, divided by its limit in the cells
-    of the dedicated peak. Each limit comes from a simulated queue without other tenants, with the
-    service times in its cells. If a limit is unknown, `limit_change` computes the factor from the
-    change of the server's speed (`speed_changes`) and the utilisation at the dedicated peak.
+    The factor is (limit of the tenant alone in the cells of `peak` / limit of the tenant alone in
+    the cells of the dedicated peak). Both limits come from a simulated queue with the service times
+    of these cells. If a limit is unknown, the factor follows from the change of the server's speed
+    (`speed_changes`) and the utilisation at the dedicated peak.
     """
     found = []
     for change, each in zip(speed_changes(peak, alone), alone, strict=True):

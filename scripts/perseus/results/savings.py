@@ -17,12 +17,13 @@ class Saving:
     """Saving of a shared server on one load line, relative to dedicated servers of the same
     hardware and price.
 
-    `fractional` is the saving 1 - 1 / sum(r_i / C_i), with the interval of the saving. In the
-    formula of the saving, r_i is the rate of tenant i on the shared server, and C_i is the
-    dedicated peak of tenant i. `probability` is the probability that the saving is above 0, or NaN
-    if an end of the interval is open. `simultaneous` is the interval for comparisons of several
-    load lines. With a probability of 95 %, the intervals `simultaneous` of all `compared` load
-    lines of the scenario contain the true savings.
+    `fractional` is the saving 1 - 1 / sum(r_i / C_i) with its interval, where r_i is the rate of
+    tenant i on the shared server, and C_i its dedicated peak. `probability` is the probability that
+    the saving is above 0; NaN if the interval of the sharing ratio begins at 0 or ends at infinity.
+
+    `simultaneous` is the interval for comparisons of several load lines. With a probability of
+    95 %, the intervals `simultaneous` of all `compared` load lines of the scenario contain their
+    true savings.
     """
 
     fractional: Interval
@@ -32,11 +33,11 @@ class Saving:
 
 
 def savings(ratios: Sequence[Quantity]) -> list[Saving]:
-    """For each sharing ratio, return the saving; NaN if the sharing ratio is unknown. `ratios` has
-    the sharing ratios of the shared load lines of one scenario.
+    """Return the saving for each sharing ratio; NaN if the sharing ratio is unknown.
 
-    The largest of several estimated savings is usually too high by chance, so the interval
-    `simultaneous` of a saving is wider than its interval `fractional`.
+    `ratios` has the sharing ratios of the shared load lines of one scenario. The largest of several
+    estimated savings is usually too high by chance. To compare load lines, use the interval
+    `simultaneous`, which is wider for this reason.
     """
     known = [ratio.draws for ratio in ratios if ratio.is_known]
     tail = simultaneous_tail(np.array(known)) if known else np.nan
@@ -44,11 +45,11 @@ def savings(ratios: Sequence[Quantity]) -> list[Saving]:
 
 
 def simultaneous_tail(draws: Floats) -> float:
-    """Return the tail probability t of simultaneous intervals. The interval of each load line lies
-    between the quantiles t and 1 - t of its draws.
+    """Return the tail probability t of simultaneous intervals: the interval of each load line goes
+    from the quantile t to the quantile 1 - t of its draws.
 
     `draws` has shape (lines, draws): a joint draw has one value per load line. In the share
-    CONFIDENCE of the joint draws, each value lies in the interval of its load line. (Balanced
+    CONFIDENCE of the joint draws, all values lie in the intervals of their load lines. (Balanced
     simultaneous confidence sets: Beran, J. Am. Stat. Assoc. 83, 1988.)
     """
     ranks = (draws.argsort(axis=1).argsort(axis=1) + 0.5) / draws.shape[1]

@@ -1,12 +1,12 @@
 """Fit the throughput of closed loops as a function of the concurrency, and find the knee
 (docs/explanation/closed-loops.md).
 
-The module fits two laws (formulas for the throughput). If the parameter kappa of a law is 0, the
-law has two asymptotes: a straight line, on which each request in flight adds the throughput of a
-single request, and the saturation throughput. The knee is the concurrency at which the asymptotes
-intersect: N* = R/D of operational analysis (Denning and Buzen, ACM Computing Surveys 10(3), 1978).
-R is the response time of a single request, and D is the service time of the request at the
-bottleneck.
+The module fits two laws (formulas for the throughput): a queueing network and the universal
+scalability law. Both have two asymptotes if the parameter kappa of the second law is 0: a straight
+line, on which each request in flight adds the throughput of a single request, and the saturation
+throughput. The knee is the concurrency at which the asymptotes intersect: N* = R/D of operational
+analysis (Denning and Buzen, ACM Computing Surveys 10(3), 1978). R is the response time of a single
+request, and D is the service time of the request at the bottleneck.
 """
 
 from __future__ import annotations
@@ -29,21 +29,21 @@ BEYOND = 8.0
 """Largest knee that the fit tries, as a multiple of the highest measured concurrency."""
 
 KNEES, KAPPAS, ZOOMS = 100, 50, 4
-"""Each pass of the fit tries KNEES values of the knee and KAPPAS values of kappa. The fit has ZOOMS
-passes. Each pass tries a narrower range of values than the previous pass."""
+"""The fit has ZOOMS passes. Each pass tries all combinations of KNEES values of the knee and KAPPAS
+values of kappa, in a narrower range than the previous pass."""
 
 
 def queueing(in_flight: Sequence[int], knee: Floats, kappa: Floats) -> Floats:
     """Return the throughput of a closed queueing network, relative to the throughput with one
     request in flight.
 
-    The result has shape (values in `knee`, values in `in_flight`).
+    The result has shape (values in `knee`, values in `in_flight`). The function does not use
+    `kappa`, which is a parameter of the other law only.
 
-    The law is a closed queueing network with one queueing station, whose service time is D, and a
-    delay of R - D (the machine-repairman model). The throughput of the network at concurrency N is
-    X(N) = (1 - B(N, R/D - 1)) / D, with Erlang's loss formula B. Exact mean-value analysis gives
-    the same throughput as this formula (Lazowska et al., Quantitative System Performance, 1984,
-    chapter 6). The law does not use `kappa`.
+    The network has one queueing station, whose service time is D, and a delay of R - D (the
+    machine-repairman model). Its throughput at concurrency N is X(N) = (1 - B(N, R/D - 1)) / D,
+    with Erlang's loss formula B. Exact mean-value analysis gives the same throughput (Lazowska et
+    al., Quantitative System Performance, 1984, chapter 6).
     """
     load, lost, found = knee - 1, np.ones_like(knee), []
     for n in range(1, max(in_flight) + 1):
@@ -73,15 +73,14 @@ LAWS: Final[dict[str, Shape]] = {QUEUEING: queueing, UNIVERSAL: universal}
 
 @dataclass(frozen=True)
 class Fit:
-    """A law fitted to the throughputs at `levels` concurrencies, with 95 % intervals. If the
-    measurements do not limit a parameter from above, the interval of the parameter ends at
-    infinity.
+    """A law fitted to the throughputs at `levels` concurrencies, with 95 % intervals.
 
     `single_rps` is the throughput with one request in flight: 1/R, where R is the response time of
     a single request. `saturated_rps` is the saturation throughput, 1/D; if `kappa` is above 0, the
     server never reaches this throughput. `highest` is the concurrency beyond which the throughput
     falls; it is infinite if `kappa` is 0. `error` is the root mean square of the relative
-    deviations of the measured throughputs from the law.
+    deviations of the measured throughputs from the law. The interval of a parameter ends at
+    infinity if the measurements set no upper bound.
     """
 
     law: str
@@ -110,8 +109,8 @@ class Fit:
 def throughput_rps(
     law: str, in_flight: Sequence[int], single_rps: float, knee: float, kappa: float
 ) -> Floats:
-    """Return the throughput in requests/s that a law gives at the concurrencies `in_flight`, which
-    ascend."""
+    """Return the throughput in requests/s at each concurrency in `in_flight`, according to a law
+    with these parameters. The concurrencies are in ascending order."""
     (relative,) = LAWS[law](in_flight, np.array([knee]), np.array([kappa]))
     return np.asarray(single_rps * relative)
 
@@ -121,9 +120,9 @@ def fitted(in_flight: Sequence[int], rates_rps: Sequence[float]) -> Fit | None:
     concurrencies.
 
     The concurrencies are in ascending order. The function chooses the law by Akaike's criterion,
-    corrected for few values (Burnham and Anderson, Model Selection, 2nd ed., section 2.4). Akaike's
-    criterion counts the variance as a parameter of the law. For the universal law, the criterion
-    needs at least six concurrencies; with fewer, the function returns the queueing network.
+    corrected for few values (Burnham and Anderson, Model Selection, 2nd ed., section 2.4), which
+    counts the variance as a parameter of each law. With fewer than FEWEST_UNIVERSAL concurrencies,
+    this criterion cannot judge the universal law, and the function returns the queueing network.
     """
     if len(in_flight) < FEWEST_LEVELS:
         return None
@@ -142,11 +141,12 @@ def _criterion(fit: Fit, parameters: int) -> float:
 
 
 def _fit(law: str, parameters: int, in_flight: Sequence[int], logs: Floats) -> Fit:
-    """Fit a law to the logarithms of the throughput by least squares over a grid of parameters.
+    """Fit a law to the logarithms `logs` of the throughputs by least squares, and compute profile
+    intervals of its parameters.
 
-    The throughput with one request in flight is a free parameter. The intervals are profile
-    intervals. If the interval of the knee reaches the end of the grid, the interval has no upper
-    bound.
+    The function tries all values on a grid of knees and kappas. The throughput with one request in
+    flight is a free parameter. If the interval of the knee reaches the end of the grid, the
+    interval has no upper bound. `parameters` is the number of parameters of the law.
     """
     highest = max(in_flight)
     knees, kappas = np.geomspace(1, BEYOND * highest, KNEES), np.zeros(1)
@@ -160,16 +160,15 @@ def _fit(law: str, parameters: int, in_flight: Sequence[int], logs: Floats) -> F
 
 @dataclass(frozen=True)
 class _Region:
-    """Confidence region of a fit: the grid points whose sum of squares is not significantly larger
-    than the least sum.
+    """Confidence region of a fit: the grid points (values of knee and kappa) that fit the
+    measurements not significantly worse than the best grid point.
 
-    An F test decides which sums are significantly larger than the least sum (Bates and Watts,
-    Nonlinear Regression Analysis, 1988, section 6.1). The arrays `knee`, `kappa`, `single` and
-    `off` have one value per grid point, shape (points,). `single` is the logarithm of the
+    An F test of the sums of squared errors decides which points are significantly worse (Bates and
+    Watts, Nonlinear Regression Analysis, 1988, section 6.1). The arrays `knee`, `kappa`, `single`
+    and `off` have one value per grid point, shape (points,). `single` is the logarithm of the
     throughput with one request in flight, fitted for these values of `knee` and `kappa`. `off` is
     the largest change of `single` with which the grid point stays in the confidence region. `best`
-    is the index of the point with the least sum of squares, and `error` is the root mean square
-    error at this point.
+    is the index of the best point, and `error` is the root mean square error at this point.
     """
 
     knee: Floats
@@ -226,11 +225,11 @@ def _region(
 
 
 def _around(axis: Floats, inside: Floats) -> Floats:
-    """Return values of a parameter for the next pass, in a narrower range around the values inside
-    the confidence region.
+    """Return the values of a parameter that the next pass of the fit tries.
 
-    The function returns as many values as `axis` has. If `axis` contains 0, the returned values
-    also contain 0.
+    `axis` has the values that the present pass tried, and `inside` has those in the confidence
+    region. The result has as many values as `axis`, in the narrower range of `inside`. If `axis`
+    contains 0, the result also contains 0.
     """
     above, found = axis[axis > 0], inside[inside > 0]
     if not len(found):

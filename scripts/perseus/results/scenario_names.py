@@ -1,5 +1,5 @@
-"""If load lines in several scenarios of one server have the same description (column `mix`), add
-the scenario name to the description."""
+"""Make the descriptions of load lines (column `mix`) unambiguous: if two scenarios of a server have
+the same description, append the name of the scenario."""
 
 from __future__ import annotations
 
@@ -9,21 +9,25 @@ import pandas as pd
 
 
 def with_scenario_names(tables: Mapping[str, pd.DataFrame]) -> dict[str, pd.DataFrame]:
-    """Return the tables, with the scenario name appended to each ambiguous description in their
-    column `mix`."""
+    """Return the tables, with the name of the scenario appended to each ambiguous description in
+    their column `mix`."""
     same = in_several_scenarios(tables["peaks"]) if "peaks" in tables else set()
     return {name: with_scenarios(frame, same) for name, frame in tables.items()}
 
 
 def in_several_scenarios(lines: pd.DataFrame) -> Set[str]:
-    """Return the descriptions that occur in at least two scenarios of the same server."""
+    """Return the ambiguous descriptions: those that occur in at least two scenarios of the same
+    server. `lines` has the columns of the table `peaks`."""
     each = lines.drop_duplicates(["server", "scenario", "mix"])
     return frozenset(each[each.duplicated(["server", "mix"])]["mix"])
 
 
 def with_scenarios(frame: pd.DataFrame, mixes: Set[str]) -> pd.DataFrame:
-    """Return the table with the scenario name appended to each value of its column `mix` that is in
-    `mixes`. Tables whose rows are not load lines stay unchanged."""
+    """Return the table with the name of the scenario appended to each description in its column
+    `mix` that is in `mixes`.
+
+    A table whose rows are not load lines stays unchanged.
+    """
     if not mixes or not {"server", "scenario", "load_line", "mix"} <= set(frame):
         return frame
     if "grid" in frame:  # the rows are the settings of a grid
@@ -38,6 +42,7 @@ def with_scenarios(frame: pd.DataFrame, mixes: Set[str]) -> pd.DataFrame:
 
 
 def with_scenario(text: str, server: str, scenario: str) -> str:
-    """Return the description of a load line with its scenario name at the end."""
+    """Append the name of the scenario to the description of a load line, unless it is already
+    there."""
     name = f" ({scenario.removeprefix(f'{server}.')})"
     return text if text.endswith(name) else text + name

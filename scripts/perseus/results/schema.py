@@ -1,7 +1,7 @@
-"""Define a table: its columns, the allowed values, and the rules that each row must keep.
+"""Define a table: its columns, their allowed values, and the rules that each row must keep.
 
-From the definition of a table, Perseus makes its Parquet and CSV files and its section in
-docs/reference/data.md, and checks the written files (`results.check`).
+From this definition, Perseus makes the Parquet and CSV files of the table and its section in
+docs/reference/data.md. Perseus also checks the written files by this definition (`results.check`).
 """
 
 from __future__ import annotations
@@ -20,18 +20,19 @@ from perseus.host import parquet
 from perseus.host.parquet import REAL, WHOLE
 
 TOLERANCE: Final = 1e-6
-"""Relative tolerance for errors of rounding and of solvers in equations between columns."""
+"""Relative tolerance when two values should be equal but may differ by rounding errors or by errors
+of solvers."""
 
 _MOST: Final = {"share": 1.0, "%": 100.0}
-"""Largest allowed value for each unit."""
+"""Default of the largest allowed value of a column, by its unit."""
 
 
 @dataclass(frozen=True)
 class Column:
     """Definition of one column of a table.
 
-    A number lies between `least` and `most`. A text is one of `choices`; if `choices` is empty, any
-    text is allowed. A value may be missing (null) only if `null` is true.
+    A number must lie between `least` and `most`. A text must be one of `choices`; if `choices` is
+    empty, any text is allowed. A value may be missing (null) only if `null` is true.
     """
 
     name: str
@@ -49,7 +50,8 @@ class Column:
 
     @property
     def values(self) -> str:
-        """Allowed values of the column as text; empty if any value is allowed."""
+        """Allowed values of the column as text, such as "0 to 1, or null"; empty if any value is
+        allowed."""
         some = ", ".join(word or "empty" for word in self.choices)
         if np.isfinite([self.least, self.most]).all():
             some = f"{self.least:g} to {self.most:g}"
@@ -73,8 +75,9 @@ def column(
 ) -> Column:
     """Define a column of a table.
 
-    By default, only columns of real numbers may contain null (for NaN). By default, counts and
-    numbers with a unit are at least 0, and shares are at most 1.
+    If `null` is not given, only columns of real numbers may contain null, which stands for NaN. If
+    `least` and `most` are not given, counts and numbers with a unit are at least 0, and shares are
+    at most 1.
     """
     is_positive = kind == WHOLE or (kind == REAL and unit)
     return Column(
@@ -93,10 +96,9 @@ def column(
 class Relation:
     """A rule that each row of a table must keep.
 
-    Rows with a null in one of `columns` are tested only if `null` is true.
-
     `what` states the rule as a formula or a sentence. `test` gets one series for each of `columns`,
-    with numbers as floats. `test` returns for each row whether the row keeps the rule.
+    with numbers as floats, and returns for each row whether the row keeps the rule. If `null` is
+    false, a row with a null in one of `columns` keeps the rule.
     """
 
     what: str
@@ -106,14 +108,14 @@ class Relation:
 
 
 def holds(what: str, test: Callable[..., Any], *, null: bool = False) -> Relation:
-    """Define a rule for several columns of a table. For each of these columns, `test` has a
-    parameter with the name of the column."""
+    """Define a rule for several columns of a table. The names of the parameters of `test` are the
+    names of these columns."""
     return Relation(what, tuple(inspect.signature(test).parameters), test, null)
 
 
 def ascending(*names: str) -> Relation:
-    """Define the rule that in each row the values of these columns ascend, for example the lower
-    end of an interval, the value and the upper end."""
+    """Define the rule that each value is at most the next value of the row, in the order of these
+    columns: for example lower end of an interval <= value <= upper end."""
 
     def test(*values: Any) -> Any:
         return np.all([(a <= b) | close(a, b) for a, b in pairwise(values)], axis=0)
@@ -122,14 +124,17 @@ def ascending(*names: str) -> Relation:
 
 
 def close(a: Any, b: Any) -> Any:
-    """Return whether two numbers are equal within TOLERANCE. Infinity is equal only to infinity."""
+    """Return whether two numbers are equal, apart from TOLERANCE. Infinity equals only infinity."""
     return np.isclose(a, b, rtol=TOLERANCE, atol=1e-9)
 
 
 @dataclass(frozen=True)
 class Schema:
-    """Definition of a table: its columns in their order. No two rows have the same values in the
-    columns `key`."""
+    """Definition of a table: its columns in their order, and its rules.
+
+    No two rows may have the same values in all columns of `key`. `holds` has the rules that each
+    row must keep.
+    """
 
     columns: Sequence[Column]
     key: Sequence[str] = ()

@@ -1,7 +1,8 @@
 """Compute slowdowns with their uncertainty (docs/explanation/slowdown.md).
 
-A slowdown is the latency of a tenant while another tenant is under load, divided by the latency of
-the tenant alone at the same rate.
+A slowdown is the latency of a tenant while another tenant has load, divided by the latency of the
+tenant alone at the same rate. An A/A comparison compares two windows in which only this tenant has
+load, to show the noise.
 """
 
 from __future__ import annotations
@@ -22,8 +23,8 @@ from perseus.results.records import Number
 from perseus.results.repeats import DRAWS, Quantity
 
 Pair = tuple[str, str]
-"""The tenant whose slowdown is measured, and the tenant beside it. In an A/A comparison, the two
-names are equal."""
+"""The name of the tenant whose slowdown Perseus measures, and the name of the other tenant with
+load. In an A/A comparison, the two names are equal."""
 
 
 class Ends(BaseModel):
@@ -39,7 +40,7 @@ class Ends(BaseModel):
 
 
 class Seen(BaseModel):
-    """Results of one tenant in one window. `verdict` says whether the tenant met its SLA."""
+    """Results of one tenant in one window. `verdict` says whether the tenant kept its SLA."""
 
     requests: int
     completed_ratio: float
@@ -49,7 +50,7 @@ class Seen(BaseModel):
 
 
 class Step(BaseModel):
-    """One window of the experiment: the tenants that are under load together, and their results."""
+    """One window of the experiment: the tenants with load, and the result of each tenant."""
 
     round: int
     tenants: tuple[str, ...]
@@ -66,8 +67,8 @@ class Step(BaseModel):
 class SlowdownComparison:
     """Comparison of the latencies of a tenant in two consecutive windows.
 
-    In the window `alone_step`, the tenant is alone. In the window `shared_step`, another tenant is
-    also under load. In an A/A comparison, the tenant is also alone in the window `shared_step`.
+    In the window `alone_step`, only this tenant has load. In the window `shared_step`, another
+    tenant also has load; in an A/A comparison, only this tenant again.
     """
 
     pair: Pair
@@ -76,7 +77,7 @@ class SlowdownComparison:
 
     @property
     def is_aa(self) -> bool:
-        """True if the tenant is alone in both windows (an A/A comparison)."""
+        """True if only this tenant has load in both windows (A/A comparison)."""
         return self.pair[0] == self.pair[1]
 
     @property
@@ -96,8 +97,8 @@ class SlowdownComparison:
     def of_p95s(self) -> Interval:
         """Ratio of the p95 latencies, shared / alone.
 
-        If a window has too few requests for an upper bound of its p95, the interval ends at
-        infinity. The function `closed` replaces the infinite end by a finite end.
+        If a window has too few requests for an upper bound of its p95, the function `closed`
+        replaces this infinite bound by a finite bound.
         """
         return ratio(closed(self.shared.p95_ms.interval), closed(self.alone.p95_ms.interval))
 
@@ -125,7 +126,8 @@ class SlowdownComparison:
 
 
 def comparisons(steps: Sequence[Step]) -> Iterator[SlowdownComparison]:
-    """Yield a comparison for each tenant that is under load in two consecutive windows."""
+    """Yield a comparison for each tenant that has load in two consecutive windows. `steps` has the
+    windows in their order."""
     for first, second in pairwise(steps):
         for tenant in first.tenants:
             if tenant in second.tenants:
@@ -135,11 +137,10 @@ def comparisons(steps: Sequence[Step]) -> Iterator[SlowdownComparison]:
 
 
 def ratio(shared: Interval, alone: Interval) -> Interval:
-    """Return the ratio shared / alone with its interval, which combines the intervals of both
-    latencies on a logarithmic scale.
+    """Return the ratio shared / alone of two latencies, with its interval.
 
-    The two windows are independent, so the squares of the logarithmic errors of the two latencies
-    add up.
+    The two latencies come from different windows and are independent, so the squares of their
+    logarithmic errors add up.
     """
     ends = np.array([[each.low, each.value, each.high] for each in (shared, alone)])
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -151,10 +152,11 @@ def ratio(shared: Interval, alone: Interval) -> Interval:
 
 
 def closed(found: Interval) -> Interval:
-    """If only the upper end of the interval is open (infinite), return the interval with a finite
-    upper end; else return the interval unchanged.
+    """Replace an infinite upper end of an interval by a finite end, which is as far from the value
+    as the lower end on a logarithmic scale.
 
-    On a logarithmic scale, the finite upper end is as far from the value as the lower end.
+    The function does not change an interval with a finite upper end, or an interval that begins at
+    0.
     """
     if np.isfinite(found.high) or not found.low > 0:
         return found
@@ -164,13 +166,12 @@ def closed(found: Interval) -> Interval:
 def of_rounds(
     ratios: Mapping[Pair, Sequence[Interval]], rng: np.random.Generator
 ) -> dict[Pair, Quantity]:
-    """For each pair of tenants, return the geometric mean of its slowdowns in all rounds. For each
-    pair, `ratios` has the slowdowns of at least one round.
+    """For each pair of tenants, return the geometric mean of its slowdowns in all rounds.
 
-    Slowdowns vary between rounds by more than the measurement errors within the windows. The
-    function assumes that, apart from measurement errors, the slowdowns of all pairs vary between
-    rounds with the same standard deviation. If the interval of one round has an open end (0 or
-    infinite), both ends of the interval of the mean are open.
+    For each pair, `ratios` has the slowdowns of at least one round. Slowdowns vary between rounds
+    by more than the errors within the windows explain. The function assumes that this additional
+    variation has the same standard deviation for all pairs. If the interval of one round begins at
+    0 or ends at infinity, the interval of the mean goes from 0 to infinity.
     """
     found = {pair: _Rounds.of(rounds) for pair, rounds in ratios.items()}
     bounded = [each.normal for each in found.values() if each.is_bounded]
@@ -206,7 +207,8 @@ class _Rounds:
     def combined(self, deviations: Floats, rng: np.random.Generator) -> Quantity:
         """Return the geometric mean over the rounds, with its draws.
 
-        `deviations` has draws of the additional standard deviation between rounds.
+        `deviations` has draws of the standard deviation of the logarithm between rounds, in
+        addition to the errors within the windows.
         """
         value, rounds = float(np.exp(self.logs.mean())), len(self.logs)
         if not self.is_bounded:

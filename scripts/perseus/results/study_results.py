@@ -38,8 +38,11 @@ R = TypeVar("R", bound=Record)
 
 @dataclass(frozen=True)
 class StudyResults:
-    """Results of a study: the records of all cells, the client ceilings, and the records of the
-    exported models."""
+    """Results of a study, from which the tables are made.
+
+    `records` has the content of record.json of each cell. `exports` has the content of check.json
+    of each exported model, by the name of the model.
+    """
 
     task: TablesTask
     records: tuple[Row, ...]
@@ -54,10 +57,11 @@ class StudyResults:
         ceilings: Sequence[Path],
         exports: Sequence[Path] = (),
     ) -> Self:
-        """Return the results, given folders of raw results, files of client ceilings, and records
-        of model exports.
+        """Read the results of a study.
 
-        The record of an export is in a folder with the name of the model.
+        `cells` has the folders with the raw results, `ceilings` the files of client ceilings, and
+        `exports` the files check.json of the exported models. The folder of each check.json has the
+        name of the model.
         """
         return cls(
             task,
@@ -67,8 +71,12 @@ class StudyResults:
         )
 
     def of_kind(self, wanted: type[R]) -> list[R]:
-        """Return the records of all experiments of the kind `wanted.kind`, and of all kinds derived
-        from `wanted.kind`. All records are objects of the class `wanted`."""
+        """Return the records of all cells of the kind `wanted.kind`, as objects of the class
+        `wanted`.
+
+        The result includes the cells of kinds that are subclasses of this kind. For example, each
+        experiment `frontier` is also an experiment `peak`.
+        """
         run = run_of(wanted.kind)
         return [
             wanted.model_validate(record)
@@ -82,13 +90,13 @@ class StudyResults:
 
     @cached_property
     def certified_windows(self) -> dict[Path, list[Row]]:
-        """The last certification window that passed, and the windows of each tenant alone, of each
-        search, by the folder of its raw results (see `windows.certified`)."""
+        """The windows that describe the server at the certified rate of each search, by the folder
+        of its raw results (see `windows.certified`)."""
         return windows.certified(self.searches)
 
     @cached_property
     def peaks(self) -> dict[tuple[str, str], RepeatedPeak]:
-        """Peak of each load line that a search measured, by the key from `repeats.key`."""
+        """Peak of each load line, by the names of scenario and load line (see `repeats.key`)."""
         return paired_peaks(group(self.searches, self.task.seed), self.task.seed)
 
     @cached_property
@@ -109,7 +117,7 @@ class StudyResults:
 
     @cached_property
     def attainments(self) -> tuple[dict[str, float], ...]:
-        """For each plan, the share of requests within the SLA by model."""
+        """For each plan in `plans`, the share of the requests within the SLA, by model."""
         return tuple(map(attained, self.plans))
 
     @cached_property
@@ -125,6 +133,6 @@ class StudyResults:
         return dedicated_peaks(list(self.peaks.values()))
 
     def alone(self, peak: RepeatedPeak) -> Alone:
-        """Return the dedicated peak of each tenant of a load line, on the server of this load line;
-        None if not measured."""
+        """Return the dedicated peak of each tenant of a load line, measured on the same server with
+        the same preset; None if not measured."""
         return each_alone(peak, self._dedicated)

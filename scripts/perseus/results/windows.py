@@ -1,4 +1,4 @@
-"""Read windows of many cells from windows.parquet."""
+"""Read those windows of many cells that the tables need, from the cells' windows.parquet."""
 
 from __future__ import annotations
 
@@ -15,11 +15,12 @@ from perseus.results.records import PeakRecord, Row
 
 
 def certified(records: Sequence[PeakRecord]) -> dict[Path, list[Row]]:
-    """For the folder of each cell, return the rows of two kinds of windows: the last certification
-    window that passed, and the windows in which one tenant is alone.
+    """For each cell, return the windows that describe the server at the certified rate, by the
+    folder of the cell.
 
-    The windows are in the order of windows.parquet. If the search of a cell certified no rate, the
-    list of the cell is empty.
+    These are the last certification window that passed, and the windows in which only one tenant
+    has its share of the certified rate. Their rows are in the order of windows.parquet. If the
+    search of a cell certified no rate, the list of the cell is empty.
     """
 
     def wanted(windows: pa.Table, record: PeakRecord) -> pa.ChunkedArray:
@@ -35,10 +36,10 @@ def certified(records: Sequence[PeakRecord]) -> dict[Path, list[Row]]:
 
 
 def of_speed(records: Sequence[PeakRecord]) -> dict[Path, list[Row]]:
-    """For the folder of each cell, return the windows of its saturation probes: the index of the
-    window, the tenant, the number of requests and the start time.
+    """For each cell, return the windows of its saturation probes, by the folder of the cell.
 
-    The probes are in the order of windows.parquet.
+    The rows have the index of the window, the tenant, the number of requests and the start time,
+    and are in the order of windows.parquet.
     """
 
     def wanted(windows: pa.Table, _: PeakRecord) -> pa.ChunkedArray:
@@ -55,11 +56,11 @@ def _read(
     wanted: Callable[[pa.Table, PeakRecord], pa.ChunkedArray],
     columns: Sequence[str],
 ) -> list[Row]:
-    """Read the rows of windows.parquet that `wanted` selects, for the attempt that the record
-    describes. If the file lacks a column, the value is None.
+    """Return those rows of windows.parquet that `wanted` selects, for the attempt that the record
+    describes. If the file lacks a column of `columns`, the value is None.
 
-    The function uses `ParquetFile`: `pyarrow.dataset` and `read_table` need 1.5 times as much time
-    for a small file.
+    For a small file, `ParquetFile` is faster than `pyarrow.dataset` and `read_table`, which need
+    1.5 times as much time.
     """
     with pq.ParquetFile(record.folder / "windows.parquet") as file:
         windows = file.read([*columns, "attempt", "phase"], use_threads=False)

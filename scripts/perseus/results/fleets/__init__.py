@@ -1,2 +1,2 @@
-"""Plan fleets: from measured capacities, find the cheapest servers that carry a demand
-(docs/explanation/fleets.md)."""
+"""Plan fleets: find the cheapest servers that carry a demand, given the measured capacity of each
+type of server (docs/explanation/fleets.md)."""

@@ -1,10 +1,11 @@
-"""Simulate a fleet under its demand, and compute the share of requests that meet their SLA.
+"""Simulate a fleet under its demand, and compute the share of requests that meet their SLA
+(docs/explanation/fleets.md).
 
 The simulation treats each server as a first-come first-served queue for all its tenants. The
 service time of a request is 1 / (saturation throughput of its tenant while no other tenant has
-load), see docs/explanation/fleets.md. The simulation does not use the peaks that the searches
-found, so it checks the plan independently. The loads of a plan refer to the speed of the host in
-the cells of dedicated servers, so the module converts the service times to this speed.
+load). Because the simulation does not use the peaks that the searches found, it is an independent
+check of the plan. The loads of a plan refer to the speed that the host had in the cells of
+dedicated servers, so the module converts the service times to this speed.
 """
 
 from __future__ import annotations
@@ -20,17 +21,17 @@ from perseus.results.fleets.plans import Plan
 from perseus.traffic.arrivals import Arrivals
 
 REQUESTS = 50_000
-"""Number of simulated requests per server. With REQUESTS requests, a share of late requests of 5 %
-has an error of about 0.2 percentage points."""
+"""Number of simulated requests per server. If 5 % of the requests are late, the error of this share
+is about 0.2 percentage points."""
 
 
 def attained(plan: Plan) -> dict[str, float]:
     """For each model, return the share of its requests that meet its SLA in a simulation of the
     planned fleet.
 
-    The share is NaN if the service times of a server are unknown. Each server gets Poisson
-    arrivals, because a Poisson process that is split at random among servers is a Poisson process
-    on each server.
+    The share is NaN if the service times of a server are unknown. The simulation assumes Poisson
+    arrivals at the fleet, which are split at random among the servers, so that each server has
+    Poisson arrivals, too.
     """
     late, asked = dict.fromkeys(plan.models, 0.0), dict.fromkeys(plan.models, 0.0)
     for count, offer in plan.chosen:
@@ -42,8 +43,11 @@ def attained(plan: Plan) -> dict[str, float]:
 
 
 def late_shares(point: OperatingPoint, loads_rps: Mapping[str, float]) -> dict[str, float]:
-    """For each model on one server, return the share of late requests in a simulated queue at the
-    rates `loads_rps`."""
+    """For each model on one server, return the share of late requests in a simulated queue.
+
+    `loads_rps` has the load of each model in images/s. The share is NaN if the service time or the
+    latency without load of a tenant is unknown.
+    """
     peak = point.peak
     tenants = [peak.task.tenants[i] for i in peak.loaded]
     speeds = np.array([peak.speeds_rps[tenant.name] for tenant in tenants]) / point.speed_changes
@@ -73,8 +77,8 @@ def _rates_rps(point: OperatingPoint, loads_rps: Mapping[str, float]) -> Floats:
     """For each tenant with load, return its rate in requests/s, given the load of each model in
     images/s.
 
-    If several tenants of a server have the same model, these tenants share the load of the model in
-    proportion to their inferences/s at the peak.
+    If several tenants of a server have the same model, the function divides the load of the model
+    among them in proportion to their inferences/s at the peak.
     """
     peak = point.peak
     images = peak.images_per_request[peak.loaded]

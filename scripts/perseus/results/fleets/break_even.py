@@ -1,4 +1,4 @@
-"""Compare the costs of dedicated and shared servers for a range of demands
+"""Compute from which demand shared servers cost less than dedicated servers
 (docs/explanation/fleets.md)."""
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ MIN_RPS = 1.0
 MIN_SERVERS = 0.01
 MAX_SERVERS = 10
 STEPS = 121
-"""Number of demands at which Perseus compares costs before it adds further demands (HALVINGS). The
-ratio of successive demands is constant."""
+"""Number of demands at which Perseus first compares costs. Each demand is larger than the previous
+demand by the same factor. Then Perseus adds demands (HALVINGS)."""
 
 HALVINGS = 4
 """Number of times that Perseus adds a demand between two successive demands with different cheapest
-servers. The added demand is the geometric mean of the two demands. After HALVINGS additions, the
-demands at which the cheapest servers change (table `crossings`) have an error below one percent."""
+servers. The added demand is the geometric mean of the two demands. The demands at which the
+cheapest servers change (table `crossings`) then have an error below one percent."""
 
 RELIABLE = 0.9
 """Perseus calls a saving reliable only if its probability is at least RELIABLE."""
@@ -44,8 +44,10 @@ DRAWS = 100
 
 @dataclass(frozen=True)
 class Question:
-    """Models whose demands keep a fixed proportion while the total demand rises. `shares` has the
-    share of each model in the total demand."""
+    """A group of models for which Perseus compares costs while the total demand rises.
+
+    `shares` has the share of each model in the total demand, which stays the same.
+    """
 
     models: tuple[str, ...]
     shares: tuple[float, ...]
@@ -60,8 +62,8 @@ class Question:
 
 @dataclass(frozen=True)
 class Option:
-    """Servers of one type that may carry a demand: only dedicated servers, or also shared servers
-    if `shared` is true."""
+    """A choice of servers for a demand: servers of one type, only dedicated or (if `shared` is
+    true) dedicated and shared."""
 
     server: str
     shared: bool
@@ -73,14 +75,13 @@ class Option:
 
 @dataclass(frozen=True)
 class Cost:
-    """Cost of the servers of one option (server type, dedicated or shared) at one demand.
+    """Cost of the servers of one option that carry one demand.
 
-    `servers` and `usd_per_hour` use the lower limits of the servers' capacities. `usd_at_estimates`
-    is the cost in USD/h at the estimated capacities.
-
-    `probability_of_saving` is the share of the joint draws of the capacities in which shared
-    servers cost less than the cheapest dedicated servers; NaN if unknown. `is_bounded` is false if
-    the capacity of a dedicated server has no upper limit.
+    `servers` and `usd_per_hour` are computed with the lower limits of the servers' capacities, and
+    `usd_at_estimates` (in USD/h) with the estimates. `probability_of_saving` is the share of the
+    joint draws of the capacities in which shared servers cost less than the cheapest dedicated
+    servers; NaN if unknown. `is_bounded` is false if the capacity of a dedicated server has no
+    upper limit.
     """
 
     question: Question
@@ -101,15 +102,14 @@ class Cost:
 class DemandRange:
     """A range of total demands in which the same option is the cheapest.
 
-    At each demand of the range, there are two savings relative to dedicated servers: the saving at
-    the lower limits of the capacities, and the saving at their estimates. `least_saving` and
-    `most_saving` are the smallest and the largest saving over all demands of the range.
-
     `first` and `last` are the costs at the lowest and at the highest demand of the range.
-    `least_probability` is the lowest probability of a saving in the range; NaN if unknown, or if
-    dedicated servers are the cheapest. `is_reliable` is false if shared servers are the cheapest in
-    the range but their saving is not reliable (see `demand_ranges`). Without dedicated servers,
-    `is_reliable` is true, and the savings are NaN.
+
+    At each demand of the range, there are two savings relative to the cheapest dedicated servers:
+    at the lower limits of the capacities, and at their estimates. `least_saving` and `most_saving`
+    are the smallest and the largest of these savings. `least_probability` is the lowest probability
+    of a saving; NaN if unknown, or if dedicated servers are the cheapest. `is_reliable` is false if
+    shared servers are the cheapest, but their saving is not reliable (see `demand_ranges`). If no
+    dedicated servers are available, the savings are NaN, and `is_reliable` is true.
     """
 
     first: Cost
@@ -125,22 +125,22 @@ class DemandRange:
 
 
 Best: TypeAlias = tuple[Cost, tuple[float, ...], bool]
-"""The cheapest option at one demand, its savings relative to dedicated servers (at the lower limits
-and at the estimates of the capacities), and whether these savings are reliable."""
+"""The cost of the cheapest option at one demand, its savings relative to the cheapest dedicated
+servers (at the lower limits and at the estimates of the capacities), and whether the choice of this
+option is reliable (see `demand_ranges`)."""
 
 
 def questions(points: Sequence[OperatingPoint], demand: FleetDemand | None) -> list[Question]:
-    """Return the groups of models for which Perseus compares costs, each with the proportion of the
-    models' demands.
+    """Return the groups of models for which Perseus compares costs, each with the shares of the
+    models in the total demand.
 
-    If the study has a demand, the models of the demand form the only group, in proportion to their
-    demands at the highest level.
+    If the study has a demand, the models of the demand form the only group, with the shares that
+    they have at the highest level of the demand.
 
-    If the study has no demand, the models of each shared scenario form a group, and each single
-    model that has dedicated peaks on several servers forms a group. The function leaves out such a
-    group if one of its models has no dedicated peak. The demands in such a group are such that each
-    model needs the same number of dedicated servers. The models are in the order of the
-    configuration.
+    If the study has no demand, the models of each shared scenario form a group, and each model that
+    has dedicated peaks on several servers forms a group of its own. The shares are such that each
+    model needs the same number of dedicated servers. The function leaves out a group if one of its
+    models has no dedicated peak. The models of a group are in the order of the configuration.
     """
     if demand is not None:
         top = demand.levels[-1]
@@ -163,16 +163,17 @@ def _question(rps: dict[str, float]) -> Question:
 
 
 def _servers_of(points: Sequence[OperatingPoint], models: tuple[str, ...]) -> int:
-    """Return how many configured servers have an operating point for exactly these models. All
-    servers that a grid derives from one configured server count as one."""
+    """Return how many servers of the configuration have an operating point for exactly these
+    models. The settings of a server in a grid count as one server."""
     return len({configured(each.server) for each in points if each.models == models})
 
 
 def costs(points: Sequence[OperatingPoint], demand: FleetDemand | None) -> Iterator[Cost]:
     """Yield the cost of each option for each group of models, at STEPS or more demands.
 
-    The costs take two conditions of the configured demand into account: the head-room, and the
-    minimum number of servers. The function leaves out servers without an on-demand price.
+    If the study has a demand, each server keeps the configured head-room free, and each model has
+    at least the configured number of servers. The function leaves out servers without an on-demand
+    price.
     """
     points = [point for point in points if "on_demand" in point.usd_per_hour]
     with_each = 1 if demand is None else demand.min_servers
@@ -186,10 +187,10 @@ def costs(points: Sequence[OperatingPoint], demand: FleetDemand | None) -> Itera
 def _refined(
     question: Question, points: Sequence[OperatingPoint], with_each: int
 ) -> Iterator[Cost]:
-    """Yield the costs of one group of models, sorted by option and demand. Between two demands with
-    different cheapest servers, the function adds further demands.
+    """Yield the costs of one group of models, sorted by option and demand.
 
-    If the probability of a saving is unknown for all costs, the function adds no demands.
+    Between two demands with different cheapest servers, the function adds demands, unless the
+    probability of a saving is unknown for all costs.
     """
     found = list(_costs(question, points, with_each, demands_rps(question, points)))
     for _ in range(HALVINGS if any(cost.has_probability for cost in found) else 0):
@@ -215,8 +216,10 @@ def _costs(
     with_each: int,
     demands: Sequence[float],
 ) -> Iterator[Cost]:
-    """Yield the costs of one group of models at the total demands `demands` in requests/s. No point
-    of `points` serves a model of another group."""
+    """Yield the costs of one group of models at the total demands `demands` in requests/s.
+
+    `points` has the operating points that serve only models of this group.
+    """
     able = {
         option: chosen
         for server in dict.fromkeys(each.server for each in points)
@@ -258,12 +261,12 @@ def _are_few(question: Question, chosen: Sequence[OperatingPoint], with_each: in
 
 
 def demands_rps(question: Question, points: Sequence[OperatingPoint]) -> list[float]:
-    """Return the demands at which costs are compared, in ascending order.
+    """Return the STEPS demands at which Perseus first compares costs, in ascending order; empty if
+    a model has no operating point.
 
-    The lowest demand is the lower of two rates: MIN_RPS, and the share MIN_SERVERS of the capacity
-    of one server. The highest demand fills MAX_SERVERS servers that each serve one model.
-
-    The capacity for a model is the largest of its lower limits on all servers, dedicated or shared,
+    The highest demand fills MAX_SERVERS servers that each serve one model. The lowest demand is the
+    lower of two rates: MIN_RPS, and the share MIN_SERVERS of what one such server carries. The
+    capacity for a model is the largest of its lower limits on all servers, dedicated or shared,
     because a model may have no dedicated peak.
     """
     most_rps: dict[str, float] = {}
@@ -280,8 +283,8 @@ def demands_rps(question: Question, points: Sequence[OperatingPoint]) -> list[fl
 def _chosen(
     question: Question, option: Option, points: Sequence[OperatingPoint]
 ) -> list[OperatingPoint]:
-    """Return the operating points that an option may use; empty if a model has no operating
-    point."""
+    """Return the operating points that an option may use; empty if they do not serve all models, or
+    if the option may use shared servers but there are none."""
     chosen = [
         each
         for each in points
@@ -302,10 +305,10 @@ def _servers(
 ) -> Floats:
     """For each demand, return the number of servers that an option needs.
 
-    The result has one column per demand. The first row uses the lower limits of the capacities, the
-    second row the estimates, and each other row one joint draw of the capacities. If `is_drawn` is
-    false, the result has no rows for the draws. If there are too many combinations of servers to
-    try for a demand, the values for this demand are NaN in the rows of the draws.
+    The result has one column per demand. The first row is for the lower limits of the capacities,
+    and the second row for the estimates. If `is_drawn` is true, each other row is for one joint
+    draw of the capacities. These rows have NaN for a demand with too many combinations of servers
+    to try.
     """
     models, shares = question.models, np.array(question.shares)
     zeros = np.zeros(DRAWS)
@@ -327,9 +330,10 @@ def _price(chosen: Sequence[OperatingPoint]) -> float:
 
 
 def _probability_of_less(usd: Floats, other_usd: Floats) -> Floats:
-    """For each demand, return the probability that `usd` is less than `other_usd`; NaN if unknown.
+    """For each demand, return the probability that `usd` is less than `other_usd`; NaN if a cost is
+    unknown in one of the draws.
 
-    Both arrays have joint draws of costs, shape (draws, demands).
+    Both arrays have the costs in each joint draw of the capacities, shape (draws, demands).
     """
     known = np.isfinite(usd) & np.isfinite(other_usd)
     less = (usd < other_usd * (1 - TOLERANCE)).mean(axis=0)
@@ -337,18 +341,18 @@ def _probability_of_less(usd: Floats, other_usd: Floats) -> Floats:
 
 
 def demand_ranges(of: Sequence[Cost]) -> Iterator[DemandRange]:
-    """For each question (group of models), yield the ranges of total demand in which the cheapest
-    option is the same.
+    """For each group of models, yield the ranges of total demand in which the cheapest option is
+    the same.
 
     The function compares costs at the lower limits of the capacities, as the plan of a fleet does.
-
     If shared and dedicated servers cost the same, the function chooses dedicated servers, because
-    their tenants do not disturb each other. A saving of shared servers is reliable if shared
-    servers are cheaper (1) at the lower limits, (2) at the estimates and (3), if draws are known,
-    in at least the share RELIABLE of the draws. If the capacity of a dedicated server has no upper
+    their tenants do not disturb each other.
+
+    A saving of shared servers is reliable if shared servers are cheaper (1) at the lower limits,
+    (2) at the estimates, and (3), if the draws are known, in at least the share RELIABLE of the
+    draws. A saving only at the lower limits proves little: the dedicated peak may only be less
+    certain than the peak of the shared server. If the capacity of a dedicated server has no upper
     limit, no saving is reliable, because dedicated servers may be cheaper than at the estimates.
-    A saving only at the lower limits may be due to a dedicated peak that is less certain than the
-    peak of the shared server.
     """
     for _, asked in groupby(of, key=lambda cost: cost.question):
         for (*_, is_reliable), run in groupby(_best_of_each(list(asked)), key=_kind):
@@ -376,9 +380,9 @@ def _kind(best: Best) -> tuple[Option, bool, bool]:
 
 
 def _best(same: Sequence[Cost]) -> Best:
-    """Return the cheapest option at one demand.
+    """Return the cheapest option at one demand, given the costs of all options.
 
-    The function prefers shared servers with a reliable saving to other shared servers.
+    If some shared servers have a reliable saving, the function chooses the cheapest of these.
     """
     alone = [cost for cost in same if not cost.option.shared]
     if not alone:

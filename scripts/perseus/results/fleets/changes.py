@@ -1,4 +1,5 @@
-"""Plan fleets again after a change of the demand or of a price."""
+"""Plan the fleet again for other demands and other prices, to show how much the plan depends on
+them."""
 
 from __future__ import annotations
 
@@ -24,10 +25,10 @@ PRICE_FACTORS = (0.5, 0.8, 1.25, 2.0)
 
 @dataclass(frozen=True)
 class Change:
-    """A change of a price or of the demand. If `server` is None, the highest level of the demand is
-    multiplied by `factor`; else, the price of `server` is multiplied by `factor`.
+    """A change of a price or of the demand, with the plans before and after the change.
 
-    `before` is the plan before the change, and `plan` is the plan after the change.
+    If `server` is None, the change multiplies the highest level of the demand by `factor`.
+    Otherwise, the change multiplies the price of `server` by `factor`.
     """
 
     server: str | None
@@ -37,17 +38,17 @@ class Change:
 
     @property
     def keeps_servers(self) -> bool:
-        """True if the fleets before and after the change have the same servers with the same load
-        lines."""
+        """True if the fleets before and after the change have the same numbers of the same servers,
+        with the same load lines and kinds of price."""
         return _fleet(self.plan) == _fleet(self.before)
 
 
 def changes(plans: Sequence[Plan], demand: FleetDemand | None) -> Iterator[Change]:
-    """Apply each change to two plans: the plan with sharing, and the dedicated plan. Yield each
-    change with the plan after the change.
+    """Apply each change to the plan with sharing and to the dedicated plan, for the highest level
+    of the demand. Yield each change with the plan after the change.
 
-    The function changes prices only if the fleet may have several types of servers. If only one
-    type of server is available, a change of its price never changes the servers of the fleet.
+    If only one type of server is available, the function changes no price, because a change of this
+    price never changes the servers of the fleet.
     """
     for before in plans:
         if demand is None or before.level != demand.levels[-1] or not before.counts:
@@ -70,8 +71,8 @@ def changes(plans: Sequence[Plan], demand: FleetDemand | None) -> Iterator[Chang
 def _planned(
     before: Plan, points: Sequence[OperatingPoint], level: DemandLevel, demand: FleetDemand
 ) -> Plan:
-    """Return the cheapest plan after a change. If the fleet from before the change is as cheap as
-    the cheapest fleet, the plan keeps the fleet from before the change."""
+    """Return the cheapest plan after a change. If no fleet is cheaper than the fleet `before` the
+    change, the plan keeps this fleet."""
     offers = offered(points, spot=demand.spot is not None)
     plan = planned(before.strategy, offers, level, demand, in_full=False)
     return keeping(dedicated_if_as_cheap(plan, demand), before.counts, demand)

@@ -12,12 +12,12 @@ from scipy import optimize, sparse
 from perseus.peak.stats import Floats
 
 GAP = 1e-4
-"""Relative gap of the solver: the solver accepts a fleet as the cheapest if no other fleet is
-cheaper by more than this share."""
+"""Relative gap of the solver: the solver stops at a fleet if no other fleet is cheaper by more than
+this share of the cost."""
 TIME_LIMIT_S = 30.0
 HEADROOM_S = 3.0
-"""Time limit in seconds for `with_most_spare_capacity`. For a thousand models, more time did not
-lead to a better fleet."""
+"""Time limit in seconds for the function `with_most_spare_capacity`. For a thousand models, a
+longer time limit did not lead to a better fleet."""
 OPTIMAL, TIME_LIMIT = "optimal", "time limit"
 STATUSES: Final = (OPTIMAL, TIME_LIMIT)
 TOLERANCE = 1e-9
@@ -27,11 +27,11 @@ this share of the demand."""
 
 @dataclass(frozen=True)
 class Offers:
-    """The available servers, of K kinds. A fleet may have any number of servers of each kind.
+    """The K kinds of servers that a fleet may have, each in any number.
 
-    `rates_rps` (models, K) has the capacity of one server of each kind for each model, and
-    `usd_per_hour` (K,) the price of one server of each kind. `hosts` (models, K) is true if servers
-    of a kind serve a model. `is_spot` (K,) is true if the cloud may revoke servers of a kind.
+    For one server of each kind, `rates_rps` (models, K) has the capacity for each model, and
+    `usd_per_hour` (K,) has the price. `hosts` (models, K) says whether servers of a kind serve a
+    model. `is_spot` (K,) says whether the cloud may revoke servers of a kind.
     """
 
     rates_rps: Floats
@@ -40,8 +40,8 @@ class Offers:
 
     @property
     def relative_prices(self) -> Floats:
-        """Prices divided by the highest price. The solver needs relative prices, because its
-        tolerances are absolute."""
+        """Prices divided by the highest price. The solver has absolute tolerances, so prices far
+        from 1 would make its result inexact."""
         return self.usd_per_hour / (self.usd_per_hour.max() or 1.0)
 
     @property
@@ -51,11 +51,11 @@ class Offers:
 
 @dataclass(frozen=True)
 class Wanted:
-    """A demand with its conditions.
+    """A demand, and the conditions that a fleet must meet.
 
     `demand_rps` (models,) has the demand for each model. `headroom` is the share of each server's
-    capacity that stays free. `min_servers` is the least number of servers per model. `spot_share`
-    is the largest share of a model's demand on spot servers.
+    capacity that must stay free. `min_servers` is the least number of servers that serve each
+    model. `spot_share` is the largest share of a model's demand that spot servers may carry.
     """
 
     demand_rps: Floats
@@ -66,11 +66,11 @@ class Wanted:
 
 @dataclass(frozen=True)
 class Solution:
-    """A fleet that the solver found: the number of servers of each kind, shape (K,), and the cost
-    of all servers.
+    """A fleet that the solver found.
 
-    Any cheaper fleet would save at most the share `gap` of the cost of this fleet. `status` is one
-    of STATUSES.
+    `counts` (K,) has the number of servers of each kind, and `usd_per_hour` is the cost of all
+    servers. A cheaper fleet that the solver did not find saves at most the share `gap` of this
+    cost. `status` is one of STATUSES.
     """
 
     counts: NDArray[np.int64]
@@ -80,18 +80,18 @@ class Solution:
 
 
 class NoFleetError(ValueError):
-    """Error: no fleet of the available servers carries the demand. The message states the
-    reason."""
+    """Error: no fleet of the available servers carries the demand, or the solver found none in
+    time. The message states the reason."""
 
 
 def cheapest(
     offers: Offers, wanted: Wanted, gap: float = GAP, time_limit_s: float = TIME_LIMIT_S
 ) -> Solution:
-    """Return the cheapest fleet that carries the demand and meets the conditions in `wanted`. A
-    model without demand needs no server.
+    """Return the cheapest fleet that carries the demand and meets the conditions in `wanted`.
 
-    Raises NoFleetError if no fleet carries the demand, or if the solver finds no fleet within
-    `time_limit_s`.
+    The solver stops if no fleet can be cheaper by more than the share `gap`, or after
+    `time_limit_s`. Raises NoFleetError if no fleet carries the demand, or if the solver finds no
+    fleet in this time. A model without demand needs no server.
     """
     matrix, least = _constraints(offers, wanted)
     prices = offers.relative_prices
@@ -116,9 +116,8 @@ def with_most_spare_capacity(offers: Offers, wanted: Wanted, found: Solution) ->
     """Return the fleet with the largest spare capacity among the fleets that cost no more than
     `found`.
 
-    For each model with a demand, compute (capacity of the fleet / demand). The spare capacity of a
-    fleet is the lowest of these ratios. If the solver finds no fleet in time, the result is
-    `found`.
+    The spare capacity of a fleet is the smallest value, over all models with a demand, of (capacity
+    of the fleet / demand). If the solver finds no fleet in time, the result is `found`.
     """
     matrix, least = _constraints(offers, wanted)
     prices, asked = offers.relative_prices, int(np.sum(wanted.demand_rps > 0))
@@ -148,20 +147,20 @@ def with_most_spare_capacity(offers: Offers, wanted: Wanted, found: Solution) ->
 
 
 def carries(counts: NDArray[np.int64], offers: Offers, wanted: Wanted) -> bool:
-    """Return whether a fleet with these numbers of servers carries the demand and meets the
+    """Return whether a fleet with `counts` servers of each kind carries the demand and meets the
     conditions in `wanted`."""
     return not _is_short(counts, *_constraints(offers, wanted))
 
 
 def _is_short(counts: NDArray[np.int64], matrix: Floats, least: Floats) -> bool:
-    """Return whether a solution of the solver violates the constraints, which may happen because of
-    a bug of the solver (scipy issue 24141)."""
+    """Return whether a fleet violates the constraints. Because of a bug of the solver (scipy issue
+    24141), even a solution of the solver may violate them."""
     return bool(np.any(matrix @ counts - least < -1e-6 * np.maximum(least, 1)))
 
 
 def _constraints(offers: Offers, wanted: Wanted) -> tuple[Floats, Floats]:
-    """Return the rows of the constraints, shape (rows, K), and their lower bounds, shape
-    (rows,)."""
+    """Return the matrix of the constraints, shape (rows, K), and their lower bounds, shape (rows,):
+    a fleet is permitted if matrix @ counts >= lower bounds."""
     asked = wanted.demand_rps > 0
     demand = wanted.demand_rps[asked]
     # The capacities are divided by the demand, so that the solver is equally accurate for demands

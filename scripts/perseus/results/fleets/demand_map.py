@@ -1,5 +1,5 @@
-"""Given the demands for two models, compute two numbers: how many dedicated servers carry the
-demands, and how many servers carry the demands if servers may also be shared."""
+"""Compute how many servers carry the demands for two models: with dedicated servers only, and with
+shared servers, too."""
 
 from __future__ import annotations
 
@@ -15,11 +15,12 @@ from perseus.results.fleets.cheapest import TOLERANCE
 def needed_together(
     rates_rps: Floats, first_rps: Floats, second_rps: Floats, most: int
 ) -> NDArray[np.float64]:
-    """For each pair of demands, return the least number of servers (shared, dedicated or both),
-    shape (demands for the second model, demands for the first model).
+    """For each pair of demands, return the least number of servers, shared or dedicated, that carry
+    both demands; NaN if this number exceeds `most`.
 
-    The number is NaN if it exceeds `most`. Each column of `rates_rps`, shape (2 models, columns),
-    is an operating point: the rates of both models on one server.
+    The result has shape (demands for the second model, demands for the first model). Each column of
+    `rates_rps`, shape (2 models, columns), is an operating point: rates of both models that one
+    server carries at the same time.
     """
     found = np.full((len(second_rps), len(first_rps)), np.nan)
     for servers, (of_first, of_second) in _reached(rates_rps, most):
@@ -35,8 +36,11 @@ def needed_together(
 def needed_apart(
     alone_rps: tuple[float, float], first_rps: Floats, second_rps: Floats
 ) -> NDArray[np.float64]:
-    """For each pair of demands, return the least number of dedicated servers, shape (demands for
-    the second model, demands for the first model)."""
+    """For each pair of demands, return the least number of dedicated servers that carry both
+    demands, shape (demands for the second model, demands for the first model).
+
+    `alone_rps` has the capacity of a dedicated server for each model.
+    """
     first, second = (
         np.ceil(rps / alone - TOLERANCE)
         for rps, alone in zip((first_rps, second_rps), alone_rps, strict=True)
@@ -45,13 +49,13 @@ def needed_apart(
 
 
 def _reached(rates_rps: Floats, most: int) -> Iterator[tuple[int, Floats]]:
-    """For each number of servers (1, 2, 3, ..., `most`), yield the number and an array of
-    capacities.
+    """For 1, 2, 3, ..., `most` servers, yield the number of servers and the capacities of all
+    useful combinations of so many servers.
 
-    The array has one row for each of the two models, and one column for each combination of servers
-    that is useful: no other combination of as many servers has at least its capacities for both
-    models. The columns are in ascending order of the capacity for the first model, and therefore in
-    descending order of the capacity for the second model.
+    The array of capacities has one row for each of the two models, and one column for each useful
+    combination. A combination is useful if no other combination of as many servers has at least its
+    capacities for both models. The columns are in ascending order of the capacity for the first
+    model, and therefore in descending order of the capacity for the second model.
     """
     carried = np.zeros((2, 1))
     for servers in range(1, most + 1):

@@ -1,5 +1,5 @@
-"""Derive operating points (the rates that one server carries, with its price) from measured
-peaks."""
+"""Derive operating points from measured peaks. An operating point has the rates that one server
+carries at the same time, and the price of the server."""
 
 from __future__ import annotations
 
@@ -22,27 +22,26 @@ from perseus.results.repeats import (
 from perseus.study.tasks.tables import Price
 
 LOWER = 0.05
-"""Plans use this quantile of a server's capacity as its lower limit: a server carries more than its
-lower limit with a probability of 95 %. With estimates instead of lower limits, planned fleets would
-be too small, because the cheapest fleet tends to have the servers whose capacity is
-overestimated."""
+"""The lower limit of a server's capacity is this quantile of its draws: the server carries more
+with a probability of 95 %. Plans use lower limits. With estimates, planned fleets would be too
+small, because the cheapest fleet tends to have the servers whose capacity is overestimated."""
 
 
 @dataclass(frozen=True)
 class OperatingPoint:
-    """Rates that one server carries within the SLAs of all its models.
+    """Rates that one server carries at the same time, within the SLAs of all its models.
 
-    The server also carries lower rates. The fields do not contain models without load.
+    All rates are in requests/s of one image each, and only for models with load. `rates_rps` has
+    the estimated rate of each model, and `lower_rps`, which plans use, the lower limit of this
+    rate. `draws_rps` has draws of this rate, shape (draws,); the draws of all operating points with
+    the same index form one joint draw. `usd_per_hour` has the price of the server for each kind of
+    price (on_demand, spot).
 
-    `rates_rps` has the estimated rate of each model, in requests/s of one image each. Plans use
-    `lower_rps`, which has the lower limit of the rate of each model. For each model, `draws_rps`
-    has draws of the rate, shape (draws,). The draws with the same index of all operating points
-    form one joint sample. `usd_per_hour` has one price for each pricing (on demand, spot). For each
-    tenant with load, `speed_changes` has the speed of the host in the cells of `peak` divided by
-    its speed in the cells of the tenant's dedicated peak. `limit_changes` has one factor for each
-    tenant with load. If the speed of the host changes by the factor in `speed_changes`, the
-    dedicated peak of the tenant changes by the factor in `limit_changes`. All rates are already
-    divided by `limit_changes`.
+    The other two fields have one factor for each tenant with load. `speed_changes` is the speed of
+    the host in the cells of `peak` / its speed in the cells of the tenant's dedicated peak.
+    `limit_changes` is the factor by which this change of speed changes the dedicated peak. All
+    rates are already divided by `limit_changes`, so that they refer to the speed of the host in the
+    cells of the dedicated peaks.
     """
 
     peak: RepeatedPeak
@@ -66,8 +65,8 @@ class OperatingPoint:
         return not self.peak.is_dedicated
 
     def leaving(self, headroom: float) -> OperatingPoint:
-        """Return this operating point with all rates multiplied by 1 - `headroom`, so that the
-        share `headroom` of the server's capacity stays free."""
+        """Return this operating point with all rates multiplied by 1 - `headroom`. A plan that uses
+        the result leaves the share `headroom` of the server's capacity free."""
         used = 1 - headroom
         return replace(
             self,
@@ -80,12 +79,12 @@ class OperatingPoint:
 def operating_points(
     peaks: Sequence[RepeatedPeak], prices: Mapping[str, Price]
 ) -> tuple[OperatingPoint, ...]:
-    """Return the operating points (rates that one server carries) of all peaks that have a lower
-    limit above 0 and a server with a price.
+    """Return the operating points of all known peaks whose interval does not begin at 0, and whose
+    server has a price.
 
-    `prices` has the prices by server. To make the costs of shared and dedicated fleets comparable,
-    the function converts the rates of shared servers to the speed that the host had in the
-    dedicated cells.
+    `prices` has the price of each server, by its name. The function converts the rates of shared
+    servers to the speed that the host had in the cells of the dedicated peaks, so that the costs of
+    shared and dedicated servers are comparable.
     """
     dedicated = dedicated_peaks(peaks)
     return tuple(
@@ -118,8 +117,10 @@ def _point(peak: RepeatedPeak, alone: Alone, price: Price) -> OperatingPoint:
 
 
 def _by_model(models: Sequence[str], values: Floats) -> dict[str, Any]:
-    """For each model, return the sum of the values of its tenants. The first axis of `values` has
-    one entry per tenant."""
+    """For each model, return the sum of the values of all tenants with this model.
+
+    The first axis of `values` has one entry per tenant, and `models` has the model of each tenant.
+    """
     names = np.array(models)
     return {model: values[names == model].sum(axis=0) for model in dict.fromkeys(models)}
 

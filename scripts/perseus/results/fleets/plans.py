@@ -1,5 +1,5 @@
-"""Plan fleets for a demand by three strategies: dedicated servers only, sharing allowed, or one
-type of server."""
+"""Plan the cheapest fleets for a demand by three strategies: only dedicated servers, sharing
+allowed, or only one type of server."""
 
 from __future__ import annotations
 
@@ -28,16 +28,16 @@ DEDICATED, SHARING, ONE_TYPE = "dedicated", "sharing allowed", "one type of serv
 SPOT = "spot"
 HOURS_PER_MONTH = 730
 MAX_RESAMPLED = 400
-"""The cost of a plan gets a 95 % interval only if the plan has at most this size (offers x models)
-and each capacity has an upper limit."""
+"""Largest size (offers x models) of a plan whose cost gets a 95 % interval. To compute the interval
+of a larger plan, the solver would need too much time."""
 RESAMPLES = 100
 NOTHING = np.zeros(1)
 
 
 @dataclass(frozen=True)
 class Offer:
-    """An available kind of server: its operating point (rates that one server carries) and its
-    pricing (on demand or spot)."""
+    """A kind of server that a plan may use: its operating point (the rates that one server carries)
+    and its kind of price (on_demand or spot)."""
 
     point: OperatingPoint
     pricing: str
@@ -49,15 +49,17 @@ class Offer:
 
 @dataclass(frozen=True)
 class Plan:
-    """A fleet for one level of the demand. For each offer in `offers`, `counts` (offers,) has the
-    number of servers in the fleet.
+    """A fleet for one level of the demand.
 
-    `counts` is empty if no server is needed, or if Perseus finds no fleet; in the second case,
-    `why_not` is the reason. `usd_draws` (draws,) has the cost of the cheapest fleet in USD/h for
-    each draw of the capacities. In the plans of all strategies, entry d of `usd_draws` comes from
-    the same joint draw of the capacities. If the size of the plan (offers x models) exceeds
-    MAX_RESAMPLED, or if a capacity has no upper limit, `usd_draws` is empty. Spot servers carry at
-    most the share `largest_spot_share` of a model's demand.
+    `offers` has the kinds of servers that the plan may use, and `counts` (offers,) the number of
+    servers of each kind in the fleet. `counts` is empty if no server is needed, or if Perseus finds
+    no fleet; in the second case, `why_not` is the reason. Spot servers carry at most the share
+    `largest_spot_share` of a model's demand.
+
+    `usd_draws` (draws,) has the cost of the cheapest fleet in USD/h for each draw of the
+    capacities. Entry d comes from the same joint draw in the plans of all strategies. `usd_draws`
+    is empty if the plan is larger than MAX_RESAMPLED, if no fleet carries the demand in a draw, or
+    if a capacity has no upper limit.
     """
 
     level: DemandLevel
@@ -100,8 +102,8 @@ class Plan:
 
     @property
     def description(self) -> str:
-        """Text such as "2 x (a 1 : 1 b) + 1 x (b)". The text names the server, the pricing or the
-        scenario of an offer only if several are possible."""
+        """Text such as "2 x (a 1 : 1 b) + 1 x (b)". The text also names the server, the kind of
+        price or the scenario of an offer if several are possible."""
         servers = {offer.point.server for offer in self.offers}
         pricings = {offer.pricing for offer in self.offers}
         scenarios = Counter(on_server for on_server, _ in {_mix(each) for each in self.offers})
@@ -116,13 +118,13 @@ class Plan:
         return " + ".join(f"{count} x ({offer_text(offer)})" for count, offer in self.chosen)
 
     def servers_with(self, model: str, but: str = "") -> int:
-        """Return the number of servers of the plan that serve a model, except servers with the
-        pricing `but`."""
+        """Return the number of servers of the plan that serve a model, without servers whose kind
+        of price is `but`."""
         return sum(n for n, each in self.by_model.get(model, ()) if each.pricing != but)
 
     def capacity_rps(self, model: str) -> float:
         """Return the capacity of the fleet for a model in requests/s: the sum of the lower limits
-        of all servers that serve the model."""
+        of the capacities of all servers that serve the model."""
         return sum(n * each.point.lower_rps[model] for n, each in self.by_model.get(model, ()))
 
     def spot_share(self, model: str) -> float:
@@ -132,10 +134,11 @@ class Plan:
         return rps / self.level.rps[model]
 
     def load_rps(self, offer: Offer, model: str) -> float:
-        """Return the rate of a model, in requests/s, on each server of an offer.
+        """Return the planned rate of a model, in requests/s, on each server of an offer.
 
-        Each server gets a part of the demand in proportion to its capacity. All spot servers
-        together get at most the share `largest_spot_share` of the demand.
+        The plan divides the demand for the model among its servers in proportion to their
+        capacities. But all spot servers together get at most the share `largest_spot_share`, and
+        the other servers get the rest.
         """
         mine = offer.point.lower_rps.get(model, 0.0)
         if not (mine and (carried := self.capacity_rps(model))):
@@ -151,8 +154,8 @@ class Plan:
 
     @property
     def probability_enough(self) -> float:
-        """Probability that the servers carry the demand for every model, from joint draws of their
-        capacities."""
+        """Probability that the servers carry the demand for every model: the share of the joint
+        draws of their capacities in which they do."""
         if not self.counts:
             return np.nan if self.why_not else 1.0
         enough = [
@@ -164,8 +167,10 @@ class Plan:
 
 
 def plans(points: Sequence[OperatingPoint], demand: FleetDemand | None) -> tuple[Plan, ...]:
-    """For each level of the demand, return one plan per strategy. Without a demand, the result is
-    empty."""
+    """For each level of the demand, return one plan per strategy; empty without a demand.
+
+    There is no plan for the strategy ONE_TYPE if the study has offers of only one type of server.
+    """
     if demand is None:
         return ()
     mine = [each for each in points if each.server in demand.servers]
@@ -197,8 +202,8 @@ def _of_level(
 
 
 def dedicated_if_as_cheap(plan: Plan, demand: FleetDemand) -> Plan:
-    """If dedicated servers among the offers of the plan are as cheap as the plan, return the plan
-    with these servers; else return the plan unchanged."""
+    """Return the plan, with dedicated servers if they cost no more than its shared servers. Models
+    on dedicated servers do not disturb each other."""
     if not any(offer.point.is_shared for _, offer in plan.chosen):
         return plan
     alone = [offer for offer in plan.offers if not offer.point.is_shared]
@@ -207,9 +212,8 @@ def dedicated_if_as_cheap(plan: Plan, demand: FleetDemand) -> Plan:
 
 
 def _sharing_if_cheaper(sharing: Plan, dedicated: Plan, demand: FleetDemand) -> Plan:
-    """Return the plan with sharing. If the dedicated plan is as cheap as the plan with sharing, the
-    result has the servers of the dedicated plan. Models on dedicated servers do not disturb each
-    other."""
+    """Return the plan `sharing`, with the servers of the plan `dedicated` if these cost no more.
+    Models on dedicated servers do not disturb each other."""
     if not dedicated.counts:
         return sharing
     if sharing.why_not:  # the solver found no fleet with sharing in time
@@ -220,8 +224,8 @@ def _sharing_if_cheaper(sharing: Plan, dedicated: Plan, demand: FleetDemand) -> 
 
 
 def offered(points: Sequence[OperatingPoint], *, spot: bool) -> list[Offer]:
-    """Return an offer for each operating point at its on-demand price and, if `spot` is true, also
-    an offer at its spot price."""
+    """Return one offer for each operating point with an on-demand price and, if `spot` is true, one
+    more for each operating point with a spot price."""
     pricings = ("on_demand", SPOT) if spot else ("on_demand",)
     return [
         Offer(point, pricing)
@@ -239,12 +243,12 @@ def planned(
     *,
     in_full: bool = True,
 ) -> Plan:
-    """Return the cheapest fleet at the lower limits of the capacities.
+    """Return the plan with the cheapest fleet, assuming that each server carries only the lower
+    limit of its capacity.
 
-    If `in_full` is true and several fleets are the cheapest, the function chooses the fleet with
-    the most spare capacity. If `in_full` is true and the size of the plan (offers x models) is at
-    most MAX_RESAMPLED, the function also computes the cost for each draw of the capacities, unless
-    a capacity has no upper limit.
+    If `in_full` is true, the function does two more things. If several fleets are the cheapest, it
+    chooses the fleet with the most spare capacity. It also computes the cost for each draw of the
+    capacities, unless the plan is larger than MAX_RESAMPLED or a capacity has no upper limit.
     """
     models = level.models
     plan = Plan(level, strategy, tuple(offers), _largest_spot_share(demand))
@@ -276,8 +280,8 @@ def planned(
 
 
 def keeping(plan: Plan, counts: tuple[int, ...], demand: FleetDemand) -> Plan:
-    """If the servers `counts` carry the demand and cost no more than the plan, return the plan with
-    these servers; else return the plan unchanged."""
+    """Return the plan, with the numbers of servers `counts` if these servers carry the demand and
+    cost no more than the plan."""
     if plan.why_not:
         return plan
     on_offer, wanted = _programme(plan.level, plan.offers, demand)
@@ -303,7 +307,7 @@ def resampled(models: Sequence[str], offers: Sequence[Offer], wanted: Wanted) ->
     """For each of RESAMPLES joint draws of the capacities, return the cost of the cheapest fleet in
     USD/h.
 
-    If there is a draw in which no fleet carries the demand, the result is empty.
+    The result is empty if no fleet carries the demand in one of the draws.
     """
     drawn = np.array(
         [

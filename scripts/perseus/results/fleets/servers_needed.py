@@ -1,7 +1,8 @@
 """Compute how many servers of one type carry a demand (docs/explanation/fleets.md).
 
-In the arrays of this module, a column is an operating point: the rates of all models on one server.
-A way is one possibility to divide a number of servers among the columns.
+In the arrays of this module, a column is an operating point: rates of all models that one server
+carries at the same time. Each server of a fleet works at one operating point. A *way* to divide a
+number of servers says how many of them work at each operating point.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from perseus.results.fleets.cheapest import (
 )
 
 MAX_TRIED = 40
-"""Largest number of servers for which the search tries all ways to divide the servers among
+"""Largest number of servers for which the module tries all ways to divide the servers among the
 operating points."""
 
 SOLVE_S = 1.0
@@ -43,17 +44,17 @@ DEMANDS_S, HURRIED_S = 60.0, 0.5
 demand falls from DEMAND_S to HURRIED_S seconds."""
 
 Hosts: TypeAlias = tuple[tuple[bool, ...], ...]
-"""For each model and each column (operating point), whether servers at this operating point serve
-the model. Tuples can be keys of a cache, but arrays cannot."""
+"""For each model and each operating point, whether servers at this operating point serve the model.
+The type consists of tuples, because arrays cannot be keys of a cache."""
 
 MAX_WAYS = 20_000
-"""The search tries all ways to divide the servers only if there are at most MAX_WAYS ways, because
-an integer programme is faster for more ways. For two models with two mixes (four operating points)
-and up to MAX_TRIED servers, there are fewer than MAX_WAYS ways."""
+"""The module tries all ways to divide the servers only if there are at most MAX_WAYS ways. For more
+ways, an integer programme is faster. Two models with two mixes (four operating points) have fewer
+ways, even with MAX_TRIED servers."""
 
 AT_A_TIME = 2**15
-"""Largest number of (way, set of rates) pairs that the search evaluates at once. The results of
-AT_A_TIME pairs take 256 KiB, and fit into the cache of a core."""
+"""Largest number of pairs (way, set of rates) that the module evaluates at once. The results of
+AT_A_TIME pairs take 256 KiB and fit into the cache of a core."""
 
 
 def are_few_ways(columns: int, servers: int) -> bool:
@@ -63,11 +64,12 @@ def are_few_ways(columns: int, servers: int) -> bool:
 
 
 def fewest(hosts: NDArray[np.bool_], with_each: int = 1) -> int:
-    """Return the least number of servers such that at least `with_each` servers serve each model.
+    """Return the least number of servers with which at least `with_each` servers serve each model,
+    whatever the demand.
 
-    `hosts` has one row per model and one column per operating point. An entry of `hosts` is true if
-    servers at the operating point serve the model. If the solver needs more than SOLVE_S seconds,
-    the result is only a lower bound of the least number.
+    `hosts` has one row per model and one column per operating point: true if servers at this
+    operating point serve the model. If the solver needs more than SOLVE_S seconds, the result is
+    only a lower bound of the least number.
     """
     return _fewest(_plain(hosts), with_each)
 
@@ -98,8 +100,8 @@ def needed_apart(
     demands).
 
     `rates_rps` has the rates of each model on one server, shape (..., models, columns). `shares`
-    has the share of each model in the total demand. The number of servers for each model is rounded
-    up, with a tolerance for rounding errors.
+    has the share of each model in the total demand. Each model gets whole servers, at least
+    `with_each`.
     """
     most = rates_rps.max(axis=-1)[
         ..., None, :
@@ -114,16 +116,18 @@ def needed(
     """For each total demand, return the least number of servers, dedicated or shared, that carry
     it.
 
-    The demands ascend. `rates_rps` has shape (models, columns), and `shares` has the share of each
-    model in the total demand. At least `with_each` servers serve each model. The function assumes
-    that all servers cost the same.
+    The demands are in ascending order. `rates_rps` has shape (models, columns), and `shares` has
+    the share of each model in the total demand. At least `with_each` servers serve each model. All
+    servers must cost the same. The result is never larger than with dedicated servers only.
 
-    For up to MAX_TRIED servers, the function tries all ways to divide the servers among the
-    operating points if there are few ways (`are_few_ways`). For more servers, the function adds
-    copies of one group of servers: the tried way with the highest capacity per server. No other
-    combination of servers carries much more. If there are many ways, or if a demand needs more than
-    MAX_TRIED servers and `with_each` is not 1, the function solves integer programmes. The result
-    is at most the number of servers that the demand needs if all servers are dedicated.
+    There are three methods:
+
+    - If a demand needs at most MAX_TRIED servers, and there are few ways to divide them among the
+      operating points (`are_few_ways`), the function tries all ways.
+    - If a demand needs more servers and `with_each` is 1, the function adds copies of one group of
+      servers to the tried ways: the group with the highest capacity per server. No other servers
+      carry much more.
+    - In all other cases, the function solves an integer programme.
     """
     return needed_at_each(rates_rps[None], shares, demands_rps, with_each)[0].astype(np.int64)
 
@@ -137,8 +141,9 @@ def needed_at_each(
 ) -> Floats:
     """Return the result of `needed` for each of several sets of rates, shape (sets, demands).
 
-    `rates_rps` has the rates of all sets, shape (sets, models, columns). The result of the first
-    `certain` sets is never NaN. The result of any other set is NaN for each demand that needs more
+    `rates_rps` has the rates of all sets, shape (sets, models, columns), for example one set for
+    each draw of the capacities. To save time, the function finds large numbers of servers only for
+    the first `certain` sets. The result of any other set is NaN for each demand that needs more
     servers than the function `_reached_rps` tries.
     """
     demands = (1 - TOLERANCE) * np.array(demands_rps)
@@ -160,10 +165,10 @@ def needed_at_each(
 
 
 def _extrapolated(reached_rps: Floats, demands_rps: Floats) -> NDArray[np.int64]:
-    """Return the number of servers for each demand. Each demand must need more than MAX_TRIED
-    servers.
+    """Return the number of servers for each demand that needs more than MAX_TRIED servers.
 
-    `reached_rps` has the highest total demands that 1, 2, 3, ... servers carry.
+    `reached_rps` has the highest total demand that 1, 2, 3, ..., MAX_TRIED servers carry. The
+    function adds copies of the group of servers with the highest capacity per server.
     """
     of_each = reached_rps / np.arange(1, len(reached_rps) + 1)
     best = int(
@@ -179,8 +184,8 @@ def _solved(
 ) -> NDArray[np.int64]:
     """Return the number of servers for each demand, from integer programmes.
 
-    The function solves no integer programme for a demand that lies between two demands with the
-    same number of servers.
+    A demand between two demands with the same number of servers needs this number, too, so the
+    function solves no integer programme for it.
     """
     columns = rates_rps.shape[1]
     offers = Offers(rates_rps, np.ones(columns), np.zeros(columns, bool))
@@ -216,9 +221,9 @@ def _reached_rps(rates_rps: Floats, shares: Floats, most_rps: float, with_each: 
     """For 0, 1, 2, ... servers, return the highest total demand that they carry, shape (numbers of
     servers, sets).
 
-    `rates_rps` has the rates of all sets, shape (sets, models, columns). The last row is for the
-    smallest of three numbers of servers: (1) the least number that carries `most_rps` in every set,
-    (2) MAX_TRIED, and (3) the largest number with at most MAX_WAYS ways to divide the servers.
+    `rates_rps` has the rates of all sets, shape (sets, models, columns). The function stops at the
+    number of servers that carries `most_rps` in every set, at MAX_TRIED servers, or before the
+    number of servers that has more than MAX_WAYS ways to divide the servers.
     """
     sets, _, columns = rates_rps.shape
     reached = [np.zeros(sets)]
@@ -231,11 +236,11 @@ def _reached_rps(rates_rps: Floats, shares: Floats, most_rps: float, with_each: 
 
 
 def _of_all_ways(rates_rps: Floats, shares: Floats, servers: int, with_each: int) -> Floats:
-    """Return the highest total demand that `servers` servers carry, shape (sets,).
+    """Return the highest total demand that `servers` servers carry, shape (sets,): the function
+    tries all ways to divide them among the operating points.
 
-    `rates_rps` has the rates of all sets, shape (sets, models, columns). The function tries all
-    ways to divide the servers among the operating points. The result is 0 if no way puts each model
-    on at least `with_each` servers.
+    `rates_rps` has the rates of all sets, shape (sets, models, columns). The result is 0 if no way
+    puts each model on at least `with_each` servers.
     """
     hosts = np.any(rates_rps > 0, axis=0)
     tried = _ways_with_all(_plain(hosts), servers, with_each)
@@ -260,14 +265,14 @@ def _carried(rates: Floats, tried: Floats) -> Floats:
 
 
 def _may_carry_most(rates: Floats, tried: Floats) -> NDArray[np.bool_]:
-    """For each way, return false only if another way carries a higher total demand in every set.
+    """Return for each way whether it may carry the highest total demand in one of the sets, so that
+    the search need not try the other ways in every set.
 
     `rates` has shape (sets, models, columns), with the entries that `_carried` describes. The
     function compares all ways with one reference way: the best way at the mean rates of all sets.
     The function divides the rates of each set by the demand that the reference way carries in this
-    set. For each model and column, the function keeps the highest quotient of all sets. If a way
-    carries less than 1 at the highest quotients, the way carries less than the reference way in
-    every set.
+    set. For each model and column, the function keeps the highest quotient of all sets. A way that
+    carries less than 1 at these quotients carries less than the reference way in every set.
     """
     if not tried.shape[1]:
         return np.ones(0, bool)
@@ -280,8 +285,8 @@ def _may_carry_most(rates: Floats, tried: Floats) -> NDArray[np.bool_]:
 
 @lru_cache
 def _ways_with_all(hosts: Hosts, servers: int, with_each: int) -> Floats:
-    """Return the ways to divide `servers` servers, shape (columns, ways). In each returned way, at
-    least `with_each` servers serve each model."""
+    """Return the ways to divide `servers` servers with which at least `with_each` servers serve
+    each model, shape (columns, ways)."""
     has = np.array(hosts, dtype=np.int64)
     tried = ways(has.shape[1], servers)
     return tried[(tried @ has.T >= with_each).all(axis=1)].T.astype(float)

@@ -1,17 +1,19 @@
 """Make the tables of a study. Each module of this package defines the table of the same name.
 
-Each kind of experiment except `peak` and `frontier` has a table of the same name, and some kinds
-have additional tables (MORE). The results of these two kinds are in several tables, such as
-`peaks`, `tenants` and `savings`.
+The results of the experiments `peak` and `frontier` are in several tables, such as `peaks`,
+`tenants` and `savings`. Each other kind of experiment has a table of the same name, and some kinds
+have additional tables (MORE).
 
-Each module has SCHEMA (the columns and rules of the table, see `results.schema`), DESCRIPTION (a
-text for the data dictionary), and the function `rows`, which computes the rows of the table from
-the results of a study. For a table in PREDICTIONS, `rows` takes the predictions of a study
-instead of its results. If a kind of experiment adds keys to record.json, the module with the
-name of this kind also has RECORD: the class that defines these keys. If the report shows a table in
-a section of its own, the module of the table also has TITLE, NOTE and SHOWN. SHOWN maps each column
-heading of the report to a column of the table. A heading for a value with an interval maps to three
-columns: the value, and the two ends of the interval.
+Each module has these names:
+
+- SCHEMA: the columns and rules of the table (see `results.schema`).
+- DESCRIPTION: a text for the data dictionary (docs/reference/data.md).
+- `rows`: a function that computes the rows of the table from the results of a study or, for a table
+  in PREDICTIONS, from its predictions.
+- RECORD, if this kind of experiment adds keys to record.json: the class that defines these keys.
+- TITLE, NOTE and SHOWN, if the report shows the table in a section of its own. SHOWN maps each
+  column heading in the report to a column of the table or, for a value with an interval, to three
+  columns: the value, and the lower and the upper end of the interval.
 """
 
 from __future__ import annotations
@@ -31,14 +33,15 @@ if TYPE_CHECKING:  # Snakemake imports only the names of the tables
     from perseus.results.study_results import StudyResults
 
 MORE: Final = {"concurrency": ("knees",), "catalogue": ("catalogue_predictions",)}
-"""Additional tables of each kind of experiment."""
+"""Additional tables of some kinds of experiments, by kind."""
 
 OF_KINDS: Final = tuple(name for kind in OTHER_KINDS for name in (kind, *MORE.get(kind, ())))
-"""Tables of all kinds of experiments except `peak` and `frontier`, in the order of the report."""
+"""Tables of all kinds of experiments except `peak` and `frontier`, in the order in which the report
+shows them."""
 
 PREDICTIONS: Final = ("predictions", "prediction_errors")
-"""Tables of predictions. A separate job makes these tables, because the predictions of a large
-study take long and do not depend on prices."""
+"""Tables of predictions. A separate job makes these tables: the predictions of a large study take
+long, and do not change if only prices change."""
 
 TABLES: Final = (
     "peaks",
@@ -71,7 +74,7 @@ def module_of(table: str) -> Any:
 
 
 def make(results: StudyResults) -> dict[str, pa.Table]:
-    """Return all tables by name, except the tables in PREDICTIONS."""
+    """Return the tables in TABLES_OF_RESULTS (all except those in PREDICTIONS), by name."""
     return {name: table(name, results) for name in TABLES_OF_RESULTS}
 
 
