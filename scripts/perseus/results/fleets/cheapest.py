@@ -69,8 +69,8 @@ class Solution:
     """A fleet that the solver found.
 
     `counts` (K,) has the number of servers of each kind, and `usd_per_hour` is the cost of all
-    servers. A cheaper fleet that the solver did not find saves at most the share `gap` of this
-    cost. `status` is one of STATUSES.
+    servers. A cheaper fleet may exist, but saves at most the share `gap` of this cost. `status` is
+    one of STATUSES.
     """
 
     counts: NDArray[np.int64]

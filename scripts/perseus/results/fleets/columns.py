@@ -41,8 +41,8 @@ SOLVED = [
         "gap",
         REAL,
         "share",
-        "gap of the solver: a cheaper fleet that the solver did not find saves at most this share"
-        " of the price of this fleet",
+        "gap of the solver: a cheaper fleet may exist, but saves at most this share of the price of"
+        " this fleet",
     ),
     column(
         "status",

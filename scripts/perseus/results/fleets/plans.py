@@ -28,8 +28,8 @@ DEDICATED, SHARING, ONE_TYPE = "dedicated", "sharing allowed", "one type of serv
 SPOT = "spot"
 HOURS_PER_MONTH = 730
 MAX_RESAMPLED = 400
-"""Largest size (offers x models) of a plan whose cost gets a 95 % interval. To compute the interval
-of a larger plan, the solver would need too much time."""
+"""Largest size (offers x models) of a plan whose cost gets a 95 % interval, because the interval
+takes RESAMPLES runs of the solver."""
 RESAMPLES = 100
 NOTHING = np.zeros(1)
 

@@ -142,9 +142,9 @@ def needed_at_each(
     """Return the result of `needed` for each of several sets of rates, shape (sets, demands).
 
     `rates_rps` has the rates of all sets, shape (sets, models, columns), for example one set for
-    each draw of the capacities. To save time, the function finds large numbers of servers only for
-    the first `certain` sets. The result of any other set is NaN for each demand that needs more
-    servers than the function `_reached_rps` tries.
+    each draw of the capacities. The result of the first `certain` sets is never NaN. To save time,
+    the result of any other set is NaN for each demand that needs more servers than the function
+    `_reached_rps` tries.
     """
     demands = (1 - TOLERANCE) * np.array(demands_rps)
     reached = _reached_rps(rates_rps, shares, demands[-1], with_each)[1:]
@@ -265,8 +265,8 @@ def _carried(rates: Floats, tried: Floats) -> Floats:
 
 
 def _may_carry_most(rates: Floats, tried: Floats) -> NDArray[np.bool_]:
-    """Return for each way whether it may carry the highest total demand in one of the sets, so that
-    the search need not try the other ways in every set.
+    """Return for each way whether it may carry the highest total demand in at least one of the
+    sets. The search skips all other ways.
 
     `rates` has shape (sets, models, columns), with the entries that `_carried` describes. The
     function compares all ways with one reference way: the best way at the mean rates of all sets.

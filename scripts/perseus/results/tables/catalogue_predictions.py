@@ -20,6 +20,7 @@ from scipy.optimize import nnls
 
 from perseus.host.parquet import REAL, TEXT, WHOLE
 from perseus.peak.stats import Floats
+from perseus.results.columns import CELL_NAME
 from perseus.results.records import Row
 from perseus.results.schema import Schema, column
 from perseus.results.study_results import StudyResults
@@ -64,7 +65,7 @@ SHOWN = {
 SCHEMA = Schema(
     [
         column("study", TEXT, "", "name of the study"),
-        column("cell", TEXT, "", "folder of the cell's raw results"),
+        column("cell", TEXT, "", CELL_NAME),
         column("model", TEXT, "", "name of the model"),
         column("family", TEXT, "",
             "family of similar neural networks: the letters with which the name of the architecture"

@@ -73,7 +73,7 @@ SCHEMA = Schema(
             "cheapest servers in the range: their type, and whether they may be shared, such as"
             " 'cpu1, dedicated' or 'cpu1, sharing allowed'"),
         column("server", TEXT, "",
-            "type of the cheapest servers: the name of the server in the configuration"),
+            "type of the cheapest servers, by its name in the configuration"),
         column("shared", FLAG, "", "true if some of the cheapest servers are shared servers"),
         column("reliable", FLAG, "",
             "true if the choice of the cheapest servers is reliable. The choice is always reliable"

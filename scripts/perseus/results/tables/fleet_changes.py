@@ -21,9 +21,8 @@ TITLE = "If the demand or a price changes"
 NOTE = (
     "The table shows the cheapest servers for the highest level of the demand, if the demand or a"
     " price changes by a factor. If no other fleet is cheaper after the change, Perseus keeps the"
-    " fleet from before the change. A cheaper fleet that the solver did not find saves at most the"
-    f" gap (a share of the price). If the gap is above {GAP:.2%}, the solver reached its time"
-    " limit."
+    " fleet from before the change. A cheaper fleet may exist, but saves at most the gap (a share"
+    f" of the price). If the gap is above {GAP:.2%}, the solver reached its time limit."
 )
 SHOWN = {
     "permitted servers": "strategy",

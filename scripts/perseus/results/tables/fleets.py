@@ -37,8 +37,8 @@ NOTE = (
     " draws of the capacities, or a capacity has no upper limit. P(enough) is the probability that"
     " the servers carry the demand. 'Within the SLA' is the share of requests within the SLA in a"
     " simulation of the fleet, for the model with the lowest share. 'Lost' is the share of the"
-    " demand that is lost because the cloud revokes spot servers. A cheaper fleet that the solver"
-    " did not find saves at most the gap (a share of the price)."
+    " demand that is lost because the cloud revokes spot servers. A cheaper fleet may exist, but"
+    " saves at most the gap (a share of the price)."
 )
 SHOWN = {
     "demand": "level",

@@ -98,7 +98,8 @@ SCHEMA = Schema(
         column("highest_high", REAL, "requests",
             "upper end of the 95 % interval of `highest`"),
         column("error", REAL, "share",
-            "error of the fit: root mean square of (measured throughput / fitted throughput - 1)",
+            "error of the fit: root mean square of the relative differences between measured and"
+            " fitted throughputs",
                most=inf),
         column("verdict", TEXT, "",
             "outcome of the cell: ok, failed or infeasible (Perseus could not export the model for"

@@ -39,7 +39,8 @@ SCHEMA = Schema(
             f"upper end of the 95 % interval of `saving` {CI}", least=-inf),
         column("probability_of_saving", REAL, "",
             "probability that sharing saves money: the share of the random draws in which the"
-            " saving is above 0. Null if the 95 % interval of `saving` has an open end.",
+            " saving is above 0. Null if a repeat of the load line or of a dedicated peak found no"
+            " limit (docs/explanation/repeats.md).",
                least=0, most=1),
         column("ci_simultaneous_low", REAL, "share",
             "lower end of the simultaneous 95 % interval of `saving`. Use simultaneous intervals to"

@@ -82,8 +82,8 @@ SCHEMA = Schema(
                null=True,
                choices=("warm", "cold")),
         column("resident_share", REAL, "share",
-            "share of the model files' memory pages that were in the page cache before the server"
-            " started. Null for a remote server."),
+            "share of the model files that was in the page cache before the server started (number"
+            " of pages in the page cache / number of all pages). Null for a remote server."),
         column("ready_s", REAL, "s",
             "time from the start of the server until all models are ready. For a remote server, the"
             " time to load the models."),

@@ -60,8 +60,8 @@ SCHEMA = Schema(
             " the requests in the settling time", null=True),
         column("effective_requests", REAL, "requests", EFFECTIVE),
         column("batches", WHOLE, "batches",
-            "number of batches (groups of consecutive requests) from which the bounds of"
-            " `exceedance` are computed (docs/explanation/verdict.md)", null=True),
+            "number of batches (groups of consecutive requests) from which Perseus computes the"
+            " bounds of `exceedance` (docs/explanation/verdict.md)", null=True),
         column("errors", WHOLE, "requests",
             "number of requests that failed, timed out, were refused or were not sent", null=True),
         column("p50_ms", REAL, "ms",
@@ -93,11 +93,11 @@ SCHEMA = Schema(
         column("exceedance", REAL, "share",
             "share of late requests: requests that took longer than `sla_ms` or failed"),
         column("exceedance_low", REAL, "share",
-            "one-sided lower confidence bound of `exceedance`, at the confidence level of the"
-            " verdict"),
+            "one-sided lower confidence bound of `exceedance`, at the confidence that the preset"
+            " sets for verdicts"),
         column("exceedance_high", REAL, "share",
-            "one-sided upper confidence bound of `exceedance`, at the confidence level of the"
-            " verdict"),
+            "one-sided upper confidence bound of `exceedance`, at the confidence that the preset"
+            " sets for verdicts"),
         column("queue_ms", REAL, "ms", "mean time that a request waits in the queue of the server"),
         column("compute_ms", REAL, "ms",
             "mean time that the server works on a request: preparation of the inputs, inference,"
