@@ -54,7 +54,7 @@ class RequestShape(BaseModel):
 
 
 class Ceiling(BaseModel):
-    """Content of the file of client ceilings for one server."""
+    """Content of results/<study>/ceilings/<server>.json: the client ceilings beside one server."""
 
     model_config = ConfigDict(frozen=True)
 

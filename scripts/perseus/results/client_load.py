@@ -16,8 +16,8 @@ from perseus.results.repeats import RepeatedPeak
 from perseus.study.setting import of_ceiling
 
 Requests = tuple[str, str, int]
-"""Key of a request shape: the server as named in the file of ceilings, the model, and the number of
-images per request."""
+"""Key of a request shape: the name of the server in the file of client ceilings, the model, and the
+number of images per request."""
 
 
 def ceiling_problems(

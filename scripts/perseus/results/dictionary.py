@@ -74,7 +74,7 @@ def dictionary() -> str:
             "One row per metric and sample. Perseus takes about one sample per second.",
             MONITOR_SCHEMA,
         ),
-        "Metrics:\n",
+        "The column `metric` has these values:\n",
         _rows(("metric", "meaning"), METRICS.items()),
         "### record.json\n",
         _keys(Record),
@@ -110,7 +110,7 @@ def _of_kinds() -> Iterator[str]:
     for name in TABLES:
         record = getattr(module_of(name), "RECORD", None)
         if record is not None:
-            yield f"Additional keys for an experiment of kind `{record.kind}`:\n"
+            yield f"In an experiment of kind `{record.kind}`, record.json also has these keys:\n"
             yield _keys(record, but=keys(Record))
 
 

@@ -280,7 +280,8 @@ class RepeatedPeak:
     @property
     def first_failing(self) -> tuple[float, float]:
         """Lowest load factor above the certified load factor at which a window of any repeat
-        failed, and the total rate at this load factor in requests/s."""
+        failed, and the total rate at this load factor in requests/s. Both are NaN without such a
+        window."""
         failing = [(record.first_failing_scale, record) for record in self.records]
         found = [(s, float(r.rates_rps(s).sum())) for s, r in failing if not np.isnan(s)]
         return min(found, default=(np.nan, np.nan))

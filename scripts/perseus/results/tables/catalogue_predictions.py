@@ -29,7 +29,7 @@ from perseus.study.setting import MARK
 
 FEATURES: Final = ("flops", "traffic_bytes", "operators")
 ALIKE: Final = ("server", "setting", "runtime", "precision", "request_batch_size")
-"""A fit uses only networks that were measured with the same values in these columns."""
+"""Columns that must have the same value for all networks of a fit."""
 
 FEWEST: Final = 6
 """Least number of measured networks in a fit."""
@@ -155,9 +155,9 @@ def fitted(work: Floats, times_ms: Floats) -> Floats:
 
 
 def within(ratios: Floats, share: float) -> float:
-    """Return the factor f such that, for the share `share` of the networks, the predicted time lies
-    between (measured time / f) and (measured time x f).
+    """Return by which factor f the predictions are off at most, for the share `share` of the
+    networks: the predicted time is between (measured time / f) and (measured time x f).
 
-    `ratios` has predicted time / measured time of each network.
+    `ratios` has (predicted time / measured time) of each network.
     """
     return float(np.exp(np.quantile(np.abs(np.log(ratios)), share)))

@@ -25,7 +25,7 @@ DESCRIPTION = (
     " which `cheapest` or `reliable` changes, or from which `probability_of_saving` is known or"
     " unknown."
 )
-TITLE = "What is the cheapest at which demand"
+TITLE = "Which servers are the cheapest at which demand"
 NOTE = (
     "The table shows the cheapest whole servers for each range of demand, at on-demand prices."
     f" Perseus compares the costs at {STEPS} demands, each larger than the previous demand by the"

@@ -1,5 +1,5 @@
-"""Make the table `prediction_errors`: predicted sharing ratios of measured mixes, compared with
-their measured sharing ratios."""
+"""Make the table `prediction_errors`: how far predicted sharing ratios of measured mixes are from
+the measured sharing ratios."""
 
 from __future__ import annotations
 

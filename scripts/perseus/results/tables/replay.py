@@ -236,7 +236,8 @@ SCHEMA = Schema(
         ascending("lag_p50_ms", "lag_p99_ms", "lag_max_ms"),
     ],
 )  # fmt: skip
-"""Schema of the table. Measured columns are null in the rows of a phase that was not measured."""
+"""Schema of the table. Columns of measured values are null in the rows of a phase that was not
+measured."""
 
 OF_WINDOW = (
     "offered_rps",
@@ -265,7 +266,7 @@ def rows(results: StudyResults) -> Iterator[Row]:
 
 
 def _asked(record: ReplayRecord, tenant: MeasuredTenant, phase: str) -> Row:
-    """Return the columns of a row that do not depend on the measurement of the phase."""
+    """Return the columns of a row that are known even if the phase was not measured."""
     return {
         **cell(record.task),
         "tenant": tenant.name,

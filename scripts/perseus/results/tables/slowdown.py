@@ -23,8 +23,8 @@ from perseus.results.study_results import StudyResults
 
 
 class SlowdownRecord(Record):
-    """Record of an experiment `slowdown`: windows with load for one tenant alone, and windows with
-    load for two tenants."""
+    """Record of an experiment `slowdown`, in which either one tenant or a pair of tenants has load
+    in each window."""
 
     kind: ClassVar[str] = "slowdown"
 
@@ -204,9 +204,9 @@ def of_pairs(steps: Sequence[Step], rng: np.random.Generator) -> dict[Pair, Row]
 def _ending(compared: Sequence[SlowdownComparison]) -> tuple[Outcome, str]:
     """Return the outcome of a pair of tenants, and the reason for this outcome.
 
-    The outcome is infeasible if at least one comparison is infeasible: the server did not keep up
-    with the load. If no comparison is infeasible, one valid comparison is enough for the outcome
-    ok.
+    `compared` has the comparisons of the pair. If one of them is infeasible (the server did not
+    keep up with the load), the outcome is infeasible. Otherwise, one valid comparison is enough for
+    the outcome ok.
     """
     endings = [each.ending for each in compared]
     for decides in (Outcome.INFEASIBLE, Outcome.OK):
