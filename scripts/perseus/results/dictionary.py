@@ -25,8 +25,9 @@ edit this page: `make docs/reference/data.md` generates it from the code.
 
 - Each Parquet file states the unit and the meaning of each column in its metadata. These texts
   are from the version of Perseus that wrote the file.
-- Times in ns are on the monotonic clock of the host that measured. To convert such a time into Unix
-  time, use the key `started` in record.json: it states the same moment on both clocks.
+- Times in ns are on the monotonic clock of the host that measured, unless their name contains
+  `unix`. To convert such a time into Unix time, use the key `started` in record.json: it states the
+  same moment on both clocks.
 - The latency of a request is the time from its intended send time to its response. The latency of a
   failed request is infinite. For example, p95 is infinite if more than 5 % of the requests failed.
 - A null (in CSV an empty field) means that the value is unknown or does not exist. If the table has
@@ -49,13 +50,14 @@ def dictionary() -> str:
     parts = [
         HEAD,
         "## Raw results: `results/<study>/raw/<cell>/`\n",
-        "Each folder contains the results of one cell: one repeat of one load line of one scenario."
-        " The folder contains the files below, and the log of the server (`server.log`).\n",
-        "Perseus makes the tables and figures from the cells that the files"
-        " `results/<study>/measured/<kind>.json` list. There is one such file for each kind of"
-        " experiment. It states the SHA-256 of the record.json of each cell. If a preset has"
-        " several repeats, `results/<study>/repeats/<scenario>.<load line>.json` contains copies of"
-        " the record.json of all repeats of a dedicated peak.\n",
+        "Each folder contains the results of one cell: one repeat of one load line of one scenario"
+        " or, in an experiment without load lines, one repeat of the experiment. The folder"
+        " contains the files below, and the log of the server (`server.log`).\n",
+        "The files `results/<study>/measured/<kind>.json` list the measured cells of each kind of"
+        " experiment, with the SHA-256 of their record.json. Perseus makes the tables and figures"
+        " from the listed cells. If a preset has several repeats,"
+        " `results/<study>/repeats/<scenario>.<load line>.json` contains copies of the record.json"
+        " of all repeats of a dedicated peak.\n",
         _table(
             "requests.parquet",
             "One row per request. Each row group of the Parquet file contains the requests of one"
@@ -71,7 +73,8 @@ def dictionary() -> str:
         ),
         _table(
             "monitor.parquet",
-            "One row per metric and sample. Perseus takes about one sample per second.",
+            "One row per sample and metric or, for a metric of a model or a GPU, per sample, metric"
+            " and model or GPU. Perseus takes about one sample per second.",
             MONITOR_SCHEMA,
         ),
         "The column `metric` has these values:\n",
