@@ -219,7 +219,8 @@ def _of_tables(files: Files, tenants: pd.DataFrame) -> Iterator[tuple[str, bytes
 
 
 def _records(files: Files, cells: set[str]) -> tuple[tuple[PeakRecord, ...], str]:
-    """Return the records of all cells, and an empty text; or no records, and the reason why.
+    """Return the records of all cells, or no records. The second value is the reason why there are
+    no records; otherwise empty.
 
     Raises CompareError if only some records are missing. This happens if a run stopped before its
     end, and the tables are from an earlier run.

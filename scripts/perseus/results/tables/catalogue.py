@@ -60,9 +60,9 @@ class CatalogueRecord(Record):
     )
     accuracy: AccuracyRecord | None = Field(
         description=(
-            "number of labelled images (`images`) that Perseus sent to the server, and of images"
-            " for which the correct class got the highest score (`correct`). Null without labelled"
-            " images."
+            "`images` is the number of labelled images that Perseus sent to the server, and"
+            " `correct` is the number of those images for which the correct class got the highest"
+            " score. Null without labelled images."
         )
     )
     full_rps: Number = Field(
@@ -207,7 +207,7 @@ SCHEMA = Schema(
         column("sla", TEXT, "",
             "kind of SLA: times_unloaded (a multiple of the latency without load) or latency (the"
             " SLA of the model). Empty in a row without a limit."),
-        column("sla_ms", REAL, "ms", "largest latency that the SLA allows at the SLA's percentile"),
+        column("sla_ms", REAL, "ms", "latency limit of the SLA"),
         column("limit_rps", REAL, "requests/s",
             "largest rate that keeps the SLA in a simulated queue with the measured service times"),
         column("ci_low_rps", REAL, "requests/s",

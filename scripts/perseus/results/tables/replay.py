@@ -181,9 +181,10 @@ SCHEMA = Schema(
             "number of requests that failed, timed out, were refused or were not sent",
                null=True),
         column("sla_percentile", REAL, "%",
-            "percentile of the latency in the SLA, such as 95 for p95", null=False),
+            "percentile of the latency that the SLA limits, such as 95 for p95", null=False),
         column("sla_ms", REAL, "ms",
-            "largest latency that the SLA allows at the percentile `sla_percentile`", null=False),
+            "latency limit of the SLA: at least `sla_percentile` % of the requests must have at"
+            " most this latency", null=False),
         column("attained", REAL, "share",
             "share of the requests that got a response within `sla_ms` (attainment)"),
         column("attained_low", REAL, "share",

@@ -85,9 +85,10 @@ SCHEMA = Schema(
             " for an upper bound.",
                least=0),
         column("sla_percentile", REAL, "%",
-            "percentile of the latency in the SLA, such as 95 for p95", null=False),
+            "percentile of the latency that the SLA limits, such as 95 for p95", null=False),
         column("sla_ms", REAL, "ms",
-            "largest latency that the SLA allows at the percentile `sla_percentile`", null=False),
+            "latency limit of the SLA: at least `sla_percentile` % of the requests must have at"
+            " most this latency", null=False),
         column("sla_percentile_ms", REAL, "ms",
             "measured latency at the percentile `sla_percentile`"),
         column("exceedance", REAL, "share",
