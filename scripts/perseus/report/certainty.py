@@ -25,37 +25,43 @@ from perseus.results.records import PeakRecord, Record
 from perseus.study.presets import PRESETS
 
 FEWEST_REPEATS: Final = 3
-"""Smallest number of repeats that shows the variation between starts of a server."""
+"""The report suggests at least this many repeats, since fewer repeats hardly show the variation
+between starts of a server."""
 MAX_REPEATS: Final = 20
 """The report suggests at most this many repeats to the reader."""
 RESOLVED: Final = 0.03
-"""If the interval of a saving has this half-width, the interval is narrow enough to distinguish
-every relevant saving from 0."""
+"""Half-width of the interval of a saving at which more repeats are no longer worth their time: the
+interval then distinguishes every relevant saving from 0."""
 MAX_MINUTES: Final = 100
 """If a time is longer than this number of minutes, the report states the time in hours."""
 UNKNOWN: Final = "The study has no result, so no interval is known."
 OF_KINDS: Final = (
-    "Intervals cover the variation within a run. Ranges cover the variation between runs."
-    " Neither covers other hosts or failures of a server."
+    "An interval covers the variation within one run. A range over several runs covers the"
+    " variation between these runs. Neither covers other hosts or failures of a server."
 )
-FOR_A_RESULT: Final = "The preset smoke is too short for a result."
-AGAIN: Final = "First remove the causes in the section Failed measurements. Then run `make again`."
+FOR_A_RESULT: Final = "Measurements with the preset smoke are too short for a result."
+AGAIN: Final = (
+    "First solve the problems that the section Failed measurements lists. Then run `make again`."
+)
 ENOUGH: Final = "More repeats would make the intervals narrower."
 TOO_CLOSE: Final = (
     f"Even {MAX_REPEATS} repeats would not show whether sharing saves money on full servers: the"
     " interval of the saving is too wide."
 )
 NO_BOUND: Final = (
-    "More repeats would not show whether sharing saves money on full servers: the interval of the"
-    " saving has no bound."
+    "More repeats would not show whether sharing saves money on full servers: an end of the"
+    " interval of the saving is infinite."
 )
 
 
 @dataclass(frozen=True)
 class Surer:
-    """Advice on how to make the conclusion more certain: a setting under the key `measurement` of
-    the configuration, the time that the new measurement takes, and a sentence on the gain. If no
-    setting helps, `setting` is empty, and `gain` says why."""
+    """Advice on how to make the conclusion more certain.
+
+    `setting` is a setting under the key `measurement` of the configuration, `time` is the time that
+    the new measurement takes, and `gain` is a sentence on the effect. If no setting helps,
+    `setting` is empty, and `gain` says why.
+    """
 
     setting: str = ""
     time: str = ""
@@ -92,13 +98,18 @@ def surer(tables: Tables, records: Sequence[Record]) -> Surer:
 
 
 def _repeats_of_kinds(tables: Tables) -> int:
-    """Return the number of repeats of the experiments other than searches; 0 without a result."""
+    """Return the number of repeats in the experiment of the headline, for a study without a peak.
+
+    If no experiment has a result, return 0.
+    """
     found = finding(tables)
     return 0 if found is None or found.kind == "unknown" else int(found.rows["repeat"].max())
 
 
 def _repeats_of_plan(tables: Tables, repeats: int) -> int:
-    """Return twice the number of repeats if the servers for the demand may not suffice; else 0."""
+    """Return the number of repeats that the plan for the demand needs: twice `repeats` if the
+    planned servers may not suffice. If the servers suffice, or if doubling exceeds MAX_REPEATS,
+    return 0."""
     if tables["fleets"].empty or 2 * repeats > MAX_REPEATS:
         return 0
     enough = top_fleets(tables["fleets"])[SHARING]["probability_enough"]
@@ -114,10 +125,11 @@ def _known(peaks: pd.DataFrame) -> pd.DataFrame:
 def _repeats_to_resolve(saving: pd.Series | None) -> float:
     """Return the number of repeats after which the interval of the saving excludes 0.
 
-    If the saving is closer to 0 than RESOLVED, return the number of repeats after which the
-    half-width of the interval is RESOLVED. Return 0 if the saving is unknown, or if the interval
-    already excludes 0. Return infinity if the interval is infinite. The function assumes that the
-    width of an interval is proportional to 1 / sqrt(number of repeats).
+    Some savings are so close to 0 that excluding 0 takes too many repeats. If the distance from 0
+    is below RESOLVED, return the number of repeats after which the half-width of the interval is
+    RESOLVED. If the saving is unknown, or if the interval already excludes 0, return 0. If the
+    interval is infinite, return infinity. The function assumes that the width of an interval is
+    proportional to 1 / sqrt(number of repeats).
     """
     if saving is None or not saving["ci_simultaneous_low"] <= 0 <= saving["ci_simultaneous_high"]:
         return 0
@@ -127,8 +139,7 @@ def _repeats_to_resolve(saving: pd.Series | None) -> float:
 
 
 def _took_s(records: Sequence[Record]) -> float:
-    """Return the time in seconds that the measurement of the cells took, including the starts of
-    the servers."""
+    """Return the time in seconds for which all cells together ran, including server starts."""
     return sum(map(_cell_s, records))
 
 
@@ -143,8 +154,8 @@ def _standard_s(records: Sequence[Record]) -> float:
 
 
 def _times_as_long(record: Record) -> float:
-    """Return how many times as long the search of a cell would take with the preset standard,
-    counting only the time under load. For a cell without an estimate, return 1."""
+    """Return the expected time under load of a search with the preset standard, divided by its
+    expected time with the preset of the cell. For a cell without an estimate, return 1."""
     if not isinstance(record, PeakRecord) or math.isnan(record.estimate_scale):
         return 1.0
     line = zip(record.line.base_rps, record.line.direction_rps, strict=True)
@@ -171,9 +182,9 @@ def coverage(tables: Tables) -> str:
     if known.empty:
         return OF_KINDS if _repeats_of_kinds(tables) else UNKNOWN
     if (known["repeats_used"] < 2).any():
-        covered, rest = "within one start of the server", "the variation between starts, "
+        covered, rest = "within one run", "the variation between runs on restarted servers, "
     else:
-        covered, rest = "within and between starts of the server", ""
+        covered, rest = "within a run and between runs on restarted servers", ""
     return (
         f"Intervals and probabilities cover the variation {covered}. They do not cover {rest}other"
         " hosts, or failures of a server."
@@ -186,33 +197,32 @@ def caveats(tables: Tables) -> Iterator[str]:
     priced = tables["costs"].drop_duplicates(["instance", "accelerator", "share"])
     if len(priced) == 1:
         machine = machine_text(priced.iloc[0])
-        yield f"The price is the price of {machine}."
+        yield f"The costs in this report use the price of {machine}."
     elif len(priced):
-        yield "The prices are the prices of several machines."
+        yield "The costs in this report use the prices of several types of machine."
     if len(priced):
-        yield "Perseus does not check whether the host of this study is such a machine."
-        yield "Before you buy a server, measure on a server of the same type."
+        yield "Perseus does not check whether the measured host is such a machine."
+        yield "Before you buy a server, measure on a server of the type that you want to buy."
     if "quick" in set(_known(tables["peaks"])["preset"]):
         yield QUICK
 
 
 def bridge(tables: Tables) -> str:
-    """Return a text that compares two savings: the saving at the demand of the headline, and the
-    saving on full servers.
+    """Return a text that explains why the saving on full servers differs from the saving at the
+    demand of the headline.
 
-    The text is empty if the saving on full servers is unknown. The text is also empty if no saving
-    at the demand of the headline is known.
+    If one of the two savings is unknown, the text is empty.
     """
     where, full = _where_sharing_saves(tables), best_saving(tables)
     if not where or full is None:
         return ""
     if full["saving"] >= 0:
         best = "best mix"
-        effect = f"saves {percent(full['saving'])} ({saving_bounds(full)})"
+        effect = f"saves {percent(full['saving'])} (95 % interval: {saving_bounds(full)})"
     else:
         best = "least costly mix"
         more = f"{percent(-full['saving'])} more than dedicated servers"
-        effect = f"costs {more} ({cost_bounds(full)})"
+        effect = f"costs {more} (95 % interval: {cost_bounds(full)})"
     return (
         f"{where}, shared servers replace dedicated servers that are partly idle. If all servers"
         f" are full, the {best} ({_short(full)}) {effect}."

@@ -24,9 +24,10 @@ MAX_SLIDERS: Final = 4
 sliders."""
 MAX_DRAWN: Final = 400
 """If the table operating_points has more rows than this number, the page contains no draws (random
-samples of the rates). The form then states no probabilities, and the reason."""
+samples of the capacities), so that the page stays small. In place of probabilities, the form then
+states this reason."""
 SLIDER_SERVERS: Final = 4
-"""Number of dedicated servers that the largest demand on a slider fills."""
+"""The largest demand on the slider of a model is the load of this many dedicated servers."""
 
 USUAL_REVOCATIONS: Final = 0.05
 """If the study does not state how often spot servers are revoked, the form writes this number of
@@ -39,12 +40,13 @@ POINT: Final = ["scenario", "load_line", "preset"]
 class DemandForm:
     """Data of the form in which the reader of the report enters a demand.
 
-    `points` has rows of the table operating_points. `draws` has rows of the table
-    operating_point_draws. `dedicated` has the values of the columns POINT for each dedicated load
-    line. `open_above` has these values for each load line whose capacity has no upper limit. `rps`
-    has the initial demand of each model: the demand of the study, or else one third of the
-    estimated capacity of a dedicated server. `machines` has, for each server with costs, the name
-    of the machine whose price the plans use.
+    `points` is the table operating_points, and `draws` is the table operating_point_draws. The
+    columns POINT identify a load line: `dedicated` has their values for each load line of a
+    dedicated server, and `open_above` has their values for each load line without an upper limit of
+    its capacity. `rps` has the initial demand of each model in requests/s: the demand of the study
+    or, without a demand, one third of the estimated capacity of a dedicated server. `machines` maps
+    each server with costs to the name of the machine whose price the plans use. `stated` is the
+    demand in the configuration.
     """
 
     points: pd.DataFrame
@@ -132,12 +134,12 @@ class DemandForm:
 
     @property
     def _why_no_draws(self) -> str:
-        """Reason why the page has no draws for some of the points."""
+        """Reason why the page cannot state probabilities: some points have no draws."""
         if self._is_drawn:
             return "the study has no random samples of a capacity"
         return (
-            f"the study has {len(self.points)} capacities, and the page has random samples of at"
-            f" most {MAX_DRAWN}"
+            f"the study has {len(self.points)} capacities, and the page contains random samples"
+            f" only for up to {MAX_DRAWN} capacities"
         )
 
     def _points(self) -> Iterator[dict[str, Any]]:
@@ -182,8 +184,10 @@ def _keys(lines: pd.DataFrame) -> set[Hashable]:
 
 
 def _of_study(tables: Tables) -> dict[str, float]:
-    """Return the requests/s of each model at the highest level of the demand; empty if the study
-    has no demand, or no fleet carries it."""
+    """Return the requests/s of each model at the highest level of the configured demand.
+
+    The result is empty if the study has no demand, or if no fleet carries the demand.
+    """
     if not len(tables["fleets"]):
         return {}
     level = top_fleets(tables["fleets"])[SHARING]["level"]
@@ -206,9 +210,12 @@ def _machines(costs: pd.DataFrame) -> dict[str, str]:
 
 
 def _thirds(points: pd.DataFrame, dedicated: Set[Hashable]) -> dict[str, float]:
-    """Return one third of the estimated capacity for each model. If `points` has dedicated servers
-    of a model, the capacity is the estimate on the first of these servers. For a model without an
-    estimate on a dedicated server, the capacity is the largest estimate on a shared server."""
+    """Return one third of the estimated capacity for each model, in requests/s.
+
+    If `points` has dedicated servers of a model, the capacity is the estimate on the first of these
+    servers. For a model without an estimate on a dedicated server, the capacity is the largest
+    estimate on a shared server.
+    """
     keys = points[POINT].itertuples(index=False, name=None)
     alone = points[[key in dedicated for key in keys]]
     most = points.groupby("model")["estimate_rps"].max()

@@ -40,7 +40,7 @@ peaks."""
 
 def cards(tables: Tables, cells: int) -> list[Card]:
     """Return three to five key figures: capacities of servers, the saving of sharing, the cost, and
-    how sure they are. `cells` is the number of measured cells.
+    how certain these figures are. `cells` is the number of measured cells.
 
     If the headline is about an experiment other than a search, return the key figures of this
     experiment.
@@ -57,7 +57,7 @@ def cards(tables: Tables, cells: int) -> list[Card]:
         shown += _price(tables)
     presets = ", ".join(dict.fromkeys(tables["peaks"]["preset"]))
     is_once = (tables["peaks"]["repeats"] == 1).all()
-    evidence = "one run per load line" if is_once else counted(cells, "run")
+    evidence = "each search ran once" if is_once else counted(cells, "run")
     evidence += f", preset {presets}" if presets else ""
     return [*shown[: MAX_CARDS - 1], _how_sure(tables, known, evidence)]
 
@@ -67,7 +67,7 @@ def _how_sure(tables: Tables, known: pd.DataFrame, evidence: str) -> Card:
         return Card("How sure", "no result", note=evidence)
     if chance := _chance(tables):
         value, what = chance
-        return Card("How sure", value, note=f"{what}; {evidence}")
+        return Card("How sure", value, note=f"probability {what}; {evidence}")
     width = widest(known["estimate_rps"], known["ci_low_rps"], known["ci_high_rps"])
     if np.isfinite(width):
         value = f"\N{PLUS-MINUS SIGN}{percent(width)}"
@@ -76,20 +76,20 @@ def _how_sure(tables: Tables, known: pd.DataFrame, evidence: str) -> Card:
 
 
 def _chance(tables: Tables) -> tuple[str, str] | None:
-    """Return the probability of the headline, and the event that has this probability, as texts;
-    None if the headline has no probability."""
+    """Return the probability that the headline is true, and the event with this probability, as
+    texts; None if the headline has no probability."""
     if len(tables["fleets"]):
         row = top_fleets(tables["fleets"])[SHARING]
         enough, saving = row["probability_enough"], row["probability_of_saving"]
         if pd.isna(row["servers"]):
             return None
-        also = "" if pd.isna(saving) else f"; {likely(saving)} that sharing saves"
+        also = "" if pd.isna(saving) else f"; {likely(saving)} that sharing saves money"
         return likely(enough), f"that the servers suffice{also}"
     if known := known_groups(tables):
         chance = chance_of_saving(known)
         if np.isnan(chance):
             return percent(1 - LOWER), "that each capacity exceeds its lower limit"
-        return likely(chance), "that sharing saves"
+        return likely(chance), "that sharing saves money"
     settings = tables["recommendations"]["probability_cheapest"]
     if len(settings):
         if len(settings) > 1 or settings.isna().any():
@@ -100,7 +100,7 @@ def _chance(tables: Tables) -> tuple[str, str] | None:
         return None
     chance = float(best["probability_of_saving"])
     if best["saving"] >= 0:
-        return likely(chance), "that sharing saves on full servers"
+        return likely(chance), "that sharing saves money on full servers"
     return likely(1 - chance), "that sharing costs more on full servers"
 
 
@@ -118,7 +118,7 @@ def _alone(tables: Tables) -> Iterator[Card]:
         low, high = (significant(known["estimate_rps"].agg(end)) for end in ("min", "max"))
         label = "Models alone" if models > 1 else f"{rows[0]['models']} alone"
         servers_text = counted(known["server"].nunique(), "server")
-        note = f"{counted(models, 'model')}, {servers_text}, {len(rows)} load lines"
+        note = f"{len(rows)} peaks of {counted(models, 'model')} on {servers_text}"
         yield Card(label, f"{low} to {high}", RATE, note)
 
 
@@ -143,11 +143,11 @@ def _together(tables: Tables) -> Iterator[Card]:
 
 
 def _money(tables: Tables) -> list[Card]:
-    """Return the cards about the saving of sharing and the cost of a demand.
+    """Return the cards about the saving of sharing and the cost of servers.
 
-    If the study has a demand, the costs are for this demand. If the study has no demand, and
-    sharing saves money at the lowest demands, the costs are for these demands. In all other
-    studies, the costs are for full servers.
+    If the study has a demand, the cards are about the servers for this demand. If the study has no
+    demand, but sharing saves money at the lowest demands, the cards are about these demands. In all
+    other studies, one card is about full servers.
     """
     if len(tables["fleets"]):
         return list(_of_demand(tables, top_fleets(tables["fleets"])[SHARING]))
@@ -169,7 +169,7 @@ def _money(tables: Tables) -> list[Card]:
 def _of_full_servers(best: pd.Series) -> str:
     if best["saving"] >= 0:
         return f"{percent(best['saving'])} on full servers"
-    return f"full servers cost {percent(-best['saving'])} more"
+    return f"on full servers, sharing costs {percent(-best['saving'])} more"
 
 
 def _on_full_servers(best: pd.Series) -> Card:
@@ -190,7 +190,8 @@ def _of_demand(tables: Tables, row: pd.Series) -> Iterator[Card]:
         return
     if pd.notna(row["saving"]) and is_saving_known(tables, row):
         chance, less = row["probability_of_saving"], may_save_less(tables, row)
-        certainty = ("may be smaller" if less else "") if pd.isna(chance) else sure(chance)
+        doubt = "the saving may be smaller" if less else ""
+        certainty = doubt if pd.isna(chance) else sure(chance)
         yield Card("Saving of sharing", percent(row["saving"]), note=certainty)
     enough = f"{servers(row['servers'])}, {sure(float(row['probability_enough']))} to suffice"
     yield Card(USD, usd(row["usd_per_month"]), note=enough)
@@ -204,11 +205,11 @@ def _certified(known: pd.DataFrame) -> list[Card]:
     value = " to ".join(dict.fromkeys(significant(rates.agg(end)) for end in ("min", "max")))
     if len(known) == 1:
         return [Card("Certified rate", value, RATE, "in production, send at most this rate")]
-    return [Card("Certified rates", value, RATE, f"{len(rates)} of {len(known)} load lines")]
+    return [Card("Certified rates", value, RATE, f"in {len(rates)} of {len(known)} searches")]
 
 
 def _price(tables: Tables) -> Iterator[Card]:
-    """Yield a card with the price of the server with the lowest cost per inference."""
+    """Yield a card with the monthly price of the server that has the lowest cost per inference."""
     costs = tables["costs"]
     known = costs[costs[COST].notna() & costs["pricing"].isin(costs["pricing"].head(1))]
     if len(known):

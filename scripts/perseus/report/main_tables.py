@@ -37,13 +37,13 @@ from perseus.results.tables import module_of as table_module
 AT_MOST = "\N{NO-BREAK SPACE}\N{LESS-THAN OR EQUAL TO}\N{NO-BREAK SPACE}"
 
 NO_DAY = (
-    "The date of some prices is not known: a source may name a version in place of a date."
-    " To state the date of your own prices, set costs.prices and costs.priced_on."
+    "The date of some prices is not known, because their source states a version in place of a"
+    " date. To state the date of your own prices, set the keys costs.prices and costs.priced_on."
 )
 
 
 def tables(frames: Mapping[str, pd.DataFrame], evidence: PageEvidence) -> Iterator[ShownTable]:
-    """Yield all tables in the order of the page."""
+    """Yield all tables of the report, in the order of the page."""
     rows = {name: rows_of(frame, table_module(name).SCHEMA.arrow) for name, frame in frames.items()}
     first = [name for name in TABLES if name not in (*OF_KINDS, *PREDICTIONS)]
     yield from sections(first, rows, evidence)
@@ -73,8 +73,8 @@ def _peaks(rows: list[Row], ceilings: list[Row], evidence: PageEvidence) -> Show
     ] + [
         Remark(
             "A cliff",
-            f"on {row['server']}, {row['mix']}: {row['cliff']}. At this load, a small increase"
-            " raises the latency a lot: leave a margin.",
+            f"on {row['server']}, {row['mix']}: {row['cliff']}. Near this load, a small increase of"
+            " the load raises the latency a lot. In production, stay well below this load.",
         )
         for row in rows
         if row["cliff"]
@@ -84,21 +84,22 @@ def _peaks(rows: list[Row], ceilings: list[Row], evidence: PageEvidence) -> Show
             Remark(
                 f"{BELOW} Fails below the interval:",
                 "the first failing rate is the lowest rate above the certified rate at which a"
-                " window of any repeat failed. The estimate uses all windows, including windows"
-                " that passed near this rate or above it.",
+                " window of any repeat failed. The interval can lie above this rate, because the"
+                " estimate also uses the windows that passed near this rate or above this rate.",
             )
         )
     return ShownTable(
         title=PEAKS,
         note=(
             "Requests/s of all models together, with 95 % intervals in brackets. Certified: a"
-            " rate at which every SLA held in new windows; with repeats, the lowest certified rate"
-            " of all repeats. Repeats: the number of repeats that found a limit; if a repeat found"
-            " no limit, the interval has an open end."
-            " Dedicated servers replaced: the sharing ratio, corrected for the speed of the host,"
-            " which may change between runs (speed_change in savings.csv). Load of the client: the"
-            " estimated limit, as a share of the rate that the client reaches with a model that"
-            " does no work."
+            " rate at which every SLA held in windows after the search; with repeats, the lowest"
+            " certified rate of all repeats. Repeats: the number of repeats that found a limit; if"
+            " a repeat found no limit, the interval has only one end."
+            " Dedicated servers replaced: the number of full dedicated servers whose load one"
+            " shared server carries (sharing ratio). This number is corrected for changes of the"
+            " host's speed between the runs (column speed_change in savings.csv). Load of the"
+            " client: the estimated limit, divided by the highest rate at which the client can"
+            " send requests to a model that does no work."
         ),
         columns=(
             "server",
@@ -164,9 +165,9 @@ def _savings(rows: list[Row]) -> ShownTable:
         title="Savings of sharing",
         note="Saving of full shared servers, as a share of the cost of full dedicated servers of"
         " the same type. On GPUs, the PERSEUS study (LeMay, Li and Guo, 2020) found savings of up"
-        ' to 12 % by the same formula. The column "corrected" has the interval that is simultaneous'
-        " for all mixes of a scenario. Noise of the host: the experiment aa shows differences of"
-        " this size between equal runs.",
+        ' to 12 % by the same formula. The intervals in the column "corrected" are valid for all'
+        " mixes of a scenario at once. Noise of the host: in the experiment aa, two starts of the"
+        " same server may differ in throughput by this share.",
         columns=(
             "server",
             "load line",
@@ -208,8 +209,8 @@ def _costs(rows: list[Row], peaks: list[Row]) -> Iterator[ShownTable]:
             total=0,
             file="costs",
             empty="No server of this study has a price of the kinds in costs.pricing, so the report"
-            " has no costs. Set the key price of the servers, or change costs.pricing, and run"
-            " again; Perseus measures nothing again.",
+            " has no costs. Set the key price of the servers, or change costs.pricing. Then run the"
+            " study again: Perseus computes the costs, but repeats no measurement.",
         )
         return
     pricings = list(dict.fromkeys(str(row["pricing"]) for row in rows))
@@ -229,9 +230,9 @@ def _costs(rows: list[Row], peaks: list[Row]) -> Iterator[ShownTable]:
     ]
     yield ShownTable(
         title=COSTS,
-        note="USD per million inferences in the proportion of the mix. A cost assumes that the"
-        " server always runs at the rate that the heading of the column names. On dedicated"
-        " servers: the cost of the same mix.",
+        note="USD per million inferences in the proportion of the mix. Each cost assumes that the"
+        " server always runs at the rate in the heading of the column. On dedicated servers: the"
+        " cost of the same inferences if each model has dedicated servers.",
         columns=("server", "load line", *by_price, *(["J per inference"] if joules else [])),
         rows=[
             [
@@ -250,9 +251,9 @@ def _costs(rows: list[Row], peaks: list[Row]) -> Iterator[ShownTable]:
     yield ShownTable(
         title="Prices",
         note=f"USD per hour, from {sources}. Spot prices change, and the provider may take spot"
-        " servers away. The prices do not include traffic and storage. If your prices differ, enter"
-        " them in the section Your demand, or name another list in `costs.prices` and run again."
-        f" Other prices need no new measurement.{no_day}",
+        " servers away. The prices do not include traffic and storage. If you pay other prices,"
+        " enter them in the section Your demand, or name another list in `costs.prices` and run the"
+        f" study again. New prices need no new measurement.{no_day}",
         columns=(
             "server",
             "instance",
@@ -280,7 +281,8 @@ def _costs(rows: list[Row], peaks: list[Row]) -> Iterator[ShownTable]:
 
 
 def _costs_of(paid: Mapping[str, Row], pricings: Sequence[str]) -> Iterator[Entry]:
-    """Yield the costs of a load line. For each pricing, `paid` has the cost row of the line."""
+    """Yield the entries of a row of the table of costs: the load line and, for each pricing, three
+    costs. `paid` maps a pricing to the row of the load line in the table costs."""
     first = _any(paid)
     yield Entry(str(first["server"]))
     yield Entry(str(first["mix"]), link=line_id(first))
@@ -309,10 +311,10 @@ def _response_times(rows: list[Row], evidence: PageEvidence) -> ShownTable:
     return ShownTable(
         title="Response times at the certified rates",
         note=(
-            "Milliseconds from the intended send. Queue, compute and client are the means of the"
-            " parts of the latency. Slowdown: p95 beside the other models, divided by p95 alone on"
-            " the same server at the same rate. Requests: the number of counted requests, and the"
-            " number of independent requests that would give the same evidence."
+            "Milliseconds since the intended send time. Queue, compute and client are the means of"
+            " the parts of the latency. Slowdown: p95 beside the other models, divided by p95 alone"
+            " on the same server at the same rate. Requests: the number of counted requests and, in"
+            " brackets, the number of independent requests that would give equally strong evidence."
         ),
         columns=(
             "cell",
@@ -358,10 +360,10 @@ def _preprocessing(rows: list[Row], evidence: PageEvidence) -> ShownTable:
     return ShownTable(
         title="Where images are converted into tensors",
         note=(
-            "CPU time of a request at the certified rates, in milliseconds. The column"
-            ' "to preprocess" has the time in which the client converts the images of a request'
-            " into tensors, before the windows. If the client converts the images, add this time to"
-            " the CPU time of the client and to the latency."
+            "CPU time of a request at the certified rates, in milliseconds. To preprocess: the time"
+            " in which the client converts the images of a request into tensors. The client does"
+            " this before the windows. If the client converts the images, add this time to the CPU"
+            " time of the client and to the latency."
         ),
         columns=(
             "cell",

@@ -37,30 +37,33 @@ from perseus.study.tasks.report import ReportTask
 
 FIRST: Final = {
     "frontier": "Beyond the dashed line, sharing saves money if the servers are full.",
-    "grid": "Each mark is a setting: left is cheaper, and low is faster.",
-    "servers": "Each row is a server, the cheapest first: left is better.",
+    "grid": "Each mark is a setting: marks further left are cheaper, and lower marks are faster.",
+    "servers": "Each row is a server, with the cheapest on top: marks further left are better.",
     "background": "The peak of one model beside other models at constant rates.",
     "peaks": "The highest load that one server carries within the SLAs, all tenants together.",
     "replay": "The rate of the arrivals (top), and the share of requests within the SLA (bottom).",
     "soak": "The latencies, the memory and the open files of one server under the same load.",
-    "slowdown": "Each square shows how many times as long the requests of the model of the row take"
-    " beside the model of the column.",
-    "startup": "For each time, the share of the starts that took at most this time.",
+    "slowdown": "Each square shows by what factor the model of the column slows down the model of"
+    " the row.",
+    "startup": "Each curve shows the share of server starts that took at most a given time.",
     "concurrency": "Left: latency over throughput; right: throughput over requests in flight.",
-    "catalogue": "Each mark is a network: left is cheaper, and up is more accurate.",
-    "aa": "Differences of throughput below the height of the band may be noise of the host.",
+    "catalogue": "Each mark is a network: marks further left are cheaper, and higher marks are more"
+    " accurate.",
+    "aa": "Differences of throughput that are smaller than the height of the band may be noise of"
+    " the host.",
 }
 """Figures for the first screen in the order of preference, each with a caption of one sentence."""
 CLOSED_LOOPS: Final = ("concurrency", "startup", "aa")
 """Kinds of experiments without an open loop."""
 MAX_WARNINGS: Final = 5
 MEANINGS: Final[Mapping[str, str]] = {
-    Outcome.UNCERTIFIED: "No tested rate was certified, or no rate failed.",
-    Outcome.INFEASIBLE: "The server cannot keep the SLA at any load, or died under load, or"
+    Outcome.UNCERTIFIED: "No rate passed its certification, or no tested rate failed, so the limit"
+    " is not known.",
+    Outcome.INFEASIBLE: "The server misses the SLA at every tested load, or died under load, or"
     " Perseus could not export the model.",
     Outcome.BLOCKED: "The rates of the cell depend on a dedicated peak that was not found.",
-    Outcome.UNSTEADY: "The speed of the server changed.",
-    Outcome.CLIENT_LIMITED: "The client reached its limit before the server reached its limit.",
+    Outcome.UNSTEADY: "The speed of the server changed too much during the measurement.",
+    Outcome.CLIENT_LIMITED: "The client reached its limit before the server reached its own limit.",
     Outcome.DISTURBED: "Other processes used the host. Measure again when the host is idle.",
     Outcome.THROTTLED: "A CPU quota stopped the server. Give the container a larger quota.",
     Outcome.FAILED: "The server died, did not start, or answered with errors.",
@@ -97,11 +100,10 @@ def render(
     windows: Mapping[str, pd.DataFrame] = NO_FRAMES,
     samples: Mapping[str, pd.DataFrame] = NO_FRAMES,
 ) -> str:
-    """Return the HTML of the report. The function escapes all text from the data, and embeds each
-    figure as an image.
+    """Return the HTML of the report, with all text from the data escaped and each figure embedded.
 
-    `windows` and `samples` contain, for each cell, the data of the attempt that the record
-    describes.
+    `windows` and `samples` map the name of a cell to its windows and its monitor samples. If a cell
+    was measured several times, they belong to the attempt that its record describes.
     """
     evidence = PageEvidence({record.task.cell: record for record in records}, windows, samples)
     failures = [record for record in records if record.outcome not in ("ok", "predicted")]

@@ -137,14 +137,14 @@ def test_fleets_for_random_demands_are_those_of_the_plan(study, page, monkeypatc
             continue
         rps = {model: form[f"rps.{model}"] for model in THREE.capacities}
         used = percent(utilisation(results.operating_points, shown["rows"], rps))
-        text = f"Utilisation{used}of the planned limit, of the busiest model"
+        text = f"Utilisation{used}largest load of a model, as a share of the lower limit"
         assert shown["cards"][-1].replace("\N{NO-BREAK SPACE}", " ") == text
     assert differing > 10  # for many demands, sharing saves money
     assert 10 < with_spot < 40
 
 
 NOT_KNOWN = (
-    "No server that the plan may use has a price and a known lower limit of its capacity for"
+    "No server that the plan may use has both a price and a known lower limit of its capacity for"
 )
 
 CERTAIN = """
@@ -186,7 +186,7 @@ def test_a_capacity_without_upper_limit_is_the_reason_for_no_certainty(line, tmp
 
 
 WITHOUT_CERTAINTY = {
-    "3 kinds of servers for 2 models are too many": (
+    r"there are too many possible plans \(3 kinds of servers, 2 models\)": (
         "const MAX_RESAMPLED = 400",
         "const MAX_RESAMPLED = 5",
     ),
@@ -194,7 +194,7 @@ WITHOUT_CERTAINTY = {
         "const CERTAINTY_MS = 10000",
         "const CERTAINTY_MS = -1000",
     ),
-    "in some samples of the capacities, the solver found no fleet": (
+    "for some random samples of the capacities, the solver found no plan": (
         "savings.push(savingOfDraw(solver, shared, dedicated, settings, draw))",
         "savings.push(NaN)",
     ),
@@ -216,9 +216,8 @@ def test_a_saving_without_certainty_has_a_reason(monkeypatch):
         frames, {}, synthetic.loaded(made)
     )
     monkeypatch.setattr(form_data, "MAX_DRAWN", 3)
-    pages["the study has 4 capacities, and the page has random samples of at most 3"] = (
-        report_page.render(frames, {}, synthetic.loaded(made))
-    )
+    many = "the study has 4 capacities, and the page contains random samples only for up to 3"
+    pages[f"{many} capacities"] = report_page.render(frames, {}, synthetic.loaded(made))
     for why, each in pages.items():
         saving = browser.look(each, (1100,), CERTAIN)["asked"][2]
         assert re.fullmatch(rf"Saving of sharing[\d.]+\s%certainty not computed: {why}", saving)
@@ -314,8 +313,8 @@ def why(points, rps, count, planned):
         only = f"With mix {mix}, {count} servers can carry only {asked}"
         said.append(also if share <= 1 else only)
     if is_one_mix and others:
-        rule = "Of the cheapest servers, the plan takes the servers with the most spare capacity"
-        said.append(rule)
+        rule = "Among equally cheap sets of servers, the plan takes the set with the most spare"
+        said.append(f"{rule} capacity")
     return [f"{'. '.join(said)}."]
 
 
@@ -342,7 +341,7 @@ def test_at_equal_cost_the_page_keeps_the_models_apart_and_says_so(study, page):
     seen = browser.look(page, (1100,), SEEN % json.dumps(full | {"usd.cpu2": ""}))["asked"]
     assert seen["why"] == [
         "At this demand, shared servers are no cheaper than dedicated servers. The plan therefore"
-        " uses dedicated servers, whose models do not slow each other down."
+        " uses dedicated servers, on which models do not slow each other down."
     ]
     (dearer,) = asked(page, [full | {"usd.cpu1": "34.7", "usd.cpu2": "1e6"}])
     same = "3 servers; the new price does not change the servers; configured price: $104 a month"
@@ -431,7 +430,7 @@ TEXTS = {
     " sure to save",
     "certaintyText(0.5, {chance: 1, low: 0.5, high: 0.5})": "95 % interval 50 %; over 99 % sure to"
     " save",
-    "certaintyText(0, {chance: 0.3})": "at the true capacities, 30 % sure to save",
+    "certaintyText(0, {chance: 0.3})": "if the capacities were known exactly, 30 % sure to save",
     "certaintyText(0, {chance: 0})": "",
     "certifiedRate(undefined)": "not certified",
     "certifiedRate(12.34)": "12.3",
@@ -468,7 +467,9 @@ def test_a_solver_without_a_fleet_is_told(page):
     without = page.replace(found, "const found = null;")
     seen = browser.look(without, (1100,), SEEN % "{}")["asked"]
     assert without != page and seen["bars"] == []
-    assert seen["why"] == ["The solver found no fleet of the available servers."]
+    assert seen["why"] == [
+        "The solver found no set of the available servers that carries the demand."
+    ]
     assert seen["why"] != browser.look(page, (1100,), SEEN % "{}")["asked"]["why"]
 
 

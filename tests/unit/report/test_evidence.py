@@ -181,8 +181,8 @@ def test_long_tables_end_and_say_where_the_rest_is():
     frames = {name: each.to_pandas() for name, each in synthetic_files.tables_of(made).items()}
     frames["peaks"] = frames["peaks"].loc[np.repeat(0, MAX_ROWS + 5)]
     page = report_page.render(frames, {}, synthetic.loaded(made))
-    text = f"The first {MAX_ROWS} of {MAX_ROWS + 5} rows; all of them: results/synthetic/tables"
-    assert f"{text}/peaks.csv" in page
+    text = f"The table shows the first {MAX_ROWS} of {MAX_ROWS + 5} rows; the file"
+    assert f"{text} results/synthetic/tables/peaks.csv has all rows." in page
 
 
 def test_a_first_failing_rate_below_the_interval_is_explained(tmp_path):
@@ -381,7 +381,7 @@ def test_a_section_without_a_certified_rate_or_a_failure_claims_neither(tmp_path
 
 ONLY_USUAL = (
     "The saving of sharing is 1 \N{MINUS SIGN} 1 / Σ(rate / dedicated peak)",
-    "Servers for a demand: the cheapest whole servers",
+    "For a demand, the report states the cheapest set of whole servers",
     "This part of the page needs JavaScript.",
     "Every cell has a result.",
     "All windows of this cell.",
@@ -389,7 +389,7 @@ ONLY_USUAL = (
 ONLY_ODD = (
     "The table has the first 1 of 2 cells without a result.",
     "These servers report no statistics: cpu1 (",
-    "The windows that decide the results of this cell. The file windows.parquet of the cell has",
+    "The windows that determine the results of this cell. The file windows.parquet of the cell has",
 )
 
 

@@ -274,13 +274,15 @@ def test_key_figures_are_peaks_alone_and_together_and_what_sharing_saves_and_cos
         cost,
         sure,
     ]
-    assert sure == Card("How sure", "97 %", note="that sharing saves; 9 runs, preset standard")
+    chance = "probability that sharing saves money"
+    assert sure == Card("How sure", "97 %", note=f"{chance}; 9 runs, preset standard")
     once = {**tables, "peaks": tables["peaks"].assign(repeats=1)}
-    assert cards(once, 3)[-1].note == "that sharing saves; one run per load line, preset standard"
+    assert cards(once, 3)[-1].note == f"{chance}; each search ran once, preset standard"
     (*_, by_capacities) = cards(FIRST, 9)
     assert (by_capacities.label, by_capacities.value) == ("How sure", "95 %")
     dear = over_demand(shared, STRETCH | LATER | AGAIN, edits=[savings(LOST)])
-    assert cards(dear, 9)[2].note == "up to 100 requests/s; full servers cost 20 % more"
+    full = "on full servers, sharing costs 20 % more"
+    assert cards(dear, 9)[2].note == f"up to 100 requests/s; {full}"
     assert cost == Card(
         "USD a month", "$34.5 to $69.0", note="1 to 2 servers, up to 100 requests/s"
     )
@@ -314,10 +316,11 @@ def test_key_figures_of_a_demand_are_those_of_its_fleet():
         Card(
             "How sure",
             "97 %",
-            note="that the servers suffice; 99 % that sharing saves; 9 runs, preset standard",
+            note="probability that the servers suffice; 99 % that sharing saves money; 9 runs,"
+            " preset standard",
         ),
     ]
-    may_save_less = Card("Saving of sharing", "25 %", note="may be smaller")
+    may_save_less = Card("Saving of sharing", "25 %", note="the saving may be smaller")
     assert may_save_less in cards(MAY_SAVE_LESS, 9)
     assert "Saving of sharing" not in [card.label for card in cards(NOT_SHARED, 9)]
     assert [card.label for card in cards(fleet(together=NO_FLEET), 9)[2:]] == [
@@ -334,18 +337,18 @@ def test_without_a_demand_the_key_figures_are_what_full_servers_save_and_what_on
         Card(
             "How sure",
             "98 %",
-            note="that sharing saves on full servers; 1 run, preset standard",
+            note="probability that sharing saves money on full servers; 1 run, preset standard",
         ),
     ]
     dear = cards(study(savings(LOST | {"probability_of_saving": 0.02})), 1)[-1]
-    assert (dear.value, dear.note[:23]) == ("98 %", "that sharing costs more")
+    assert dear.value == "98 %" and dear.note.startswith("probability that sharing costs more on")
     extra = Card("Extra cost of sharing on full servers", "20 %", note="9.0 % to 31 % (95 %)")
     assert cards(study(savings(LOST)), 1)[2] == extra
     assert "USD a month" not in [card.label for card in cards(without("costs"), 1)]
     more = [dict(row) for row in SURE["peaks"].iloc[:1].to_dict("records")]
     many = study(peaks=[more[0] | {"models": "c", "mix": "c", "estimate_rps": 7.0}])
     assert cards(many, 9)[0] == Card(
-        "Models alone", "7.00 to 100", "requests/s", "3 models, 1 server, 3 load lines"
+        "Models alone", "7.00 to 100", "requests/s", "3 peaks of 3 models on 1 server"
     )
     assert len(cards(many, 9)) <= MAX_CARDS
 
@@ -419,23 +422,29 @@ QUICK = peaks({"preset": "quick"})
 # false.
 BRIDGES = {
     "At small demands, shared servers replace dedicated servers that are partly idle. If all"
-    " servers are full, the best mix (a 1 : 1 b) saves 20 % (14 % to 26 %).": (FIRST, SECOND),
+    " servers are full, the best mix (a 1 : 1 b) saves 20 % (95 % interval: 14 % to 26 %).": (
+        FIRST,
+        SECOND,
+    ),
     "At small demands, shared servers replace dedicated servers that are partly idle. If all"
     " servers are full, the least costly mix (1 : 1) costs 20 % more than dedicated"
-    " servers (9.0 % to 31 %).": (
+    " servers (95 % interval: 9.0 % to 31 %).": (
         over_demand(STRETCH, edits=[savings(LOST | {"weights": "1 : 1"})]),
         over_demand(STRETCH, edits=[savings({"weights": "1 : 1"})]),
     ),
     "At small demands, shared servers replace dedicated servers that are partly idle. If all"
     " servers are full, the least costly mix (a 1 : 1 b) costs 20 % more than dedicated"
-    " servers (at most 31 %).": (
+    " servers (95 % interval: at most 31 %).": (
         over_demand(STRETCH, edits=[savings(LOST | {"ci_simultaneous_high": 1.0})]),
         over_demand(STRETCH, edits=[savings(LOST)]),
     ),
     "At some demands, shared servers replace dedicated servers that are partly idle. If all"
-    " servers are full, the best mix (a 1 : 1 b) saves 20 % (14 % to 26 %).": (SECOND, NEVER),
+    " servers are full, the best mix (a 1 : 1 b) saves 20 % (95 % interval: 14 % to 26 %).": (
+        SECOND,
+        NEVER,
+    ),
     "At this demand, shared servers replace dedicated servers that are partly idle. If all"
-    " servers are full, the best mix (a 1 : 1 b) saves 20 % (14 % to 26 %).": (
+    " servers are full, the best mix (a 1 : 1 b) saves 20 % (95 % interval: 14 % to 26 %).": (
         ASKED,
         fleet(together={"saving": 0.0}),
     ),
@@ -456,16 +465,19 @@ def test_nothing_is_connected_if_one_saving_is_unknown_or_not_reliable():
 
 
 CAVEATS = {
-    "The price is the price of n1-standard-4.": (SURE, without("costs")),
-    "The prices are the prices of several machines.": (
+    "The costs in this report use the price of n1-standard-4.": (SURE, without("costs")),
+    "The costs in this report use the prices of several types of machine.": (
         study(("costs", MIX, {"instance": "n1-standard-8"})),
         SURE,
     ),
-    "Perseus does not check whether the host of this study is such a machine.": (
+    "Perseus does not check whether the measured host is such a machine.": (
         SURE,
         without("costs"),
     ),
-    "Before you buy a server, measure on a server of the same type.": (SURE, without("costs")),
+    "Before you buy a server, measure on a server of the type that you want to buy.": (
+        SURE,
+        without("costs"),
+    ),
     QUICK_ANSWER: (study(QUICK), SURE),
 }
 
@@ -487,14 +499,16 @@ def test_the_headline_is_no_surer_if_its_saving_may_be_smaller():
 
 
 COVERAGE = {
-    "Intervals and probabilities cover the variation within one start of the server. They do not"
-    " cover the variation between starts, other hosts, or failures of a server.": study(
+    "Intervals and probabilities cover the variation within one run. They do not cover the"
+    " variation between runs on restarted servers, other hosts, or failures of a server.": study(
         peaks(ONCE, "a")
     ),
-    "Intervals and probabilities cover the variation within and between starts of the server."
-    " They do not cover other hosts, or failures of a server.": SURE,
-    "Intervals cover the variation within a run. Ranges cover the variation between runs."
-    " Neither covers other hosts or failures of a server.": study_of("replay", SHARED),
+    "Intervals and probabilities cover the variation within a run and between runs on restarted"
+    " servers. They do not cover other hosts, or failures of a server.": SURE,
+    "An interval covers the variation within one run. A range over several runs covers the"
+    " variation between these runs. Neither covers other hosts or failures of a server.": study_of(
+        "replay", SHARED
+    ),
     "The study has no result, so no interval is known.": study(peaks(NOTHING)),
 }
 
@@ -559,14 +573,13 @@ def test_there_is_one_advice_that_names_what_limits_the_certainty_and_how_long_i
 
 TOO_MANY = study(savings(UNCLEAR))  # 34 repeats: (0.1 / 0.03)^2 x 3
 NO_ADVICE = {
-    "First remove the causes in the section Failed measurements. Then run `make again`.": study(
-        peaks(NOTHING)
-    ),
+    "First solve the problems that the section Failed measurements lists. Then run `make"
+    " again`.": study(peaks(NOTHING)),
     "More repeats would make the intervals narrower.": SURE,
     "Even 20 repeats would not show whether sharing saves money on full servers: the"
     " interval of the saving is too wide.": TOO_MANY,
-    "More repeats would not show whether sharing saves money on full servers: the interval of the"
-    " saving has no bound.": study(savings(OPEN)),
+    "More repeats would not show whether sharing saves money on full servers: an end of the"
+    " interval of the saving is infinite.": study(savings(OPEN)),
 }
 
 
@@ -577,7 +590,7 @@ def test_where_more_repeats_would_not_help_the_report_says_why(text):
 
 def test_for_a_study_by_the_preset_smoke_the_advice_is_another_preset():
     assert surer(study(*SMOKE), FIVE_MINUTES) == Surer(
-        "preset: quick", gain="The preset smoke is too short for a result."
+        "preset: quick", gain="Measurements with the preset smoke are too short for a result."
     )
 
 

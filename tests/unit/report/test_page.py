@@ -210,7 +210,7 @@ def test_a_ceiling_that_is_too_low_is_refused_and_why():
     ("told", "message"),
     [
         ({}, None),
-        ({"tells_siblings": False}, "does not tell which CPUs share a physical core"),
+        ({"tells_siblings": False}, "does not show which CPUs share a physical core"),
         ({"shared_by_server_and_client": [2, 6]}, "share a physical core (CPUs 2, 6)"),
     ],
 )

@@ -12,7 +12,7 @@ function significant(value) {
 const COLOURS = ["#0072B2", "#E69F00", "#CC79A7", "#56B4E9"]; // colours of servers
 const MODEL_COLOURS = [...COLOURS, "#009E73", "#D55E00"];
 const MAX_MIXES = 6; // largest number of rows of the table "If all servers had the same mix"
-const MAX_REASONS = 3; // largest number of mixes that the sentence above this table compares with the best mix
+const MAX_REASONS = 3; // above this table, a text compares the best mix with at most this many other mixes
 const percent = (share) => `${(100 * share).toFixed(Math.abs(share) >= 0.0995 ? 0 : 1)}\u00a0%`;
 const servers = (count) => `${count} server${count === 1 ? "" : "s"}`;
 const sure = (chance) => (chance > 0.99 ? "over 99\u00a0% sure" : `${(100 * chance).toFixed(0)}\u00a0% sure`);
@@ -61,26 +61,28 @@ function savingCard(shared, dedicated, known) {
   return [card("Saving of sharing", saving > TOLERANCE ? percent(saving) : "none", certaintyText(saving, known))];
 }
 
-// How sure a saving is, as text. `known` is null while the page computes the certainty, { why } if the page cannot
-// compute the certainty, and else the share of draws with a saving and the ends of the interval.
+// How certain a saving is, as text. `known` is null while the page computes the certainty, { why } if the page cannot
+// compute the certainty, and otherwise { chance, low, high }: the share of the draws (random samples of the capacities)
+// with a saving, and the interval of the saving.
 function certaintyText(saving, known) {
   if (!known) return "computing the certainty";
   if (known.why) return `certainty not computed: ${known.why}`;
-  if (saving <= TOLERANCE) return known.chance > 0 ? `at the true capacities, ${sure(known.chance)} to save` : "";
+  if (saving <= TOLERANCE) return known.chance > 0 ? `if the capacities were known exactly, ${sure(known.chance)} to save` : "";
   const ends = [...new Set([percent(known.low), percent(known.high)])].join(" to ");
   return `95\u00a0% interval ${ends}; ${sure(known.chance)} to save`;
 }
 
-// Why the page cannot compute how sure the saving is; "" if the page can.
+// Why the page cannot compute the certainty of the saving; "" if the page can.
 function whyUncertain(offers, settings) {
   const models = asked(settings).length;
   if (!draws) return data.why_no_draws;
   if (offers.some(({ open }) => open)) return "the capacity of a server has no known upper limit";
   if (offers.length * models <= MAX_RESAMPLED) return "";
-  return `${offers.length} kinds of servers for ${models} models are too many`;
+  return `there are too many possible plans (${offers.length} kinds of servers, ${models} models)`;
 }
 
-// The load of the planned servers, one row for each offer: in requests/s, and as shares of the lower limits.
+// The load of the planned servers, one row for each kind of server: `gets` has the load of one server by each model in
+// requests/s, and `used` has this load as a share of the lower limit.
 function loads(fleet, settings) {
   return fleet.offers.flatMap((offer, i) => {
     if (!fleet.counts[i]) return [];
@@ -113,7 +115,7 @@ function fleetTable(title, fleet, settings) {
   return tableOf(title, columns, rows);
 }
 
-// For each mix that has all models: the number of servers for the demand if all servers had this mix.
+// For each mix of all models with a demand: the number of servers that the demand needs if all servers have this mix.
 function sameMixes(points, settings) {
   const models = asked(settings);
   const rows = offersOf(points, settings, true)
@@ -129,11 +131,11 @@ function sameMixes(points, settings) {
   return models.length < 2 || rows.length < 2 ? [] : rows;
 }
 
-// A sentence that says why the plan shares no server, or how much the other mixes carry on as many servers as the
-// best mix needs. The servers of the plan may have other mixes than the best mix.
+// A text that says why the plan shares no server, or compares the best mix with other mixes: how much would these mixes
+// carry on as many servers as the best mix needs? The planned servers may have other mixes than the best mix.
 function whyThisMix(rows, [best, ...others], settings) {
   if (!best) return [];
-  if (!rows.some(({ offer }) => offer.shared)) return [element("p", "At this demand, shared servers are no cheaper than dedicated servers. The plan therefore uses dedicated servers, whose models do not slow each other down.")];
+  if (!rows.some(({ offer }) => offer.shared)) return [element("p", "At this demand, shared servers are no cheaper than dedicated servers. The plan therefore uses dedicated servers, on which models do not slow each other down.")];
   const mixes = others.filter(({ offer }) => offer.server === best.offer.server).slice(0, MAX_REASONS);
   const reasons = mixes.map(({ offer, scarce, used, count }) => {
     if (count <= best.count) return `With mix ${offer.mix}, the load is ${percent(used)} of the lower limit`;
@@ -146,11 +148,12 @@ function whyThisMix(rows, [best, ...others], settings) {
   const suffice = isOneMix
     ? `With mix ${best.offer.mix}, ${servers(best.count)} ${carry} ${at}`
     : `The plan combines ${servers(total(rows.map(({ count }) => count)))} with different models or mixes. If all servers had the same mix, ${servers(best.count)} with mix ${best.offer.mix} would carry ${at}`;
-  if (isOneMix && reasons.length) reasons.push("Of the cheapest servers, the plan takes the servers with the most spare capacity");
+  if (isOneMix && reasons.length) reasons.push("Among equally cheap sets of servers, the plan takes the set with the most spare capacity");
   return [element("p", [...sharesOfPeaks(settings, best.offer.server), suffice, ...reasons].map((text) => `${text}.`).join(" "))];
 }
 
-// Compares the demand with the dedicated peaks, since the weights of a mix are shares of these peaks.
+// A text that states the demand as shares of the dedicated peaks, so that the reader can compare the demand with the
+// weights of a mix, which are shares of the dedicated peaks, too.
 function sharesOfPeaks(settings, server) {
   const peak = (model) => data.points.find((point) => !point.shared && point.server === server && point.lower[model]);
   const models = asked(settings);
@@ -164,7 +167,7 @@ function sharesOfPeaks(settings, server) {
 
 function sameMixTable(rows) {
   if (!rows.length) return [];
-  const columns = ["mix", "type", "servers", "USD a month", "scarce model", "utilisation"];
+  const columns = ["mix", "type", "servers", "USD a month", "model that needs the most servers", "utilisation"];
   const shown = rows.slice(0, MAX_MIXES).map(({ offer, count, usd, scarce, used }) => [
     ...[[offer.mix], [offer.server], [String(count)], [significant(usd)], [scarce], [percent(used)]],
   ]);
@@ -198,7 +201,8 @@ function front(points, models) {
   return best.sort(([one], [other]) => one - other);
 }
 
-// The boundary of all pairs of rates that a plan may give to one server. No rate exceeds the rate of the used mix.
+// The boundary of all pairs of rates that a plan may give to one server, as a line with steps: for each mix, a plan
+// gives a model at most the rate of this mix.
 function edge(points, models) {
   const best = front(points, models);
   return best.flatMap(([x, y], i) => [[x, y], [x, best[i + 1]?.[1] ?? 0]]);
@@ -227,12 +231,12 @@ function frontierChart(fleet, settings) {
   const gets = rows.map((row) => models.map((model) => row.gets[row.models.indexOf(model)] || 0));
   const marks = [series("lower limit of a planned server", limits, "#009E73", "large", names), series("load of a planned server", gets, "#D55E00", "points", names)];
   const [x, y] = models.map((model) => `${model} (requests/s)`);
-  const title = "What one server carries, and where the cheapest servers lie";
+  const title = "What one server of each type carries, and the load of each planned server";
   return { title, x, y, zero: true, labels: [], series: [...lines, ...marks] };
 }
 
-// The chart of the planned servers for a number of models other than two: the load of each model as a share of what the
-// server carries.
+// The chart of the planned servers if the demand has one model, or more than two models: the load by each model, as a
+// share of the lower limit of the server.
 function loadChart(rows) {
   const models = [...new Set(rows.flatMap((row) => row.models))];
   const bars = models.map((name, m) => ({ name, colour: MODEL_COLOURS[m % MODEL_COLOURS.length], look: "bars", x: [], y: [], names: [] }));
@@ -267,7 +271,7 @@ function planFigure({ title }) {
   return figure;
 }
 
-// The servers of a fleet as text, to compare two fleets.
+// The servers of a fleet as text. The texts of two fleets are equal if the fleets have the same servers.
 const chosen = ({ offers, counts }) => String(offers.map(({ server, mix, isSpot }, i) => counts[i] && [counts[i], server, mix, isSpot]).filter(Boolean));
 
 function show(settings, shared, dedicated, known, configured) {
@@ -291,7 +295,7 @@ function show(settings, shared, dedicated, known, configured) {
   cards.append(...savingCard(shared, dedicated, known));
   const rows = loads(shared, settings);
   const shares = rows.some(({ offer }) => offer.shared);
-  if (rows.length) cards.append(card("Utilisation", percent(Math.max(...rows.map((row) => row.utilisation))), "of the planned limit, of the busiest model"));
+  if (rows.length) cards.append(card("Utilisation", percent(Math.max(...rows.map((row) => row.utilisation))), "largest load of a model, as a share of the lower limit"));
   const tables = element("div", "", fleetTable("The cheapest servers", shared, settings));
   if (shares && dedicated.counts) tables.append(fleetTable("Dedicated servers", dedicated, settings));
   const mixes = sameMixes(data.points, settings);
@@ -308,7 +312,7 @@ function show(settings, shared, dedicated, known, configured) {
 
 const yamlName = (name) => (/^[A-Za-z_][\w.-]*$/.test(name) ? name : JSON.stringify(name));
 
-// The settings, but with the prices of the configuration; null if the reader changed no price.
+// The settings of the reader, but with the prices of the configuration; null if the reader changed no price.
 function atConfiguredPrices(settings) {
   const prices = { usd: {}, spot: {} };
   let isSame = true;
@@ -322,8 +326,8 @@ function atConfiguredPrices(settings) {
   return isSame ? null : { ...settings, ...prices };
 }
 
-// YAML comments with the price of each CPU server of the configuration whose price the reader changed. The name of a
-// setting of a grid contains "~".
+// YAML comments with the key `price` of each CPU server whose price the reader changed. The comments leave out servers
+// of a grid, whose names contain "~", since the configuration has no entry for each of them.
 function priceLines(settings) {
   const configured = atConfiguredPrices(settings);
   return Object.entries(settings.usd).flatMap(([server, usd]) => {
@@ -338,8 +342,8 @@ function priceLines(settings) {
   });
 }
 
-// A line with the servers that a plan may buy, if servers without a price are left out. The configuration names servers
-// without their setting in a grid, which begins with "~".
+// The line `servers:` of the demand, which lists the servers with a price; nothing if all servers have a price. The
+// line leaves out the part of a name after "~": in a grid, this part is the setting of the server.
 function serversLine({ usd, spot, spotShare }) {
   const names = (servers) => [...new Set(servers.map((server) => server.split("~")[0]))];
   const bought = names(Object.keys(usd).filter((server) => usd[server] >= 0 || (spotShare && spot[server] >= 0)));
@@ -381,7 +385,7 @@ function follow(slider) {
   slider.value = field.value || 0;
 }
 
-// Unpacks the solver. The page calls this function once.
+// Unpacks the solver from the page, and starts it. The page calls this function once, because this takes time.
 async function unpack() {
   const packed = atob(document.getElementById("highs-wasm").textContent.trim());
   const bytes = Uint8Array.from(packed, (character) => character.charCodeAt(0));
@@ -394,7 +398,8 @@ const draws = form && Math.min(...data.points.flatMap((point) => Object.keys(poi
 const ready = form && unpack();
 let latest = 0;
 
-// Shows the fleets for the settings. Then computes the interval of the saving, a few draws at a time.
+// Shows the fleets for the settings. Then computes the interval of the saving, a few draws at a time, so that the page
+// still reacts to the reader.
 async function update() {
   const mine = ++latest;
   const settings = readSettings();
@@ -418,7 +423,7 @@ async function update() {
     if (performance.now() > until) return tell({ why: `the computation takes longer than ${CERTAINTY_MS / 1000} s` });
     savings.push(savingOfDraw(solver, shared, dedicated, settings, draw));
   }
-  tell(certainty(savings) || { why: "in some samples of the capacities, the solver found no fleet" });
+  tell(certainty(savings) || { why: "for some random samples of the capacities, the solver found no plan" });
 }
 
 function keep() {

@@ -1,17 +1,17 @@
 "use strict";
-// The cheapest whole servers for a demand, by the same integer programmes as in perseus.results.fleets. HiGHS
-// (`solver`) solves the programmes. An offer is a server with a mix and a price: it has `server`, `mix`, `shared`,
-// `lower` and `draws` by model, `usd` per month, and `isSpot`, which is true for the spot price. `open` is true if the
-// capacity has no upper limit.
+// Finds the cheapest whole servers for a demand, by the same integer programs as in perseus.results.fleets. HiGHS
+// (`solver`) solves the programs. An offer is a server with a mix and a price. An offer has `server`, `mix`, `shared`,
+// by model the lower limit `lower` and the random samples `draws` of the capacity, `usd` per month, and `isSpot`, which
+// is true for the spot price. `open` is true if the measurements give no upper limit for the capacity.
 
 const TOLERANCE = 1e-9;
 const GAP = 1e-4; // a fleet counts as the cheapest if no fleet is cheaper by more than this share
 const TIME_LIMIT_S = 3; // time limit for the cheapest fleet; if it is exceeded, a cheaper fleet may exist
-const ROOMIEST_S = 1; // time limit for the roomiest of the cheapest fleets
-const CERTAINTY_MS = 10000; // time limit for the saving in all draws
+const ROOMIEST_S = 1; // time limit for the search among the cheapest fleets for the most spare capacity
+const CERTAINTY_MS = 10000; // time limit for the savings in all draws
 const MAX_RESAMPLED = 400; // largest number of offers x models for which the saving gets an interval
 
-// The offers: points that serve only models with a demand, at the prices of the settings.
+// The offers from which a plan chooses: the points that serve only models with a demand, at the prices of the settings.
 function offersOf(points, settings, mayShare) {
   return points
     .filter((point) => mayShare || !point.shared)
@@ -33,9 +33,9 @@ function sum(coefficients) {
     .join(" + ");
 }
 
-// The terms of the integer programme for each model with a demand. `carried` is the rate that the servers carry,
-// divided by the demand. `others` has constraints on the number of servers with the model, and on the rate that the
-// servers carry without spot servers.
+// The terms of the integer program for each model with a demand. `carried` is the rate that the servers carry, divided
+// by the demand. `others` has two constraints: on the number of servers with the model, and on the rate that the fleet
+// carries without its spot servers.
 function rowsOf(offers, settings, rates) {
   const areSpot = offers.some(({ isSpot }) => isSpot);
   return asked(settings).map((model) => {
@@ -55,7 +55,8 @@ function costs(offers) {
   return offers.map((offer) => offer.usd / highest);
 }
 
-// The counts of servers that solve an integer programme, or null. `isProven` says whether the counts are optimal.
+// The number of servers of each offer that solves an integer program; null without a solution. `isProven` is true if
+// the solver has proven that the solution is optimal.
 function solve(solver, goal, rows, offers, limitS) {
   const names = offers.map((_, i) => `x${i}`).join(" ");
   const lp = `${goal}\nSubject To\n${rows.join("\n")}\nGeneral\n${names}\nEnd`;
@@ -89,7 +90,7 @@ function cheapest(solver, offers, settings, rates) {
   return { ...found, usd: costOf(found.counts, offers) };
 }
 
-// Of the fleets with the same cost, the roomiest: the fleet whose scarcest model has the most spare capacity.
+// Among the fleets that cost as much as `found`, the fleet with the most spare capacity for its busiest model.
 function roomiest(solver, offers, settings, rates, found) {
   const prices = costs(offers);
   const most = prices.reduce((sum, price, i) => sum + price * found.counts[i], 0);
@@ -100,12 +101,12 @@ function roomiest(solver, offers, settings, rates, found) {
   return { ...found, counts: made.counts, usd: costOf(made.counts, offers) };
 }
 
-// The requests/s of a model that a fleet carries, given the rates of each offer.
+// The requests/s of a model that a fleet carries if one server of each offer carries `rates`.
 const capacity = (counts, rates, model) =>
   counts.reduce((sum, count, i) => sum + count * (rates[i][model] || 0), 0);
 
-// The load of a model on each server of an offer. All servers with the model get the same share of their capacity,
-// but all spot servers together get at most the allowed share of the demand.
+// The load of a model on each server of an offer, in requests/s. Every server with the model gets the same share of its
+// capacity, but all spot servers together get at most the share of the demand that the settings allow.
 function load(fleet, settings, i, model) {
   const rates = fleet.offers.map((offer) => offer.lower);
   const carried = capacity(fleet.counts, rates, model);
@@ -123,10 +124,10 @@ function plan(solver, points, settings, mayShare) {
   const offers = offersOf(points, settings, mayShare);
   if (!models.length) return { offers: [], counts: [], usd: 0, isProven: true };
   const missing = models.filter((model) => !offers.some((offer) => offer.lower[model] > 0));
-  if (missing.length) return { why: `No server that the plan may use has a price and a known lower limit of its capacity for ${missing.join(", ")}.` };
+  if (missing.length) return { why: `No server that the plan may use has both a price and a known lower limit of its capacity for ${missing.join(", ")}.` };
   const rates = offers.map((offer) => offer.lower);
   const found = cheapest(solver, offers, settings, rates);
-  if (!found) return { why: "The solver found no fleet of the available servers." };
+  if (!found) return { why: "The solver found no set of the available servers that carries the demand." };
   return { offers, ...roomiest(solver, offers, settings, rates, found) };
 }
 
@@ -136,8 +137,8 @@ function plans(solver, points, settings) {
   return { dedicated, shared: sharingIfCheaper(plan(solver, points, settings, true), dedicated) };
 }
 
-// The fleet with sharing or, if the dedicated fleet costs no more, the dedicated fleet: models on dedicated servers
-// do not slow each other down.
+// The fleet that may share servers or, if dedicated servers cost no more, the dedicated fleet, in which models do not
+// slow each other down.
 function sharingIfCheaper(shared, dedicated) {
   if (!dedicated.counts || dedicated.usd > shared.usd * (1 + TOLERANCE)) return shared;
   if (!shared.counts) return dedicated; // the solver found no fleet with sharing in time
@@ -150,7 +151,8 @@ const ratesOfDraw = (offers, draw) =>
     Object.fromEntries(Object.keys(offer.lower).map((model) => [model, offer.draws[model][draw]])),
   );
 
-// The share of draws in which the servers of a plan carry the whole demand; null without draws.
+// The share of draws (random samples of the capacities) in which the planned servers carry the whole demand; null
+// without draws.
 function chanceEnough(fleet, settings, draws) {
   if (!draws || !fleet.counts) return null;
   const models = asked(settings);
@@ -163,7 +165,7 @@ function chanceEnough(fleet, settings, draws) {
   return enough / draws;
 }
 
-// The saving of sharing in one draw; NaN without a fleet.
+// The saving of sharing if the capacities are those of one draw; NaN if the solver finds no fleet.
 function savingOfDraw(solver, shared, dedicated, settings, draw) {
   const [together, alone] = [shared, dedicated].map(
     ({ offers }) => cheapest(solver, offers, settings, ratesOfDraw(offers, draw))?.usd,
@@ -171,8 +173,9 @@ function savingOfDraw(solver, shared, dedicated, settings, draw) {
   return 1 - together / alone;
 }
 
-// The share of draws with a saving, and the 95 % interval of the saving; null if a draw has no fleet. Both ends of the
-// interval are savings of draws, since fleets of whole servers have no savings between two of these values.
+// The share of draws with a saving, and the 95 % interval of the saving; null if a saving is unknown. Both ends of the
+// interval are savings of draws: between two such values, an interpolated saving might belong to no fleet of whole
+// servers.
 function certainty(savings) {
   if (!savings.length || !savings.every(Number.isFinite)) return null;
   const sorted = [...savings].sort((one, other) => one - other);

@@ -1,9 +1,9 @@
 "use strict";
-// Draws charts with uPlot: hover for values, drag to zoom, double click to zoom out, click a name to hide
-// its series. A chart of the page is drawn when the reader scrolls to it.
+// Draws charts with uPlot. The reader can hover for values, drag to zoom, double-click to zoom out, and click a name to
+// hide its series. The page draws a chart when the reader scrolls to the chart.
 
-// Data in the format of uPlot: all x in ascending order, and for each series a value (or undefined) and a label at
-// each x. An infinite value, which is a text such as "inf", is not drawn.
+// Converts series into the format of uPlot: all x in ascending order, and for each series a value (or undefined) and a
+// label at each x. An infinite value, which is a text such as "inf", becomes null, and uPlot draws nothing.
 function aligned(series) {
   const columns = [];
   const points = series.flatMap((each, s) => each.x.map((x, i) => ({ x, y: Number.isFinite(each.y[i]) ? each.y[i] : null, name: each.names[i], s })));
@@ -27,8 +27,8 @@ function csv(chart) {
   return [["series", "point", quoted(chart.x), quoted(chart.y)].join(","), ...rows].join("\n");
 }
 
-// The text of the label nearest to x. A chart may have labels, pairs of a place on the x axis and a text, in place of
-// numbers.
+// The text of the label nearest to x. A chart without numbers on the x axis has `labels`: pairs of a place on the x
+// axis and a text.
 function labelOf({ labels }, x) {
   const distance = ([place]) => Math.abs(place - x);
   return labels.reduce((best, label) => (distance(label) < distance(best) ? label : best))[1];
@@ -38,7 +38,7 @@ const LETTER_PX = 7; // width of a letter of a label
 const LEFT_PX = 80; // left of the x axis
 const RIGHT_PX = 25; // right of the x axis
 
-// The x axis with the labels of a chart that fit beside each other.
+// The options of an x axis with labels. The axis leaves out a label that would overlap the previous label.
 function labelled({ labels }) {
   const splits = (plot, _, low, high) => {
     let end = 0; // of the label before
@@ -71,7 +71,7 @@ const LOOKS = {
   bars: { points: { show: false } },
 };
 
-// Joins the two ends of each interval, which have the same name.
+// Draws each interval as a line between its two ends: the two points with the same name.
 function joinedByName(names) {
   return (plot, s) => {
     const stroke = new Path2D();
@@ -122,7 +122,7 @@ function options(chart, width, names) {
   };
 }
 
-// Draws a chart into a figure, which has an element .plot and a link to the CSV file.
+// Draws a chart into the element .plot of a figure, and offers the data of the chart as a CSV file.
 function picture(figure, chart) {
   const plot = figure.querySelector(".plot");
   const { data, names } = aligned(chart.series);

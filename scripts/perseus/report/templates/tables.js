@@ -1,5 +1,5 @@
 "use strict";
-// The reader can sort and filter a table. A link opens the closed parts of the page around its target.
+// Lets the reader sort and filter tables, and opens the folded parts of the page around the target of a link.
 
 const LONG = 8; // a table with more rows has a filter
 
