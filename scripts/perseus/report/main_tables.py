@@ -94,7 +94,7 @@ def _peaks(rows: list[Row], ceilings: list[Row], evidence: PageEvidence) -> Show
             "Requests/s of all models together, with 95 % intervals in brackets. Certified: a"
             " rate at which every SLA held in windows after the search; with repeats, the lowest"
             " certified rate of all repeats. Repeats: the number of repeats that found a limit; if"
-            " a repeat found no limit, the interval has only one end."
+            " a repeat found no limit, at least one end of the interval is open (not known)."
             " Dedicated servers replaced: the number of full dedicated servers whose load one"
             " shared server carries (sharing ratio). This number is corrected for changes of the"
             " host's speed between the runs (column speed_change in savings.csv). Load of the"

@@ -40,7 +40,7 @@ def test_pairs_that_were_not_measured_are_told_with_their_error_and_the_best_and
         "On cpu1, 2 pairs need no measurement if you accept an error of 9.0 % (nine in ten"
         " predictions of a sharing ratio have at most this error)"
     )
-    told = "Perseus predicts the pairs with the prediction model B2, from 6 measured mixes."
+    told = "Perseus predicts these pairs from 6 measured mixes, with the prediction model B2."
     assert conclusion.sentences[0] == told
     assert "The highest sharing ratio is 1.10 (b 1 : c 1)" in conclusion.sentences[1]
     assert "the lowest 0.70 (a 1 : c 1)" in conclusion.sentences[1]
@@ -49,7 +49,7 @@ def test_pairs_that_were_not_measured_are_told_with_their_error_and_the_best_and
 def test_one_pair_is_one():
     (conclusion,) = concluded(MEASURED, row("a 1 : c 1", np.nan, 0.7))
     assert "one pair needs no measurement" in conclusion.headline
-    told = "Perseus predicts the pair with the prediction model B2, from 6 measured mixes."
+    told = "Perseus predicts this pair from 6 measured mixes, with the prediction model B2."
     assert told in conclusion.sentences
     assert not any("best" in sentence or "worst" in sentence for sentence in conclusion.sentences)
 

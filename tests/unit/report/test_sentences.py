@@ -206,8 +206,9 @@ OF_SHARING = {
         study(savings(LOST, MIX), savings=[OTHER | WIDE | {"saving": -0.4}]),
         UNSURE_AT_ALL,
     ),
-    "should share on full servers One shared cpu1 server (a 1 : 1 b) carries 1.25 times what"
-    " dedicated servers carry for the same money: a saving of 20 % (95 % interval no bound": (
+    "should share on full servers One shared cpu1 server (a 1 : 1 b) carries 1.25 times the load"
+    " that dedicated servers carry for the same money: sharing saves 20 % (95 % interval no"
+    " bound": (
         study(savings(OPEN)),
         SURE,
     ),
@@ -219,7 +220,7 @@ OF_SHARING = {
         study(savings(OPEN | {"ci_simultaneous_low": -0.2})),
         study(savings(OPEN)),
     ),
-    "20 % more cost (95 % interval at most 31 %": (
+    "sharing costs 20 % more (95 % interval at most 31 %": (
         study(savings(LOST | {"ci_high": 1.0, "ci_simultaneous_high": 1.0})),
         DEAR,
     ),
@@ -285,15 +286,16 @@ OF_SHARING = {
         ),
         study(*all_end("infeasible"), ("tenants", MIX, INFEASIBLE)),
     ),
-    "One shared cpu1 server (a 1 : 1 b) carries 1.25 times what dedicated servers carry for the"
-    " same money: a saving of 20 % (95 % interval 14 % to 26 %; probability of a saving 0.980).": (
+    "One shared cpu1 server (a 1 : 1 b) carries 1.25 times the load that dedicated servers carry"
+    " for the same money: sharing saves 20 % (95 % interval 14 % to 26 %; probability of a saving"
+    " 0.980).": (
         SURE,
         DEAR,
     ),
     "; probability of a saving": (SURE, study(savings({"probability_of_saving": None}))),
-    "carries 0.83 times what dedicated servers carry for the same money: 20 % more cost (95 %"
-    " interval 9.0 % to 31 %": (DEAR, SURE),
-    "Sharing ratios of all mixes but the best: 1.20 (a 3 : 1 b).": (
+    "carries 0.83 times the load that dedicated servers carry for the same money: sharing costs"
+    " 20 % more (95 % interval 9.0 % to 31 %": (DEAR, SURE),
+    "Sharing ratios of the other mixes: 1.20 (a 3 : 1 b).": (
         study(savings({"lines_compared": 2}), savings=[OTHER | SAVED | WORSE]),
         SURE,
     ),
@@ -347,8 +349,8 @@ OF_SHARING = {
         SURE,
     ),
     "Only 2 of 3 repeats of a found a limit (repeat 2: it was lost). The estimate is the mean over"
-    " the repeats that found a limit. The other repeats could have changed the estimate, so its"
-    " interval has an open end.": (
+    " the repeats that found a limit. The other repeats could have changed the estimate, so at"
+    " least one end of its interval is open.": (
         study(peaks({"repeats_used": 2, "reason": "repeat 2: it was lost"}, "a")),
         SURE,
     ),
@@ -469,17 +471,18 @@ OF_FLEETS = {
         fleet(together={"probability_enough": 1.0}),
         ASKED,
     ),
-    "Each capacity exceeds its lower limit with a probability of 95 %. The probability that all of"
-    " them exceed their lower limits at once is lower. To increase this probability, set head-room"
-    " (demand.headroom).": (
+    "Each capacity exceeds its lower limit with a probability of 95 %. The probability that all"
+    " capacities exceed their lower limits at once is lower. To increase this probability, set a"
+    " head-room (key demand.headroom).": (
         fleet(together={"probability_enough": 0.94}),
         fleet(together={"probability_enough": 0.95}),
     ),
-    "The solver ran out of time before it could exclude a fleet that costs 3.0 % less.": (
+    "The solver ran out of time: another fleet may cost up to 3.0 % less.": (
         fleet(together={"status": "time limit", "gap": 0.03}),
         ASKED,
     ),
-    "Some capacities were measured with the preset smoke, which is too short for a purchase.": (
+    "Some capacities were measured with the preset smoke. Such measurements are too short to decide"
+    " on a purchase.": (
         fleet(peaks({"preset": "smoke"}, "a")),
         ASKED,
     ),
@@ -493,17 +496,17 @@ OF_FLEETS = {
         ASKED,
     ),
     "But in a simulated queue with Poisson arrivals, only 50 % of the requests of b take at most"
-    " 40 ms; the SLA asks for 95 %. Before you buy, measure a server of this fleet at its planned"
+    " 40 ms; the SLA requires 95 %. Before you buy, measure a server of this fleet at its planned"
     " load.": (
         # For model a, the share of requests within the SLA is unknown.
         fleet(models=[MODEL | {"attained": None}, MODEL | {"model": "b", "attained": 0.5}]),
         ASKED,
     ),
-    "only 94.7 % of the requests of b take at most 40 ms; the SLA asks for 95 %.": (
+    "only 94.7 % of the requests of b take at most 40 ms; the SLA requires 95 %.": (
         fleet(models=[MODEL, MODEL | {"model": "b", "attained": 0.9468}]),
         fleet(models=[MODEL, MODEL | {"model": "b", "attained": 0.95}]),
     ),
-    "only 99.89 % of the requests of b take at most 40 ms; the SLA asks for 99.9 %.": (
+    "only 99.89 % of the requests of b take at most 40 ms; the SLA requires 99.9 %.": (
         fleet(models=[MODEL, MODEL | {"model": "b", "attained": 0.9989, "sla_share": 1 - 0.001}]),
         ASKED,
     ),
@@ -523,7 +526,7 @@ OF_FLEETS = {
         ASKED,
         fleet(models=[MODEL, MODEL | {"model": "b", "attained": None}]),
     ),
-    "The cost of dedicated servers alone is not known: b has no known capacity.": (
+    "The cost of a fleet of dedicated servers is not known: b has no known capacity.": (
         fleet(apart=NO_FLEET),
         ASKED,
     ),
@@ -531,23 +534,24 @@ OF_FLEETS = {
         ASKED,
         AS_DEAR,
     ),
-    "Sharing saves 25 %. The saving may be smaller: the capacity of a dedicated server has no upper"
-    " limit.": (MAY_SAVE_LESS, MAY_SAVE_MORE),
+    "Sharing saves 25 %. The saving may be smaller, because the measurements give no upper limit"
+    " for the capacity of a dedicated server.": (MAY_SAVE_LESS, MAY_SAVE_MORE),
     " (95 % interval 10 % to 30 %; probability of a saving 0.990).": (
         fleet(together=KNOWN),
         ASKED,
     ),
-    "Sharing saves nothing at this demand: dedicated servers alone cost as much as this fleet.": (
+    "Sharing saves nothing at this demand: a fleet of dedicated servers costs as much as this"
+    " fleet.": (
         AS_DEAR,
         ASKED,
     ),
-    "The saving of sharing is not known: no server that these models share has a lower limit of its"
-    " capacity.": (
+    "The saving of sharing is not known: the measurements give no lower limit for the capacity of a"
+    " server that these models share.": (
         fleet(peaks({"ci_low_rps": 0.0}, MIX), together={"usd_per_hour": 0.4, "saving": 0.0}),
         AS_DEAR,
     ),
     # The fleet has servers of type cpu2, and sharing was measured on cpu1.
-    "The saving of sharing is not known: no server that these models share": (
+    "The saving of sharing is not known: the measurements give no lower limit": (
         fleet(together={"usd_per_hour": 0.4, "saving": 0.0, "of_servers": "cpu2"}),
         AS_DEAR,
     ),
@@ -555,7 +559,7 @@ OF_FLEETS = {
         fleet(rows=[TYPED]),
         fleet(rows=[TYPED | {"usd_per_hour": 0.3}]),
     ),
-    "At the low demand (a 1, b 2 requests/s) 1 server would be enough, for 73.0 USD per month.": (
+    "At the low demand (a 1, b 2 requests/s), 1 server would be enough, for 73.0 USD per month.": (
         fleet(rows=AT_NIGHT),
         fleet(rows=[row | {"servers": 0} for row in AT_NIGHT]),
     ),
@@ -572,9 +576,9 @@ OF_FLEETS = {
         fleet(changes=[CHANGE | {"usd_per_month": None, "servers": None, "reason": "none"}]),
     ),
     "40 % of the demand is on servers at the spot price; on average over time, the fleet loses"
-    " 0.2 % of the whole demand, because the replacement of a revoked server must first start. This"
+    " 0.2 % of the whole demand, because a replacement for a revoked server must first start. This"
     " loss does not include the time in which a new machine boots. You also pay for replacement"
-    " servers while they start, so expect 220 USD per month.": (
+    " servers while they start, so expect a cost of 220 USD per month.": (
         fleet(together=OFTEN | {"lost_to_revocations": 0.002, "usd_per_month_expected": 220.0}),
         ASKED,
     ),
@@ -587,8 +591,8 @@ OF_FLEETS = {
         fleet(together=OFTEN, models=[MODEL | {"servers_on_demand": 2}, MODEL]),
         ASKED,
     ),
-    "the loss through revocations is not known, since no startup experiment measured the start"
-    " time of a server.": (
+    "the loss through revocations is not known, because no experiment of the kind startup measured"
+    " the start time of a server.": (
         fleet(together=OFTEN | {"lost_to_revocations": None}),
         fleet(together=OFTEN | {"lost_to_revocations": 0.002}),
     ),
@@ -602,13 +606,13 @@ OF_FLEETS = {
     ),
     "The capacities of a 1 : 1 b were measured with requests of several images each. With requests"
     " of single images, servers may carry fewer images.": (fleet(images=8), ASKED),
-    "The capacities come from a single server start: their intervals do not include the variation"
-    " between starts.": (
+    "The capacities come from a single run: their intervals do not include the variation between"
+    " starts of a server.": (
         fleet(peaks(ONCE)),
         fleet(peaks(ONCE, "a")),
     ),
-    "Some capacities come from a single server start: their intervals do not include the"
-    " variation between starts.": (
+    "Some capacities come from a single run: their intervals do not include the variation between"
+    " starts of a server.": (
         fleet(peaks(ONCE, "a")),
         # A load line without a limit gives no capacity.
         fleet(peaks(NOT_LIMITED | {"repeats_used": 0}, MIX)),
@@ -667,9 +671,9 @@ OF_DEMANDS = {
         FIRST,
         ALWAYS,
     ),
-    "These results are valid if the models get 50 % : 50 % of the requests. The headline names the"
-    " models in the same order. For other proportions, use the section Your demand of the report,"
-    " or the key demand of the configuration.": (
+    "These results are valid if the models get 50 % : 50 % of the requests, in the order of the"
+    " headline. For other proportions, use the section Your demand of the report, or the key demand"
+    " of the configuration.": (
         FIRST,
         over_demand(STRETCH | {"proportion": "a 60%, b 40%"}),
     ),
@@ -710,8 +714,8 @@ OF_DEMANDS = {
         UNSURE,
     ),
     "10 % to 50 % less than dedicated servers (96 % sure).": (UNSURE, ALWAYS),
-    "If the models get requests in the examined proportion, one shared server carries the most with"
-    " the mix 1 : 1: 80.0 requests/s. The server carries 60.0 requests/s with the mix 3 : 1.": (
+    "In this proportion of the models, one shared server carries the most with the mix 1 : 1: 80.0"
+    " requests/s in total. The server carries 60.0 requests/s with the mix 3 : 1.": (
         study(ONE_TO_ONE, crossings=[STRETCH], **MIXES),
         study(ONE_TO_ONE, crossings=[STRETCH], **MIXES | {"peaks": []}),
     ),
@@ -724,24 +728,25 @@ OF_DEMANDS = {
         over_demand(STRETCH | {"least_saving": None, "most_saving": None}),
         ALWAYS,
     ),
-    "The saving of sharing a and b is not known: a capacity has no upper limit": (
+    "The saving of sharing a and b is not known: the measurements give no upper limit for a"
+    " capacity": (
         OPEN_ALONE,
         over_demand(STRETCH | DOUBTFUL),
     ),
     "Up to 100 requests/s in total: 1 to 2 cpu1 servers for $34.5 to $69.0 a month, some of them"
     " shared, 10 % to 50 % less than dedicated servers.": (ALWAYS, NEVER),
     "Up to 100 requests/s in total: 1 to 2 cpu1 servers for $34.5 to $69.0 a month, some of them"
-    " shared; a saving over dedicated servers is uncertain.": (
+    " shared; it is uncertain whether sharing saves money.": (
         over_demand(STRETCH | DOUBTFUL),
         ALWAYS,
     ),
     "100 requests/s in total: 1 to 2 cpu1 servers for $34.5 to $69.0 a month, some of them shared;"
-    " at this load, the probability of a saving over dedicated servers is only 1.0 %.": (
+    " at this load, the probability that sharing saves money is only 1.0 %.": (
         over_demand(STRETCH | AT_100 | DOUBTFUL | {"probability_of_saving": 0.01}),
         over_demand(STRETCH | DOUBTFUL | {"probability_of_saving": 0.01}),
     ),
-    "some of them shared; at some of these loads, the probability of a saving over dedicated"
-    " servers is only 1.0 %.": (
+    "some of them shared; at some of these loads, the probability that sharing saves money is only"
+    " 1.0 %.": (
         over_demand(STRETCH | DOUBTFUL | {"probability_of_saving": 0.01}),
         over_demand(STRETCH | DOUBTFUL | {"probability_of_saving": 0.5}),
     ),
@@ -957,12 +962,12 @@ OF_PREDICTIONS = {
         study(peaks({"repeats_used": 1}), predictions=[PREDICTED]),
         FORETOLD,
     ),
-    "Perseus predicts the pair with the prediction model B4, from 6 measured mixes.": (
+    "Perseus predicts this pair from 6 measured mixes, with the prediction model B4.": (
         study(predictions=[PREDICTED]),
         FORETOLD,
     ),
     "The sharing ratio of a 1 : 1 c is 0.70.": (study(predictions=[PREDICTED]), FORETOLD),
-    "Perseus predicts the pairs with the prediction model B4, from 6 measured mixes.": (
+    "Perseus predicts these pairs from 6 measured mixes, with the prediction model B4.": (
         FORETOLD,
         study(predictions=[PREDICTED | {"predicted_ratio": None}]),
     ),

@@ -69,11 +69,11 @@ OF_SLOWDOWNS = {
         study("slowdown", *TWO, *(row | AGAIN for row in both("a", "b", 1.7, 1.7))),
         study("slowdown", *TWO),
     ),
-    "Of 3 pairs, 1 may have the least slowdown, according to the intervals: a and c.": (
+    "According to the intervals, 1 of 3 pairs may have the least slowdown: a and c.": (
         study("slowdown", *THREE),
         study("slowdown", *CLOSE),
     ),
-    "Of 3 pairs, 2 may have the least slowdown, according to the intervals: a and c; a and b.": (
+    "According to the intervals, 2 of 3 pairs may have the least slowdown: a and c; a and b.": (
         study("slowdown", *both("a", "b", 1.2, 1.3), *both("a", "c", 1.1, 1.2), *THREE[5:]),
         study("slowdown", *THREE),
     ),
@@ -98,7 +98,7 @@ OF_SLOWDOWNS = {
         study("slowdown", *WIDE),
         study("slowdown", *THREE),
     ),
-    "Of 3 pairs, 2 may have the least slowdown, according to the intervals: a and b; a and c.": (
+    "According to the intervals, 2 of 3 pairs may have the least slowdown: a and b; a and c.": (
         study("slowdown", *WIDE),
         study("slowdown", *THREE),
     ),
@@ -215,7 +215,7 @@ OF_REPLAYS = {
         study("replay", SHARED | SPOILT),
     ),
     "the tenants on cpu1 keep their SLAs under bursts a, 50.0 requests/s: 60.0 % of the requests"
-    " got a response within 60 ms (95.0 % to 97.0 %), and the SLA asks for 95 %; 90.0 % in the"
+    " got a response within 60 ms (95.0 % to 97.0 %), and the SLA requires 95 %; 90.0 % in the"
     " worst minute; longest recovery 2.50 s after a burst. others ran.": (
         study("replay", SHARED | SPOILT),
         study("replay", SHARED, SHARED | AGAIN | SPOILT),
@@ -226,7 +226,7 @@ OF_REPLAYS = {
         KEPT,
     ),
     "a, 50.0 requests/s: 96.0 % of the requests got a response within 60 ms (95.0 % to 97.0 %), and"
-    " the SLA asks for 95 %": (
+    " the SLA requires 95 %": (
         KEPT,
         study("replay", SHARED | {"attained": 0.955}),
     ),
@@ -280,8 +280,8 @@ OF_SOAKS = {
         study("soak", LATENCY | {"hours": 0.5, "drift": "too short to tell"}, MEMORY),
         study("soak", LATENCY | {"drift": "too short to tell"}, MEMORY),
     ),
-    "On cpu1, the following values grow during 3.90 h: memory memory: starts at 20.0 MB, changes by"
-    " 12.0 MB per hour (10.0 to 14.0).": (study("soak", LATENCY, LEAK), STEADY),
+    "On cpu1, the following values grow during 3.90 h: memory memory: starts at 20.0 MB and changes"
+    " by 12.0 MB per hour (10.0 to 14.0).": (study("soak", LATENCY, LEAK), STEADY),
     "the following values grow during 3.90 h: p95 of a": (
         study("soak", LATENCY | {"drift": "grows"}),
         study("soak", LATENCY, LEAK),
@@ -294,8 +294,8 @@ OF_SOAKS = {
         study("soak", LATENCY | {"drift": "too short to tell"}),
         study("soak", LATENCY, MEMORY | UNSEEN),
     ),
-    "On cpu1, requests of a failed during 3.90 h Of a's requests 10.0 % failed (4200 of 42000),"
-    " over 1 % from 2.60 h on.": (
+    "On cpu1, requests of a failed during 3.90 h 10.0 % of a's requests failed (4200 of 42000);"
+    " after 2.60 h, over 1 % failed.": (
         study("soak", INFINITE, MANY, MEMORY),
         study("soak", LATENCY, FEW, MEMORY),
     ),
@@ -303,21 +303,21 @@ OF_SOAKS = {
         study("soak", MANY, LEAK, MANY | {"tenant": "b"}),
         study("soak", MANY, LEAK, FEW | {"tenant": "b"}),
     ),
-    "grows on cpu1 during 3.90 h Of a's requests 0.100 % failed (42 of 42000).": (
+    "grows on cpu1 during 3.90 h 0.100 % of a's requests failed (42 of 42000).": (
         study("soak", LATENCY, FEW, MEMORY),
         STEADY,
     ),
     "On cpu1, the following values grow during 3.90 h: failed requests of a failed requests of a:"
-    " starts at 0.100 %, changes by 0.100 % per hour (0.0500 to 0.150).": (
+    " starts at 0.100 % and changes by 0.100 % per hour (0.0500 to 0.150).": (
         study("soak", LATENCY, FEW | {"drift": "grows", **SMALL}),
         study("soak", LATENCY, FEW),
     ),
     "On cpu1, the data do not show whether the following values grow, because each was infinite in"
-    " some windows during 3.90 h: p95 of a Of a's requests 0.100 % failed (42 of 42000).": (
+    " some windows during 3.90 h: p95 of a 0.100 % of a's requests failed (42 of 42000).": (
         study("soak", INFINITE, FEW, MEMORY),
         study("soak", LATENCY, FEW, MEMORY),
     ),
-    "Of a's requests 0.500 % failed (210 of 42000), over 1 % from 3.80 h on.": (
+    "0.500 % of a's requests failed (210 of 42000); after 3.80 h, over 1 % failed.": (
         study("soak", LATENCY, LATE),
         study("soak", LATENCY, FEW),
     ),
@@ -441,19 +441,19 @@ OF_LOOPS = {
         study("knees", {"reason": "it was not loaded", "bracketed": False}),
         loops(KNEE),
     ),
-    "Beyond 8.00 requests in flight throughput falls.": (
+    "Beyond 8.00 requests in flight, throughput falls.": (
         loops(KNEE | FALLS),
         loops(KNEE | FALLS | {"highest_high": float("inf")}),
     ),
-    "in flight throughput falls.": (
+    "in flight, throughput falls.": (
         loops(KNEE | FALLS),
         loops(KNEE | FALLS | {"highest": 40.0}),  # the highest level is 32
     ),
-    "Beyond 8.00 requests in flight throughput": (
+    "Beyond 8.00 requests in flight, throughput": (
         loops(KNEE | FALLS),
         loops(KNEE | FALLS, valid=False),
     ),
-    "Beyond 8.00 requests in flight throughput falls in 1 of 3 repeats.": (
+    "Beyond 8.00 requests in flight, throughput falls in 1 of 3 repeats.": (
         loops(KNEE | FALLS, KNEE | AGAIN, KNEE | AGAIN | {"cell": "cpu1.s.x.r3"}),
         loops(KNEE | FALLS, KNEE | FALLS | AGAIN),
     ),
@@ -504,7 +504,7 @@ OF_BACKGROUNDS = {
         study("background", BACKGROUND),
         study("background", BACKGROUND | LOSS),
     ),
-    "The table lists the other load lines.": (
+    "The table has the peaks beside other loads.": (
         study("background", *(BACKGROUND | {"load_line": f"b-{i}"} for i in range(7))),
         study("background", *(BACKGROUND | {"load_line": f"b-{i}"} for i in range(6))),
     ),
@@ -562,12 +562,12 @@ OF_CATALOGUES = {
         study("catalogue", DEARER, COSTS),
         study("catalogue", COSTS),
     ),
-    "This list has evenly spread examples of the 17 networks on the front.": (
+    "These are evenly spread examples of the 17 networks on the front.": (
         study("catalogue", *MANY_OF_THEM),
         study("catalogue", *MANY_OF_THEM[:8]),
     ),
-    "In int8, the median relative error of the output values is 0.500, and the published accuracies"
-    " do not include this error.": (
+    "In int8, the median relative error of the output values is 0.500. The published accuracies do"
+    " not take this error into account.": (
         study("catalogue", INT8),
         study("catalogue", INT8 | LABELLED),
     ),
@@ -580,11 +580,11 @@ OF_CATALOGUES = {
         study("catalogue", INT8 | LABELLED),
         study("catalogue", INT8),
     ),
-    "There is no certified rate in 1 cell, for example cpu1.s.x.r1: at 3 requests/s: late.": (
+    "There is no certified rate for 1 cell, for example cpu1.s.x.r1 (at 3 requests/s: late).": (
         study("catalogue", COSTS, LOST_ROW),
         study("catalogue", COSTS, BEATEN),
     ),
-    "There is no certified rate in 1 cell, for example cpu1.s.x.r2: the server died.": (
+    "There is no certified rate for 1 cell, for example cpu1.s.x.r2 (the server died).": (
         study("catalogue", COSTS, DIED_CELL),
         study("catalogue", COSTS, DIED_CELL | {"request_batch_size": 8}),
     ),
@@ -599,7 +599,7 @@ OF_CATALOGUES = {
     ),
     "openvino in fp32 on cpu1, 8 images per request, 1 network: half of the predictions differ from"
     " the measured time by a factor of at most 1.20, nine of ten by a factor of at most 1.20; if"
-    " only networks of other families are measured, half of the predictions differ from the"
+    " the prediction uses only networks of other families, half of the predictions differ from the"
     " measured time by a factor of at most 1.50": (
         study("catalogue_predictions", GUESSED),
         study("catalogue_predictions", STRANGE),

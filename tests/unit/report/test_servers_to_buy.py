@@ -191,7 +191,7 @@ def test_one_run_of_each_is_said():
         truth = synthetic.Truth(CAPACITIES, repeats=repeats)
         made = synthetic.records(truth, mixes=((1, 1),), holds=())
         (conclusion,) = concluded(records=made, rps={"a": 5.0})
-        assert ("a single server start" in " ".join(conclusion.sentences)) == (repeats == 1)
+        assert ("from a single run" in " ".join(conclusion.sentences)) == (repeats == 1)
         assert conclusion.sentences[-1].startswith("The preset quick gives a first answer")
 
 

@@ -4,7 +4,7 @@ question.
 Every kind of experiment except `peak` and `frontier` has a module of the same name. Several modules
 have conclusions on experiments of the kind `peak`. The function `conclusions` of a module yields
 the answers, and nothing if the study does not ask the question. If a question has many conclusions,
-the report counts them by kind; the module `summary` has a label for each kind.
+the report shows one summary that counts them by kind, with the labels of the module `summary`.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ def module_of(question: str) -> Any:
 
 
 def conclusions(tables: Tables) -> Iterator[Conclusion]:
-    """Yield all conclusions of a study. If there are too many conclusions on one question,
-    `summed_up` merges them into one.
+    """Yield all conclusions of a study. If one question has too many conclusions, yield one summary
+    in their place.
 
     A study with only the preset smoke has one conclusion, from the module `sharing`, which says
-    that the study is not a measurement.
+    that the study has no result.
     """
     is_smoke = len(tables["peaks"]) > 0 and (tables["peaks"]["preset"] == "smoke").all()
     for question in ("sharing",) if is_smoke else QUESTIONS:

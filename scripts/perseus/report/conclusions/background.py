@@ -37,7 +37,7 @@ def _conclusion(on: str, rows: pd.DataFrame) -> Conclusion:
     )
     sentences = [_of_line(row) for _, row in known.iterrows()]
     if len(sentences) > MAX_LINES:
-        sentences[MAX_LINES:] = ["The table lists the other load lines."]
+        sentences[MAX_LINES:] = ["The table has the peaks beside other loads."]
     kind, headline = _headline(on, known)
     if len(missing):
         headline += f" ({len(known)} of {len(lines)} load lines have an estimate)"

@@ -22,8 +22,8 @@ COST = "usd_per_million_inferences"
 
 
 def conclusions(tables: Tables) -> Iterator[Conclusion]:
-    """Yield one conclusion for each SLA and request batch size of a catalogue, and one conclusion
-    on the prediction of times per image."""
+    """Yield one conclusion for each SLA and request batch size of a catalogue. If the study has
+    predictions of times per image, yield a conclusion on their errors, too."""
     catalogue = tables["catalogue"]
     known = catalogue[catalogue["on_front"].notna()]
     for (images, sla), rows in known.groupby(["request_batch_size", "sla"], sort=False):
@@ -41,8 +41,8 @@ def conclusions(tables: Tables) -> Iterator[Conclusion]:
 
 
 def _front(rows: pd.DataFrame, of_sla: pd.DataFrame, images: str, sla: str) -> Conclusion:
-    """Return the conclusion on one SLA. `rows` has the rows with a known cost and accuracy, and
-    `of_sla` has all rows."""
+    """Return the conclusion on one SLA. `of_sla` has all rows of this SLA, and `rows` has the rows
+    with a known cost and accuracy."""
     fronts = _fronts(rows)
     name, first = fronts[0]
     low, high = first.iloc[0], first.iloc[-1]
@@ -90,7 +90,7 @@ def _networks(front: pd.DataFrame) -> str:
     """Return a sentence with the networks on the Pareto front of one precision."""
     each = [_named(row) for _, row in front.iterrows()]
     shown = each[:: -(-len(each) // MAX_NAMED)]
-    few = f" This list has evenly spread examples of the {len(each)} networks on the front."
+    few = f" These are evenly spread examples of the {len(each)} networks on the front."
     return f"{listed(shown)}.{few if len(shown) < len(each) else ''}"
 
 
@@ -123,28 +123,28 @@ def _without(rows: pd.DataFrame, of_sla: pd.DataFrame) -> tuple[str, ...]:
     for precision, of in others.groupby("precision", sort=False):
         told.append(
             f"In {precision}, the median relative error of the output values is"
-            f" {significant(of['relative_error'].median())}, and the published accuracies do not"
-            " include this error."
+            f" {significant(of['relative_error'].median())}. The published accuracies do not take"
+            " this error into account."
         )
     failed = of_sla[of_sla["verdict"] != "ok"].drop_duplicates("cell")
     if len(failed):
         first = failed.iloc[0]
         told.append(
-            f"There is no certified rate in {counted(len(failed), 'cell')}, for example"
-            f" {first['cell']}: {first['reason']}."
+            f"There is no certified rate for {counted(len(failed), 'cell')}, for example"
+            f" {first['cell']} ({first['reason']})."
         )
     return tuple(told)
 
 
 def _predicted(rows: pd.DataFrame) -> Conclusion:
-    """Return the conclusion on the errors of predicted times per image. The prediction for a
-    network does not use measurements of this network."""
+    """Return the conclusion on the errors of predicted times per image. Perseus predicts the time
+    of a measured network from the measurements of the other networks."""
     lines = []
     for (server, setting, runtime, precision, images), of in rows.groupby(list(ALIKE), sort=False):
         grid = f" ({setting})" if setting else ""
         strangers = of["family_ratio"].dropna()
         beyond = (
-            f"; if only networks of other families are measured, {_factors(strangers)}"
+            f"; if the prediction uses only networks of other families, {_factors(strangers)}"
             if len(strangers)
             else ""
         )

@@ -53,7 +53,7 @@ def costs_of_models(costs: pd.DataFrame) -> Iterator[pd.DataFrame]:
 def in_precision(rows: pd.DataFrame) -> str:
     """Return the precision of the first row in brackets; empty if all rows have the same precision.
 
-    If servers compute in different precisions, their responses differ.
+    The precision warns the reader: servers with different precisions give different responses.
     """
     return f" (in {rows['precision'].iloc[0]})" if rows["precision"].nunique() > 1 else ""
 

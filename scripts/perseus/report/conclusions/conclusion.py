@@ -18,8 +18,8 @@ class Conclusion:
     """A conclusion of the report, with its sentences and evidence.
 
     `kind` is "yes", "perhaps", "no", "unclear" or "unknown". `behind` has links to the numbers that
-    support the conclusion. If Perseus merged several conclusions into one, its `parts` are the
-    merged conclusions. Among parts of the same kind, the part with the highest `rank` comes first.
+    support the conclusion. A conclusion that summarises other conclusions has these conclusions as
+    its `parts`. Among parts of the same kind, the part with the highest `rank` comes first.
     """
 
     kind: str

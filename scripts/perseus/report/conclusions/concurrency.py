@@ -1,5 +1,5 @@
-"""Conclusion: the knee of each closed loop, the concurrency beyond which throughput hardly
-grows."""
+"""Conclusion: the knee of each server in closed loops, which is the concurrency beyond which
+throughput hardly grows."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from perseus.report.numbers import significant
 
 
 def conclusions(tables: Tables) -> Iterator[Conclusion]:
-    """Yield one conclusion for each scenario with closed loops."""
+    """Yield one conclusion for each `concurrency` experiment, with all its repeats."""
     loops = tables["concurrency"]
     for on, rows in runs(tables["knees"]):
         yield _conclusion(on, rows, loops[loops["cell"].isin(rows["cell"])])
@@ -39,10 +39,11 @@ def _conclusion(on: str, rows: pd.DataFrame, loops: pd.DataFrame) -> Conclusion:
 
 
 def _beyond(known: pd.DataFrame, highest_levels: pd.Series) -> Iterator[str]:
-    """If the fitted law bounds the throughput beyond the knee, yield sentences on this throughput.
+    """Yield sentences about the throughput beyond the knee, according to the fitted scalability
+    law.
 
-    If the fitted scalability law has a coherency term (kappa), throughput has a maximum. If no
-    valid window reached the concurrency of the highest throughput, no sentence states this
+    Without a coherency term (kappa), throughput tends to a constant. With this term, throughput has
+    a maximum and then falls. The sentences mention the maximum only if a valid window reached its
     concurrency.
     """
     tends = known[known["kappa"].isna()]
@@ -54,4 +55,4 @@ def _beyond(known: pd.DataFrame, highest_levels: pd.Series) -> Iterator[str]:
     if len(falls):
         often = "" if len(falls) == len(known) else f" in {len(falls)} of {len(known)} repeats"
         most = significant(falls["highest"].mean())
-        yield f"Beyond {most} requests in flight throughput falls{often}."
+        yield f"Beyond {most} requests in flight, throughput falls{often}."

@@ -22,11 +22,12 @@ MAX_LISTED: Final = 4
 
 @dataclass(frozen=True)
 class Asked:
-    """Models whose demands rise in a fixed proportion, and the ranges of their total demand. The
-    cheapest servers change only between two ranges of the total demand.
+    """The question which servers are the cheapest for a group of models, at each total demand.
 
-    `demand_ranges` has rows of the table crossings, sorted by ascending demand. `points` has the
-    rows of the table peaks from which the ranges follow.
+    The demands of the models rise in a fixed proportion. `demand_ranges` has rows of the table
+    crossings, sorted by ascending demand: within a range, the number of the cheapest servers may
+    change, but not their type, and not whether models share them. `points` has the rows of the
+    table peaks from which the ranges follow.
     """
 
     models: tuple[str, ...]
@@ -54,24 +55,24 @@ class Asked:
         ]
 
     def _mixes(self, carried: pd.DataFrame) -> Iterator[str]:
-        """Yield a sentence about the largest demand that one shared server carries with each mix,
-        if the models have several mixes."""
+        """If the models have several mixes, yield a sentence with the largest demand that one
+        shared server carries with each mix."""
         found = self.mixes(carried)
         if len(found) < 2:
             return
         (most, best), *others = ((significant(rps), line["weights"]) for rps, line in found)
-        with_others = ", ".join(f"{rps} requests/s with the mix {mix}" for rps, mix in others)
+        with_others = listed([f"{rps} requests/s with the mix {mix}" for rps, mix in others])
         yield (
-            "If the models get requests in the examined proportion, one shared server carries the"
-            f" most with the mix {best}: {most} requests/s. The server carries {with_others}."
+            "In this proportion of the models, one shared server carries the most with the mix"
+            f" {best}: {most} requests/s in total. The server carries {with_others}."
         )
 
     def mixes(self, carried: pd.DataFrame) -> list[tuple[float, pd.Series]]:
-        """For each mix, return the largest demand that one server carries with the mix, and the
-        load line of the mix. The demand is in requests/s, for models that get requests in the
-        examined proportion. The mix with the largest demand is first.
+        """Return, for each mix, the largest total demand that one server carries, and the load line
+        of the mix. The mix with the largest demand is first.
 
-        The list is empty if the mixes belong to several scenarios.
+        The demand is in requests/s, and the models get the shares of `_shares`. `carried` is the
+        table operating_points. The list is empty if the mixes belong to several scenarios.
         """
         shared = self.points[self.points["models"] == " + ".join(self.models)]
         if shared["scenario"].nunique() != 1:
@@ -85,8 +86,8 @@ class Asked:
         return sorted(found, key=lambda mix: mix[0], reverse=True)
 
     def _shares(self, carried: pd.DataFrame) -> pd.Series:
-        """Return each model's share of the total demand, proportional to its estimated dedicated
-        peak. With these shares, all models need equally many dedicated servers."""
+        """Return the share of each model in the total demand. The shares are proportional to the
+        dedicated peaks, so that every model needs equally many dedicated servers."""
         dedicated = self.points[self.points["kind"] == "dedicated"]
         alone = carried.merge(dedicated[["scenario", "load_line", "preset"]])
         estimates = alone.groupby("model")["estimate_rps"].first()
@@ -94,8 +95,8 @@ class Asked:
 
     @property
     def shared_at_first(self) -> tuple[pd.Series, ...]:
-        """The lowest ranges of the demand, up to the first range in which shared servers are not
-        reliably the cheapest (excluded)."""
+        """The ranges before the first range in which shared servers are not reliably the cheapest,
+        in ascending order of the demand."""
         return tuple(takewhile(saves, self.demand_ranges))
 
     @property
@@ -107,7 +108,7 @@ class Asked:
         is_open = bool(np.isinf(self.points["ci_high_rps"]).any())
         may_save = any(pd.isna(row["probability_of_saving"]) for row in shared)
         if is_open and may_save and not any(map(saves, shared)):
-            return "a capacity has no upper limit"
+            return "the measurements give no upper limit for a capacity"
         return ""
 
     @property
@@ -121,7 +122,7 @@ def saves(row: pd.Series) -> bool:
 
 
 def conclusions(tables: Tables) -> Iterator[Conclusion]:
-    """Yield one conclusion for each group of models. The function ignores results of the preset
+    """Yield one conclusion for each group of two or more models, without results of the preset
     smoke."""
     for each in all_questions(tables):
         if len(each.models) > 1:
@@ -129,8 +130,9 @@ def conclusions(tables: Tables) -> Iterator[Conclusion]:
 
 
 def all_questions(tables: Tables) -> Iterator[Asked]:
-    """Yield each group of models without results of the preset smoke. If the study has a configured
-    demand, yield nothing."""
+    """Yield the question for each model and each group of models without a result of the preset
+    smoke. If the study has a configured demand, yield nothing, since the module `servers_to_buy`
+    answers the question."""
     if len(tables["fleets"]) or (tables["peaks"]["preset"] == "smoke").all():
         return
     for models, demand_ranges in tables["crossings"].groupby("models", sort=False):
@@ -145,9 +147,9 @@ def _conclusion(asked: Asked, tables: Tables) -> Conclusion:
     kind, headline = _whether_to_share(asked)
     sentences = (
         *asked.sentences(tables),
-        f"These results are valid if the models get {proportion} of the requests. The headline"
-        " names the models in the same order. For other proportions, use the section Your demand of"
-        " the report, or the key demand of the configuration.",
+        f"These results are valid if the models get {proportion} of the requests, in the order of"
+        " the headline. For other proportions, use the section Your demand of the report, or the"
+        " key demand of the configuration.",
     )
     rank = max((row["to_rps"] for row in asked.shared_at_first), default=0.0) / asked.most_rps
     return Conclusion(kind, headline, sentences, asked.behind, rank)
@@ -212,10 +214,10 @@ def _servers(row: pd.Series, count: str, of: str) -> str:
     if row["reliable"]:
         return f"{buy}, {saving}{_probability([row])}"
     if pd.isna(row["probability_of_saving"]):
-        return f"{buy}; a saving over dedicated servers is uncertain"
+        return f"{buy}; it is uncertain whether sharing saves money"
     chance = percent(row["probability_of_saving"])
     at = "this load" if row["from_rps"] == row["to_rps"] else "some of these loads"
-    return f"{buy}; at {at}, the probability of a saving over dedicated servers is only {chance}"
+    return f"{buy}; at {at}, the probability that sharing saves money is only {chance}"
 
 
 def from_to(first: float, last: float, write: Callable[[float], str]) -> str:

@@ -1,4 +1,4 @@
-"""Conclusion: pairs of tenants whose predicted sharing ratio may replace a measurement."""
+"""Conclusion: for which pairs of tenants the predicted sharing ratio may replace a measurement."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ _BEHIND = (to_table("predictions"),)
 
 
 def conclusions(tables: Tables) -> Iterator[Conclusion]:
-    """Yield up to two conclusions for each server and preset that have predicted pairs.
+    """Yield up to two conclusions for each combination of server and preset with predicted pairs.
 
-    One conclusion is on the pairs whose predictions are as exact as measurements. The other
-    conclusion is on the pairs with less exact predictions.
+    One conclusion is about the pairs whose predictions are as exact as measurements. The other
+    conclusion is about the pairs with less exact predictions.
     """
     predictions = tables["predictions"]
     told = predictions[
@@ -69,10 +69,10 @@ def _by_what(pairs: pd.DataFrame) -> Iterator[str]:
     ratios = pairs.sort_values("predicted_ratio")
     worst, best = ratios.iloc[0], ratios.iloc[-1]
     if len(pairs) == 1:
-        yield f"Perseus predicts the pair with the prediction model {steps}, from {known}."
+        yield f"Perseus predicts this pair from {known}, with the prediction model {steps}."
         yield f"The sharing ratio of {best['mix']} is {best['predicted_ratio']:.2f}."
     else:
-        yield f"Perseus predicts the pairs with the prediction model {steps}, from {known}."
+        yield f"Perseus predicts these pairs from {known}, with the prediction model {steps}."
         yield (
             f"The highest sharing ratio is {best['predicted_ratio']:.2f} ({best['mix']}),"
             f" the lowest {worst['predicted_ratio']:.2f} ({worst['mix']})."
@@ -80,8 +80,8 @@ def _by_what(pairs: pd.DataFrame) -> Iterator[str]:
 
 
 def _in_one_run(peaks: pd.DataFrame, server: str, preset: str) -> str:
-    """Return the mixes that were measured in only one run, as the start of a sentence; empty if
-    there are none."""
+    """Return the start of a sentence that names the mixes with only one run; empty if each mix has
+    several runs."""
     mine = peaks[(peaks["server"] == server) & (peaks["preset"] == preset)]
     measured = mine[(mine["repeats_used"] > 0) & (mine["verdict"] != Outcome.PREDICTED)]
     once = measured[measured["repeats_used"] == 1]

@@ -1,4 +1,4 @@
-"""Write parts of sentences about repeated measurements."""
+"""Group repeated measurements by experiment, and write parts of sentences about them."""
 
 from __future__ import annotations
 
@@ -11,12 +11,10 @@ from perseus.report.numbers import bounds, listed
 
 
 def runs(table: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
-    """For each group of cells that differ only in the number of the repeat, yield the name of the
-    group in the report, and the rows of its cells.
+    """Yield, for each experiment, its name in the report and the rows of all its repeats.
 
-    If a server has only one group, the name of the group is the name of the server. If a server
-    has several groups, the name of a group also contains the name of its cells in brackets, without
-    the number of the repeat.
+    The name is the name of the server. If a server has several experiments, the name also contains,
+    in brackets, the name of the cells without the number of the repeat.
     """
     yield from _distinct_names(table, table["cell"].str.replace(r"\.r\d+$", "", regex=True))
 
@@ -36,7 +34,8 @@ def _distinct_names(table: pd.DataFrame, names: pd.Series) -> Iterator[tuple[str
 def over_repeats(
     rows: pd.DataFrame, column: str, low: str, high: str, write: Callable[[float], str]
 ) -> str:
-    """Return a value with its interval as text; for several repeats, their mean and range."""
+    """Return a value with its interval as text or, for several repeats, the mean of their values
+    with the range of their values."""
     values = rows[column].dropna()
     if len(values) > 1:
         ends = bounds(values.min(), values.max(), write)
@@ -46,8 +45,8 @@ def over_repeats(
 
 
 def interval(low: float, high: float, write: Callable[[float], str]) -> str:
-    """Return an interval in brackets after a space; empty if the interval is unknown, and "no
-    bound" if the interval is 0 to infinity."""
+    """Return an interval as text in brackets, after a space, such as " (11.9 to 12.8)". The text is
+    empty if the interval is unknown. An interval from 0 to infinity becomes " (no bound)"."""
     if low == 0 and math.isinf(high):
         return " (no bound)"
     return "" if pd.isna(low) or pd.isna(high) else f" ({bounds(low, high, write)})"
@@ -67,6 +66,6 @@ def who(rows: pd.DataFrame) -> str:
 
 
 def reasons(rows: pd.DataFrame) -> tuple[str, ...]:
-    """Return the reasons for a missing result, each reason once."""
+    """Return the different reasons why results are missing, as sentences."""
     known = rows["reason"].dropna()
     return tuple(f"{reason}." for reason in dict.fromkeys(known[known != ""]))

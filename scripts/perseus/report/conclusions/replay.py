@@ -25,7 +25,7 @@ not start."""
 
 
 def conclusions(tables: Tables) -> Iterator[Conclusion]:
-    """Yield one conclusion for each scenario with a replay."""
+    """Yield one conclusion for each `replay` experiment, with all its repeats."""
     for on, rows in runs(tables["replay"]):
         yield _conclusion(on, rows)
 
@@ -60,8 +60,9 @@ def _known(shared: pd.DataFrame) -> list[str]:
 
 
 def _of_tenant(shared: pd.DataFrame, alone: pd.DataFrame, name: str) -> str:
-    """Return the sentence about a tenant, for the valid repeat with the lowest share of requests
-    within the SLA. If no repeat is valid, the function uses all repeats."""
+    """Return the sentence about a tenant. The sentence is about the worst valid repeat: the repeat
+    with the lowest share of requests within the SLA. If no repeat is valid, the sentence is about
+    the worst of all repeats."""
     of = shared[(shared["tenant"] == name) & shared["attained"].notna()]
     judged = of[of["verdict"].isin(JUDGED)]
     of = judged if len(judged) else of
@@ -69,7 +70,7 @@ def _of_tenant(shared: pd.DataFrame, alone: pd.DataFrame, name: str) -> str:
     ends = interval(row["attained_low"], row["attained_high"], share_text)
     parts = [
         f"{name}, {significant(row['offered_rps'])} requests/s: {attained_text(row)} of the"
-        f" requests got a response within {row['sla_ms']:g} ms{ends}, and the SLA asks for"
+        f" requests got a response within {row['sla_ms']:g} ms{ends}, and the SLA requires"
         f" {row['sla_percentile']:g} %"
     ]
     if len(of) > 1:
@@ -87,8 +88,8 @@ def _of_tenant(shared: pd.DataFrame, alone: pd.DataFrame, name: str) -> str:
 
 
 def attained_text(row: pd.Series) -> str:
-    """Return the share of requests within the SLA as text. If the share is below the percentile of
-    the SLA, the rounded share is below the percentile, too."""
+    """Return the share of requests within the SLA as text. A share below the percentile of the SLA
+    is never rounded up to this percentile, since the text would then say that the SLA holds."""
     attained, asked = row["attained"], row["sla_percentile"] / 100
     is_rounded_up = attained < asked <= round(attained, 3)
     return percent_below(attained, asked) if is_rounded_up else share_text(attained)

@@ -1,4 +1,4 @@
-"""Conclusion: the fastest runtime at equal numeric precision."""
+"""Conclusion: the fastest runtime of each model, among runtimes with equal numeric precision."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Conclusion: the cheapest server for one model at each demand, if there is a choice."""
+"""Conclusion: the cheapest server for one model at each demand, if there are several options."""
 
 from __future__ import annotations
 

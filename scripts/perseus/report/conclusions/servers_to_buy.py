@@ -22,12 +22,12 @@ MAX_NAMED = 12
 """A sentence lists at most this many items: load lines of a fleet, or models of a demand."""
 
 SURE = 1 - LOWER
-"""A fleet is sufficient if it carries the demand with at least this probability. The capacity of a
-server exceeds its lower limit with the same probability."""
+"""The conclusion calls a fleet sufficient if the fleet carries the demand with at least this
+probability. The capacity of a server exceeds its lower limit with the same probability."""
 
 MAX_LATE = 3
-"""Largest number of models with a sentence of their own, if the models miss their SLA in the
-simulation."""
+"""If models miss their SLA in the simulated queue, at most this many of them have a sentence of
+their own."""
 
 
 def conclusions(tables: Tables) -> Iterator[Conclusion]:
@@ -38,8 +38,8 @@ def conclusions(tables: Tables) -> Iterator[Conclusion]:
 
 
 def points_of(peaks: pd.DataFrame, names: Sequence[str]) -> pd.DataFrame:
-    """Return the load lines that a fleet for the models `names` may use: the lower limit of the
-    peak is above 0, and only models in `names` have load."""
+    """Return the load lines that a fleet for the models `names` may use. On such a load line, only
+    models in `names` have load, and the lower limit of the peak is above 0."""
     lines = peaks[["models", "weights"]].to_dict("records")  # iterrows takes 30 times as much time
     only = [loaded(line) <= set(names) for line in lines]
     return peaks[np.array(only, dtype=bool) & (peaks["ci_low_rps"] > 0)]
@@ -86,9 +86,11 @@ def _fleet(tables: Tables) -> Conclusion:
 
 
 def infeasible_models(tables: Tables, row: pd.Series) -> list[str]:
-    """Return the models that no measured server carries, among the models with demand in a row of
-    the table fleets: each dedicated search for such a model served requests and found that no rate
-    keeps the SLA."""
+    """Return the models with a demand that no measured server can serve within the SLA.
+
+    `row` is a row of the table fleets. A model is in the result if each search on a dedicated
+    server served requests of the model, but found no rate that keeps the SLA.
+    """
     repeats = tables["tenants"]
     alone = repeats[(repeats["kind"] == "dedicated") & repeats["server"].isin(_permitted(row))]
     fails = (alone["verdict"] == Outcome.INFEASIBLE) & alone["unloaded_p50_ms"].notna()
@@ -97,8 +99,8 @@ def infeasible_models(tables: Tables, row: pd.Series) -> list[str]:
 
 
 def is_doubtful(tables: Tables, row: pd.Series) -> bool:
-    """Return whether other results contradict the fleet in a row of the table fleets: a model
-    misses its SLA in the simulated queues, or the preset of a load line is smoke."""
+    """Return whether there are doubts about the fleet in a row of the table fleets: a model misses
+    its SLA in the simulated queue, or a load line was measured with the preset smoke."""
     mine = _models_of(tables, row)
     is_late = bool((mine["attained"] < mine["sla_share"]).any())
     return is_late or bool((_points_of(tables, row)["preset"] == "smoke").any())
@@ -117,16 +119,18 @@ def _points_of(tables: Tables, row: pd.Series) -> pd.DataFrame:
 
 
 def is_saving_known(tables: Tables, row: pd.Series) -> bool:
-    """Return whether the saving of sharing is known for the fleet in a row of the table fleets. If
-    no load line with several models has a lower limit, the saving is unknown."""
+    """Return whether the saving of sharing is known for the fleet in a row of the table fleets. The
+    saving is unknown if no load line of several models has a lower limit."""
     points = _points_of(tables, row)
     return len(_models_of(tables, row)) < 2 or bool((points["kind"] != "dedicated").any())
 
 
 def may_save_less(tables: Tables, row: pd.Series) -> bool:
-    """Return whether the fleet in a row of the table fleets may save less than the row states: the
-    probability of a saving is unknown, and the capacity of a dedicated server has no upper
-    limit."""
+    """Return whether the fleet in a row of the table fleets may save less than the row states.
+
+    The saving may be smaller if dedicated servers may carry more than their estimate: the
+    probability of a saving is unknown, and the interval of a dedicated peak has no upper end.
+    """
     points = _points_of(tables, row)
     alone = points[points["kind"] == "dedicated"]
     is_unknown = row["saving"] > 1e-9 and pd.isna(row["probability_of_saving"])
@@ -154,8 +158,8 @@ def _demand_text(row: pd.Series) -> str:
 
 
 def _some(parts: Sequence[str], between: str, more: str) -> str:
-    """Return the parts as a list in words. If there are many parts, return the first parts and the
-    number of the other parts."""
+    """Return the parts as text, separated by `between`. If there are more than MAX_NAMED parts, the
+    text has the first parts and the number of the other parts, with the noun `more`."""
     if len(parts) <= MAX_NAMED:
         return between.join(parts)
     return f"{between.join(parts[:MAX_NAMED])} and {len(parts) - MAX_NAMED} {more}"
@@ -178,15 +182,15 @@ def _not_sure_together(row: pd.Series) -> Iterator[str]:
     if row["probability_enough"] < SURE:
         yield (
             f"Each capacity exceeds its lower limit with a probability of {percent(SURE)}. The"
-            " probability that all of them exceed their lower limits at once is lower. To increase"
-            " this probability, set head-room (demand.headroom)."
+            " probability that all capacities exceed their lower limits at once is lower. To"
+            " increase this probability, set a head-room (key demand.headroom)."
         )
 
 
 def _not_proven(row: pd.Series) -> Iterator[str]:
     if row["status"] == TIME_LIMIT:
         yield (
-            "The solver ran out of time before it could exclude a fleet that costs"
+            "The solver ran out of time: another fleet may cost up to"
             f" {percent(row['gap'])} less."
         )
 
@@ -203,7 +207,7 @@ def _in_virtual_time(mine: pd.DataFrame, late: pd.DataFrame) -> Iterator[str]:
         yield (
             "But in a simulated queue with Poisson arrivals, only"
             f" {percent_below(row['attained'], row['sla_share'])} of the requests of"
-            f" {row['model']} take at most {row['sla_ms']:g} ms; the SLA asks for"
+            f" {row['model']} take at most {row['sla_ms']:g} ms; the SLA requires"
             f" {100 * row['sla_share']:g} %. Before you buy, measure a server of this fleet at its"
             " planned load."
         )
@@ -218,11 +222,11 @@ def _beside(top: pd.DataFrame, row: pd.Series, tables: Tables) -> Iterator[str]:
     """Yield sentences that compare the fleet with dedicated servers."""
     alone = _of(top, DEDICATED)
     if pd.isna(alone["servers"]):
-        yield f"The cost of dedicated servers alone is not known: {alone['reason']}."
+        yield f"The cost of a fleet of dedicated servers is not known: {alone['reason']}."
     elif not is_saving_known(tables, row):
         yield (
-            "The saving of sharing is not known: no server that these models share has a lower"
-            " limit of its capacity."
+            "The saving of sharing is not known: the measurements give no lower limit for the"
+            " capacity of a server that these models share."
         )
     elif row["usd_per_hour"] < alone["usd_per_hour"] * (1 - 1e-9):
         known = ""
@@ -239,12 +243,13 @@ def _beside(top: pd.DataFrame, row: pd.Series, tables: Tables) -> Iterator[str]:
         )
         if may_save_less(tables, row):
             yield (
-                "The saving may be smaller: the capacity of a dedicated server has no upper limit."
+                "The saving may be smaller, because the measurements give no upper limit for the"
+                " capacity of a dedicated server."
             )
     else:
         yield (
-            "Sharing saves nothing at this demand: dedicated servers alone cost as much as this"
-            " fleet."
+            "Sharing saves nothing at this demand: a fleet of dedicated servers costs as much as"
+            " this fleet."
         )
 
 
@@ -265,7 +270,7 @@ def _other_levels(fleets: pd.DataFrame, top: pd.Series) -> Iterator[str]:
     others = fleets[(fleets["strategy"] == SHARING) & (fleets["level"] != top["level"])]
     for _, row in others[others["servers"] > 0].iterrows():
         yield (
-            f"At the {row['level']} demand ({_demand_text(row)} requests/s)"
+            f"At the {row['level']} demand ({_demand_text(row)} requests/s),"
             f" {servers(row['servers'])} would be enough, for {significant(row['usd_per_month'])}"
             " USD per month."
         )
@@ -273,8 +278,8 @@ def _other_levels(fleets: pd.DataFrame, top: pd.Series) -> Iterator[str]:
 
 
 def _without_demand(row: pd.Series) -> Iterator[str]:
-    """Yield a sentence about the models without demand, at the level for which the fleet is
-    planned. A fleet has no server for a model without demand."""
+    """Yield a sentence that names the models whose demand is 0 at the level of the fleet in `row`.
+    The fleet has no server for these models."""
     if idle := [model for model, rps in _demands(row) if rps == written(0)]:
         at = "" if row["level"] == "demand" else f" at the {row['level']} demand"
         yield f"No server is planned for {_some(idle, ', ', 'more models')}{at}: the demand is 0."
@@ -293,14 +298,14 @@ def _spot(row: pd.Series, mine: pd.DataFrame) -> Iterator[str]:
     if row["on_spot"] == 0:
         return
     lost = (
-        "the loss through revocations is not known, since no startup experiment measured the"
-        " start time of a server"
+        "the loss through revocations is not known, because no experiment of the kind startup"
+        " measured the start time of a server"
         if pd.isna(row["lost_to_revocations"])
         else "on average over time, the fleet loses"
-        f" {_small(row['lost_to_revocations'])} of the whole demand, because the replacement of a"
+        f" {_small(row['lost_to_revocations'])} of the whole demand, because a replacement for a"
         " revoked server must first start. This loss does not include the time in which a"
-        " new machine boots. You also pay for replacement servers while they start, so expect"
-        f" {significant(row['usd_per_month_expected'])} USD per month"
+        " new machine boots. You also pay for replacement servers while they start, so expect a"
+        f" cost of {significant(row['usd_per_month_expected'])} USD per month"
     )
     yield f"{percent(row['on_spot'])} of the demand is on servers at the spot price; {lost}."
     yield (
@@ -319,15 +324,15 @@ def not_sure(tables: Tables, points: pd.DataFrame) -> Iterator[str]:
     yield from _of_batches(tables["operating_points"], points)
     if (points["preset"] == "smoke").any():
         yield (
-            "Some capacities were measured with the preset smoke, which is too short for a"
-            " purchase."
+            "Some capacities were measured with the preset smoke. Such measurements are too short"
+            " to decide on a purchase."
         )
     is_once = points["repeats_used"] < 2
     if is_once.any():
         which = "The capacities" if is_once.all() else "Some capacities"
         yield (
-            f"{which} come from a single server start: their intervals do not include the"
-            " variation between starts."
+            f"{which} come from a single run: their intervals do not include the variation between"
+            " starts of a server."
         )
     if (points["preset"] == "quick").any():
         yield QUICK

@@ -17,14 +17,17 @@ from perseus.report.numbers import bounds, chance, listed, percent, significant
 from perseus.report.shown_tables import machine_text, plain_words
 from perseus.results.fleets.break_even import RELIABLE
 
-QUICK = "The preset quick gives a first answer; the preset standard measures longer."
+QUICK = (
+    "The preset quick gives a first answer. The preset standard gives a more reliable answer,"
+    " because it measures longer."
+)
 
 MAX_MIXES = 4
 """A sentence states the sharing ratios of at most this many mixes besides the best mix."""
 
 MATTERS = 0.12
-"""Savings below this share of the cost are not relevant. The PERSEUS paper of LeMay, Li and Guo
-(2020) found savings of up to this share."""
+"""A saving or an additional cost above this share of the cost of dedicated servers is relevant. The
+PERSEUS paper of LeMay, Li and Guo (2020) found savings of up to this share."""
 
 Line: TypeAlias = pd.Series | Mapping[Hashable, Any]
 """A row that has at least the columns `models` and `weights`, which have the same meaning as in the
@@ -32,7 +35,7 @@ table peaks."""
 
 
 def conclusions(tables: Tables) -> list[Conclusion]:
-    """Return one conclusion for each scenario of different models."""
+    """Return one conclusion for each scenario whose tenants are different models."""
     peaks = tables["peaks"]
     if len(peaks) and (peaks["preset"] == "smoke").all():
         return [_no_measurement("")]
@@ -40,8 +43,8 @@ def conclusions(tables: Tables) -> list[Conclusion]:
 
 
 def of_scenarios(tables: Tables, *, copies: bool) -> Iterator[Conclusion]:
-    """Yield one conclusion for each scenario of copies of one model, or, if `copies` is false, for
-    each scenario of different models."""
+    """Yield one conclusion for each scenario whose tenants are copies of one model. If `copies` is
+    false, yield one conclusion for each scenario with at least two different models."""
     peaks, savings = tables["peaks"], tables["savings"]
     smoke, which = set(peaks["scenario"][peaks["preset"] == "smoke"]), _which(savings)
     where = _where(savings, which)
@@ -69,8 +72,8 @@ def _named(models: Iterable[str]) -> str:
 
 
 def _which(savings: pd.DataFrame) -> dict[str, str]:
-    """Return, by scenario, the name of the scenario in brackets. If no other scenario has the same
-    models on the same server, return an empty text in place of the name."""
+    """Return, by scenario, a text that names the scenario, such as " (as in cpu1.shared)". The text
+    is empty if no other scenario has the same models on the same server."""
     rows = savings.drop_duplicates("scenario")
     several = rows.duplicated(["models", "server"], keep=False)
     pairs = zip(rows["scenario"], several, strict=True)
@@ -136,8 +139,8 @@ def _sharing(savings: pd.DataFrame, tables: Tables, where: str, which: str) -> C
 
 
 def _is_infeasible(savings: pd.DataFrame, tenants: pd.DataFrame) -> bool:
-    """Return whether all repeats of all mixes of a scenario fail the SLAs. A repeat without a
-    measurement might meet the SLAs, so the result is false with such a repeat."""
+    """Return whether the server misses the SLAs in all repeats of all mixes of a scenario. The
+    result is false if a repeat was not measured, since this repeat might meet the SLAs."""
     repeats = tenants[tenants["scenario"] == savings["scenario"].iloc[0]]
     return all((rows["verdict"] == Outcome.INFEASIBLE).all() for rows in (savings, repeats))
 
@@ -145,7 +148,7 @@ def _is_infeasible(savings: pd.DataFrame, tenants: pd.DataFrame) -> bool:
 def _without_saving(who: str, which: str, savings: pd.DataFrame, tables: Tables) -> str:
     """Return the headline for a scenario with unknown savings.
 
-    If rates are known, the headline states the highest known rate of the shared server. If no rate
+    If a rate of the shared server is known, the headline states the highest known rate. If no rate
     is known, the headline states the verdict of each mix, and which load lines to measure again.
     """
     first, peaks = savings.iloc[0], tables["peaks"]
@@ -166,16 +169,16 @@ def _without_saving(who: str, which: str, savings: pd.DataFrame, tables: Tables)
 
 
 def _most(lines: pd.DataFrame, rate: str) -> pd.Series:
-    """Among the load lines with the most tenants under load, return the load line with the highest
-    rate."""
+    """Return the load line with the highest rate among the load lines on which the most tenants
+    have load."""
     known = lines[lines[rate].notna()]
     loaded_tenants = [len(_loaded_models(row)) for _, row in known.iterrows()]
     return known.assign(tenants=loaded_tenants).sort_values(["tenants", rate]).iloc[-1]
 
 
 def _worth_again(savings: pd.DataFrame, tables: Tables) -> Iterator[str]:
-    """Yield the names of the load lines that have no estimate because of a temporary failure. After
-    a temporary failure, a new measurement may find an estimate."""
+    """Yield the names of the load lines that the user should measure again: a temporary failure is
+    the reason why the load line has no estimate."""
     for _, saving in savings.iterrows():
         used = _used(saving, tables)
         for _, row in used[used["estimate_rps"].isna()].iterrows():
@@ -195,8 +198,8 @@ def _dearer(known: int, mixes: int) -> str:
 
 
 def _best(known: pd.DataFrame) -> pd.Series:
-    """Return the row with the largest significant saving. If no saving is significant, return the
-    row with the largest saving."""
+    """Return the row of the best mix: the row with the largest significant saving or, if no saving
+    is significant, with the largest saving."""
     for low in ("ci_simultaneous_low", "ci_low"):
         if (known[low] > 0).any():
             known = known[known[low] > 0]
@@ -213,10 +216,12 @@ def _kind(best: pd.Series, known: pd.DataFrame) -> str:
 
 
 def at_most(known: pd.DataFrame) -> str:
-    """Return the largest possible saving and the largest possible additional cost as text.
+    """Return a text with the largest possible saving and the largest possible additional cost, for
+    savings that are too close to 0 to tell.
 
-    If the interval of the saving does not contain 0, the text is empty. If the interval contains
-    both a relevant saving and a relevant additional cost, the text is empty, too.
+    The text is empty if the interval of the saving does not contain 0. The text is also empty if
+    the interval contains both a relevant saving and a relevant additional cost (see MATTERS): such
+    an interval is too wide to be a result.
     """
     low = float(known.sort_values("saving").iloc[-1]["ci_simultaneous_low"])
     high = float(known["ci_simultaneous_high"].max())
@@ -241,10 +246,10 @@ def _evidence(
 ) -> Iterator[str]:
     low, high = _ends(best)
     if best["saving"] >= 0:
-        effect = f"a saving of {percent(best['saving'])}"
+        effect = f"sharing saves {percent(best['saving'])}"
         ends = bounds(low, high, percent)
     else:
-        effect = f"{percent(-best['saving'])} more cost"
+        effect = f"sharing costs {percent(-best['saving'])} more"
         ends = bounds(-high, -low, percent)
     compared = best["lines_compared"]
     chosen = f", corrected for the choice among {compared:.0f} mixes" if compared > 1 else ""
@@ -252,7 +257,7 @@ def _evidence(
     probability = "" if pd.isna(sure) else f"; probability of a saving {chance(sure)}"
     yield (
         f"One shared {best['server']} server ({best['mix']}) carries {best['sharing_ratio']:.2f}"
-        f" times what dedicated servers carry for the same money: {effect} (95 % interval"
+        f" times the load that dedicated servers carry for the same money: {effect} (95 % interval"
         f" {ends}{chosen}{probability})."
     )
     if compared > 1:
@@ -272,8 +277,8 @@ def _evidence(
 
 
 def _doubt(probability: float) -> str:
-    """Return the end of a sentence about an interval that contains 0: whether a saving is
-    likely."""
+    """Return the end of a sentence about an interval that contains 0. The end says whether a saving
+    is likely."""
     if probability < 1 - RELIABLE:
         return "but a saving is unlikely"
     if probability > RELIABLE:
@@ -290,7 +295,7 @@ def _other_mixes(best: pd.Series, known: pd.DataFrame) -> Iterator[str]:
     if not each:
         return
     more = f", and {len(each) - MAX_MIXES} more with a lower ratio" if len(each) > MAX_MIXES else ""
-    yield f"Sharing ratios of all mixes but the best: {', '.join(each[:MAX_MIXES])}{more}."
+    yield f"Sharing ratios of the other mixes: {', '.join(each[:MAX_MIXES])}{more}."
     overlap = others[(others["ci_high"] >= best["ci_low"]) & (others["ci_low"] <= best["ci_high"])]
     if len(overlap):
         of = "all of these mixes" if len(overlap) == len(others) else listed(list(overlap["mix"]))
@@ -327,8 +332,8 @@ def usd_bounds(row: pd.Series) -> str:
 
 
 def _used(best: pd.Series, tables: Tables) -> pd.DataFrame:
-    """Return the rows of the table peaks that Perseus needs for a saving: the row of the shared
-    peak, and the rows of the dedicated peaks of its tenants."""
+    """Return the rows of the table peaks from which Perseus computes a saving: the row of the
+    shared peak, and the rows of the dedicated peaks of its tenants."""
     peaks, tenants = tables["peaks"], tables["tenants"]
     names = _with_load(best, list(dict.fromkeys(tenants[on_line(tenants, best)]["tenant"])))
     alone = tenants[(tenants["kind"] == "dedicated") & tenants["tenant"].isin(names)]
@@ -357,7 +362,8 @@ def _caveats(used: pd.DataFrame) -> Iterator[str]:
         yield (
             f"Only {row['repeats_used']} of {row['repeats']} repeats of {row['mix']} found a limit"
             f" ({row['reason']}). The estimate is the mean over the repeats that found a limit."
-            " The other repeats could have changed the estimate, so its interval has an open end."
+            " The other repeats could have changed the estimate, so at least one end of its"
+            " interval is open."
         )
     for _, row in used[used["verdict"] == "unsteady"].iterrows():
         yield f"The speed of the server changed while {row['mix']} was measured ({row['reason']})."
@@ -375,7 +381,8 @@ def _caveats(used: pd.DataFrame) -> Iterator[str]:
 
 
 def beside_others(used: pd.DataFrame) -> Iterator[str]:
-    """Yield sentences about load lines that were measured while other processes used the server."""
+    """Yield sentences about load lines whose estimate may be too low, because other processes used
+    the server during a valid window."""
     for _, row in used.iterrows():
         if row["other_load"]:
             yield (

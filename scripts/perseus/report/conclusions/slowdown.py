@@ -1,4 +1,4 @@
-"""Conclusion: the slowdown of tenants beside each other."""
+"""Conclusion: by how much the tenants of a server slow each other down."""
 
 from __future__ import annotations
 
@@ -18,9 +18,12 @@ from perseus.report.numbers import listed
 
 @dataclass(frozen=True)
 class SlowedPair:
-    """Two tenants, and their slowdowns beside each other. `ways` has two parts of the table
-    slowdown, with one row per repeat: the rows of the first tenant beside the second tenant, and
-    the rows of the second tenant beside the first."""
+    """Two tenants, and their slowdowns beside each other.
+
+    `ways` has two parts of the table slowdown: the rows of the first tenant beside the second
+    tenant, and the rows of the second tenant beside the first tenant. Each part has one row per
+    repeat.
+    """
 
     names: tuple[str, str]
     ways: tuple[pd.DataFrame, pd.DataFrame]
@@ -37,16 +40,17 @@ class SlowedPair:
 
     @property
     def slowdown(self) -> float:
-        """The larger one of the mean slowdowns of the two tenants. A mean slowdown is the mean over
-        all repeats."""
+        """Slowdown of the tenant that is slowed down more, as the mean over all repeats."""
         return float(max(rows["slowdown"].mean() for rows in self.ways))
 
     @property
     def ends(self) -> tuple[float, float]:
-        """Bounds (low, high) of `slowdown`. Over the repeats of a tenant, the function takes the
-        smallest low bound and the largest high bound. An unknown low bound is 0, and an unknown
-        high bound is infinity. Of the two tenants, the function takes the larger low bound and the
-        larger high bound."""
+        """Bounds (low, high) of `slowdown`.
+
+        The bounds of a tenant are the smallest low bound and the largest high bound of all repeats.
+        An unknown low bound counts as 0, and an unknown high bound as infinity. The result has the
+        larger low bound and the larger high bound of the two tenants.
+        """
         return (
             float(max(rows["slowdown_low"].fillna(0).min() for rows in self.ways)),
             float(max(rows["slowdown_high"].fillna(np.inf).max() for rows in self.ways)),
@@ -54,8 +58,8 @@ class SlowedPair:
 
     @property
     def is_slowed(self) -> bool:
-        """True if one of the tenants is slowed down in every repeat, significantly and by more than
-        the noise."""
+        """True if at least one tenant is slowed down in every repeat: its interval lies above 1,
+        and the slowdown exceeds the noise of the host if this noise is known."""
         return any(
             (rows["slowdown_low"].fillna(0) > 1).all()
             and rows["beyond_noise"].dropna().astype(bool).all()
@@ -87,8 +91,8 @@ def _conclusion(on: str, rows: pd.DataFrame) -> Conclusion:
     beside = rows[rows["tenant"] != rows["beside"]]
     pairs = list(pairs_of(beside))
     known = sorted((pair for pair in pairs if pair.is_known), key=lambda pair: pair.slowdown)
-    # If a model cannot be exported with a setting of a grid, all rows are infeasible, although no
-    # server ran.
+    # All rows are infeasible if Perseus cannot export a model with a setting of a grid. No server
+    # ran in this case, so the conclusion must not say that the server does not keep up.
     is_served = (rows["verdict"] != Outcome.INFEASIBLE).any()
     too_much = list(_too_much(rows, pairs)) if is_served else []
     more = (*_of_noise(beside), *_of_sla(beside), *_missing(pairs))
@@ -126,7 +130,8 @@ def _named(pairs: Sequence[SlowedPair]) -> str:
 
 
 def _headline(on: str, known: Sequence[SlowedPair]) -> str:
-    """Return the headline of a conclusion on pairs that are sorted by slowdown."""
+    """Return the headline of a conclusion. The pairs in `known` are in ascending order of their
+    slowdown."""
     best, worst = known[0], known[-1]
     if best is worst:
         if best.is_slowed:
@@ -162,20 +167,20 @@ def _ranked(known: Sequence[SlowedPair]) -> Iterator[str]:
     as_good = _as_good(known)
     if len(as_good) < len(known):
         yield (
-            f"Of {len(known)} pairs, {len(as_good)} may have the least slowdown, according to"
-            f" the intervals: {_named(as_good)}."
+            f"According to the intervals, {len(as_good)} of {len(known)} pairs may have the least"
+            f" slowdown: {_named(as_good)}."
         )
 
 
 def _as_good(known: Sequence[SlowedPair]) -> list[SlowedPair]:
-    """Return the pairs that may have the least slowdown: no other pair has a significantly smaller
-    slowdown."""
+    """Return the pairs that may have the least slowdown, because no other pair has a significantly
+    smaller slowdown."""
     return [pair for pair in known if pair.ends[0] <= min(each.ends[1] for each in known)]
 
 
 def _as_bad(known: Sequence[SlowedPair]) -> list[SlowedPair]:
-    """Return the pairs that may have the most slowdown: no other pair has a significantly larger
-    slowdown."""
+    """Return the pairs that may have the most slowdown, because no other pair has a significantly
+    larger slowdown."""
     return [pair for pair in known if pair.ends[1] >= max(each.ends[0] for each in known)]
 
 

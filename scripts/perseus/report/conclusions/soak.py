@@ -15,7 +15,7 @@ from perseus.report.numbers import listed, significant
 from perseus.results.drift import Trend
 
 MAX_FAILED_PERCENT = 100 * (1 - ANSWERED)
-"""Share of failed requests, in percent, above which the conclusion says that requests fail."""
+"""Share of failed requests, in percent, above which too many requests fail."""
 
 
 def conclusions(tables: Tables) -> Iterator[Conclusion]:
@@ -89,7 +89,7 @@ def _name(row: pd.Series) -> str:
 def _slope(row: pd.Series) -> str:
     ends = interval(row["low_per_hour"], row["high_per_hour"], significant)
     return (
-        f"{_name(row)}: starts at {significant(row['level'])} {row['unit']}, changes by"
+        f"{_name(row)}: starts at {significant(row['level'])} {row['unit']} and changes by"
         f" {significant(row['per_hour'])} {row['unit']} per hour{ends}."
     )
 
@@ -102,12 +102,12 @@ def _missed(row: pd.Series) -> str:
 
 
 def _failed_requests(row: pd.Series) -> str:
-    """Return a sentence with the number of failed requests of a tenant, and the time from which too
-    many requests fail."""
+    """Return a sentence with the number of failed requests of a tenant, and the time after which
+    too many requests fail."""
     share, start = row["failed_requests"] / row["requests"], row["failing_from_hours"]
-    since = f", over {MAX_FAILED_PERCENT:g} % from {significant(start)} h on"
+    since = f"; after {significant(start)} h, over {MAX_FAILED_PERCENT:g} % failed"
     return (
-        f"Of {row['tenant']}'s requests {significant(100 * share)} % failed"
+        f"{significant(100 * share)} % of {row['tenant']}'s requests failed"
         f" ({row['failed_requests']:.0f} of {row['requests']:.0f})"
         f"{since if pd.notna(start) else ''}."
     )

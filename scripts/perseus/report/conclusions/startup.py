@@ -13,7 +13,7 @@ from perseus.report.numbers import bounds, percent, significant
 
 
 def conclusions(tables: Tables) -> Iterator[Conclusion]:
-    """Yield one conclusion for each scenario with a `startup` experiment."""
+    """Yield one conclusion for each `startup` experiment, with all its repeats."""
     for on, rows in runs(tables["startup"]):
         yield _conclusion(on, rows)
 
@@ -35,8 +35,9 @@ def _conclusion(on: str, rows: pd.DataFrame) -> Conclusion:
 
 
 def is_remote(rows: pd.DataFrame) -> bool:
-    """Return whether the server is remote: Perseus only loads the models of a running server, and
-    does not know its page cache."""
+    """Return whether the server is remote. On a remote server, Perseus measures only how long the
+    running server takes to load its models. The page cache of the server is unknown, so the column
+    resident_share is empty."""
     return bool(rows["resident_share"].isna().all())
 
 
@@ -46,11 +47,11 @@ def _failed(rows: pd.DataFrame) -> Iterator[str]:
 
 
 def _ready(cache: str, rows: pd.DataFrame) -> str:
-    """Return a text with the median start time, or load time for a remote server. In `rows`, each
-    start has one row per tenant.
+    """Return a text with the median start time and the range of all start times. For a remote
+    server, the text has load times in place of start times.
 
-    For a cold page cache, the text includes the share of the files that was still in the page
-    cache.
+    In `rows`, each start has one row per tenant. For a cold page cache, the text includes the share
+    of the files that were still in the page cache.
     """
     starts = rows.drop_duplicates(["cell", "start"])
     times_s, left = starts["ready_s"], starts["resident_share"].median()
