@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Card:
-    """One key figure: `value` is in large letters, and `label` and `note` are in small letters."""
+    """A key figure. The page shows `value` in large letters, and `label` and `note` in small
+    letters."""
 
     label: str
     value: str

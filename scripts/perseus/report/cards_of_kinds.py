@@ -1,5 +1,5 @@
-"""Make the key figures of experiments other than searches: each kind of experiment has a function
-that yields cards from the rows of its table."""
+"""Make the key figures of experiments other than searches. For each kind of experiment, a function
+yields cards from the rows of the table of this kind."""
 
 from __future__ import annotations
 
@@ -27,13 +27,14 @@ from perseus.report.shown_tables import plain_words
 
 RATE: Final = "requests/s"
 LEVEL_STEP: Final = 5
-"""The levels of accuracy on the cards of a catalogue are multiples of this number, in percent."""
+"""Cards of a catalogue name the cheapest network above certain accuracies. These accuracies are
+multiples of this number of percentage points."""
 PHASES: Final = {"shared": "together", "alone": "alone"}
 STARTS: Final = {
     "startup": "medians and ranges of the starts",
     "aa": "95 % intervals over the starts",
 }
-"""Certainty of the experiments that start a server several times in a cell."""
+"""Note on the certainty of experiments that start a server several times in a cell, by kind."""
 
 
 def cards_of_kinds(finding: Finding, most: int) -> list[Card]:
@@ -48,7 +49,8 @@ def cards_of_kinds(finding: Finding, most: int) -> list[Card]:
 
 
 def outcomes(rows: pd.DataFrame, noun: str) -> Iterator[Card]:
-    """Yield cards on the verdicts: the number of verdicts `ok`, and the most frequent verdict."""
+    """Yield two cards in place of missing results: the number of verdicts `ok`, and the most
+    frequent verdict. `noun` says what a row of `rows` is."""
     verdicts = rows["verdict"].value_counts()
     if len(verdicts):
         yield Card(
@@ -151,8 +153,8 @@ def _concurrency(rows: pd.DataFrame) -> Iterator[Card]:
 
 
 def _catalogue(rows: pd.DataFrame) -> Iterator[Card]:
-    """Yield cards of the cheapest network, the cheapest networks with some levels of accuracy, and
-    the most accurate network on the Pareto front."""
+    """Yield cards of networks on the Pareto front: the cheapest network, the cheapest networks
+    above two accuracies, and the most accurate network."""
     front = first_front(rows)
     if front.empty:
         return
@@ -205,4 +207,4 @@ CARDS: Final[dict[str, Callable[[pd.DataFrame], Iterator[Card]]]] = {
     "background": _background,
     "aa": _aa,
 }
-"""The function that yields the cards of each kind of experiment."""
+"""For each kind of experiment, the function that yields its cards."""

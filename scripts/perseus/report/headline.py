@@ -1,5 +1,5 @@
-"""Write the conclusion of a study in one sentence of at most MAX_WORDS words, with its
-certainty."""
+"""Write the headline of the report: the conclusion of a study in one sentence of at most MAX_WORDS
+words, with its certainty."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ from perseus.results.fleets.plans import DEDICATED, SHARING
 from perseus.results.tables.recommendations import SURE as CLEAR
 
 MAX_WORDS: Final = 20
-"""A headline has at most this many words. Only texts with a letter or a digit count as words."""
+"""A headline has at most this many words. A word contains at least one letter or digit."""
 
 BY_CAPACITIES: Final = f"each capacity {percent(1 - LOWER)} sure"
-"""Certainty of a plan whose probability of a saving is unknown: the plan uses lower limits of the
-capacities, and each capacity exceeds its lower limit with this probability."""
+"""Certainty in the headline if the probability of a saving is unknown. The plan uses lower limits
+of the capacities, and each capacity exceeds its lower limit with the stated probability."""
 
 QUESTIONS: Final = tuple(kind for kind in HEADLINES if kind != "aa")
 """Kinds of experiments whose result is a better headline than the capacity of one server."""
@@ -45,9 +45,12 @@ QUESTIONS: Final = tuple(kind for kind in HEADLINES if kind != "aa")
 
 @dataclass(frozen=True)
 class Headline:
-    """The headline of a report. `kind` is "yes", "perhaps", "no", "unclear" or "unknown", as for a
-    Conclusion. `figure` is the name of the figure that shows the numbers of the headline. If
-    `figure` is empty, these numbers are in the figure `frontier` or `peaks`."""
+    """The headline of a report.
+
+    `kind` is "yes", "perhaps", "no", "unclear" or "unknown", as for a Conclusion. `figure` is the
+    name of the figure that shows the numbers of the headline. If `figure` is empty, the figure
+    `frontier` or `peaks` shows these numbers.
+    """
 
     kind: str
     text: str
@@ -60,7 +63,8 @@ def headline(tables: Tables) -> Headline:
     The function tries the conclusions in this order: the servers for the demand, sharing at growing
     demand, the recommended setting of a grid, sharing on full servers, the cheapest server of a
     model, experiments other than searches, the capacity of one server, and the noise of the host.
-    Most studies search the dedicated peaks of their models, even if they ask another question.
+    The capacity of one server comes late, because most studies measure it to answer another
+    question.
     """
     if len(tables["peaks"]) and (tables["peaks"]["preset"] == "smoke").all():
         return Headline(
@@ -82,7 +86,7 @@ def word_count(text: str) -> int:
 
 
 def top_fleets(fleets: pd.DataFrame) -> dict[str, pd.Series]:
-    """Return the row of the table fleets at the highest level of the demand, for each strategy."""
+    """Return, by strategy, the row of the table fleets for the highest level of the demand."""
     top = fleets[fleets["level"] == fleets["level"].iloc[-1]]
     return {str(row["strategy"]): row for _, row in top.iterrows()}
 
@@ -125,7 +129,7 @@ def _fleet(tables: Tables) -> Headline | None:
 
 
 def _both(of_capacity: float, of_saving: float) -> str:
-    """Return the probabilities that the servers suffice, and that sharing saves money, as text."""
+    """Return a text with two probabilities: that the servers suffice, and that sharing saves."""
     enough, saving = sure(of_capacity), sure(of_saving)
     if enough == saving:
         return f"{enough} to suffice and to save"
@@ -165,8 +169,8 @@ def _over_demand(tables: Tables) -> Headline | None:
 
 
 def _split(asked: Asked) -> str:
-    """For two models, return the share of the requests that the first model gets, for example
-    "(69 % a)". For more than two models, return "in total"."""
+    """Return the share of the requests that the first of two models gets, for example "(69 % a)".
+    For more than two models, return "in total"."""
     parts = str(asked.demand_ranges[0]["proportion"]).split(", ")
     if len(parts) != 2:
         return "in total"
@@ -179,7 +183,7 @@ def _shared(asked: Asked) -> list[pd.Series]:
 
 
 def known_groups(tables: Tables) -> list[Asked]:
-    """Return the groups of models for which the saving of sharing is known at growing demand."""
+    """Return the groups of two or more models whose saving of sharing is known at each demand."""
     groups = [each for each in all_questions(tables) if len(each.models) > 1]
     return [each for each in groups if not each.why_unknown]
 
@@ -198,8 +202,8 @@ def _certainty(chance: float) -> str:
 
 
 def best_saving(tables: Tables) -> pd.Series | None:
-    """Return the row of the table savings with the largest saving of different models on full
-    servers; None if no saving is known."""
+    """Return the row of the table savings with the largest saving on full servers, among mixes of
+    different models; None if no saving is known."""
     savings = tables["savings"]
     several = savings["models"].map(lambda names: len(set(names.split(" + "))) > 1)
     known = savings[several.astype(bool) & savings["saving"].notna()]
@@ -207,15 +211,15 @@ def best_saving(tables: Tables) -> pd.Series | None:
 
 
 def cost_bounds(row: pd.Series) -> str:
-    """Return the interval of the additional cost of sharing (the negative saving) as text,
-    corrected for the choice of the best mix."""
+    """Return the interval of the additional cost of sharing (the negative saving) as text. The
+    interval is corrected for the choice of the best mix."""
     low, high = float(row["ci_simultaneous_low"]), float(row["ci_simultaneous_high"])
     return bounds(-np.inf if high >= 1 else -high, -low, percent)  # no saving exceeds 1
 
 
 def saving_bounds(row: pd.Series) -> str:
-    """Return the interval of a saving as text, corrected for the choice of the best mix. If the
-    upper end is 1, the text states no upper end, because no saving exceeds 1 anyway."""
+    """Return the interval of a saving as text. The interval is corrected for the choice of the best
+    mix. An upper end of 1 is left out, because no saving exceeds 1 anyway."""
     low, high = row["ci_simultaneous_low"], row["ci_simultaneous_high"]
     return bounds(float(low), np.inf if high >= 1 else float(high), percent)
 
@@ -264,7 +268,7 @@ def _recommended(tables: Tables) -> Headline | None:
 
 
 def _cheapest(tables: Tables) -> Headline | None:
-    """Return the headline on the cheapest server of each model that was measured on several
+    """Return the headline on the cheapest servers, for models that were measured on several
     servers."""
     models = list(costs_of_models(tables["costs"]))
     if not models:
@@ -287,8 +291,8 @@ def _usd_interval(row: pd.Series) -> str:
 
 
 def _is_apart(costs: pd.DataFrame) -> bool:
-    """Return whether the interval of the first server lies below the intervals of all other
-    servers."""
+    """Return whether the first server is clearly the cheapest: its cost interval lies below the
+    cost intervals of all other servers."""
     best = costs.iloc[0]
     others = costs[costs["server"] != best["server"]]
     return bool((best["ci_high_usd"] < others["ci_low_usd"]).all())
@@ -312,7 +316,8 @@ def _one_server(tables: Tables) -> Headline | None:
 
 def _experiment(tables: Tables, experiments: Collection[str] = ()) -> Headline | None:
     """Return the headline on experiments other than searches. If `experiments` names kinds of
-    experiments, the function uses only these kinds, and only a known result."""
+    experiments, the headline is on one of these kinds, and the result is None if no result of these
+    kinds is known."""
     found = finding(tables, experiments)
     if found is None or (experiments and found.kind == "unknown"):
         return None

@@ -1,5 +1,5 @@
-"""Write the headlines of experiments other than searches: one sentence for each kind of experiment,
-with its interval, or with the number of measurements behind it."""
+"""Write the headlines of experiments other than searches: one sentence for each kind of experiment.
+The sentence states an interval, or the number of measurements behind the result."""
 
 from __future__ import annotations
 
@@ -24,12 +24,13 @@ Sentence = tuple[str, str]
 """Kind of a headline, as for a Conclusion, and its text."""
 
 ORDER: Final = ("no", "yes", "perhaps", "unclear", "unknown")
-"""Kinds of headlines, the most important kind first."""
+"""Kinds of headlines, in descending order of importance: the report shows the headline whose kind
+comes first."""
 
 
 @dataclass(frozen=True)
 class Finding:
-    """The most important result of all experiments other than searches.
+    """A result of an experiment other than a search.
 
     `experiment` is the kind of the experiment, for example "soak". `kind` and `text` are the kind
     and the text of the headline. `rows` are the rows of the table from which the result follows.
@@ -53,8 +54,9 @@ class Measured:
 
 
 def finding(tables: Tables, experiments: Collection[str] = ()) -> Finding | None:
-    """Return the most important result of the kinds of experiments in `experiments`, by default of
-    all kinds; None if the study has no such experiment."""
+    """Return the result with the most important kind of headline (see ORDER), among experiments of
+    the kinds `experiments`, or of all kinds by default. Return None if the study has no such
+    experiment."""
     found = [
         Finding(experiment, *HEADLINES[experiment](on, rows), rows)
         for experiment in HEADLINES
@@ -70,7 +72,9 @@ def measured(
     ends: tuple[str, str],
     write: Callable[[float], str] = significant,
 ) -> Measured:
-    """Return a value with its 95 % interval; for several repeats, their mean and range."""
+    """Return the value in `column` with its 95 % interval or, for several repeats, the mean and the
+    range of their values. `ends` names the columns with the ends of the interval, and `write`
+    converts a number into text."""
     values = rows[column].dropna()
     if values.empty:
         return Measured("\N{EN DASH}", "not known")
@@ -95,7 +99,7 @@ def widest(values: pd.Series, low: pd.Series, high: pd.Series) -> float:
 
 
 def within(width: float) -> str:
-    """Return the result of `widest` as text."""
+    """Return a text that says how wide intervals are. `width` is the result of `widest`."""
     if np.isnan(width):
         return "some without an interval"
     if np.isinf(width):
@@ -108,7 +112,7 @@ def repeats(rows: pd.DataFrame) -> str:
 
 
 def _groups(experiment: str, tables: Tables) -> Iterator[tuple[str, pd.DataFrame]]:
-    """Yield each group of rows that has a headline of its own, with the name of the group."""
+    """Yield the rows of each experiment (or scenario) with a headline of its own, with its name."""
     table = tables["knees" if experiment == "concurrency" else experiment]
     if table.empty:
         return
@@ -177,7 +181,7 @@ def _soak(on: str, rows: pd.DataFrame) -> Sentence:
 
 
 def _growth(seen: pd.DataFrame, row: pd.Series) -> str:
-    """Return the change per hour of the quantity in `row` as text, over all repeats."""
+    """Return a text on the growth of the quantity in `row`: its change per hour in all repeats."""
     is_same = (seen["quantity"] == row["quantity"]) & (
         seen["tenant"].fillna("") == ("" if pd.isna(row["tenant"]) else row["tenant"])
     )
@@ -238,7 +242,8 @@ def _startup(on: str, rows: pd.DataFrame) -> Sentence:
 
 
 def start_times(rows: pd.DataFrame, cache: str, noun: str = "start") -> Measured:
-    """Return the median time until the server is ready, and the range over all starts."""
+    """Return the median time in seconds until the server is ready, with the range over all starts
+    with the page cache `cache` ("cold" or "warm")."""
     starts = rows[(rows["page_cache"] == cache) & rows["ready_s"].notna()]
     times_s = starts.drop_duplicates(["cell", "start"])["ready_s"]
     if len(times_s) == 1:
@@ -306,5 +311,5 @@ HEADLINES: Final[dict[str, Callable[[str, pd.DataFrame], Sentence]]] = {
     "background": _background,
     "aa": _aa,
 }
-"""The function that writes the headline of each kind of experiment. Among headlines of the same
-kind, the first one is the headline of the report."""
+"""For each kind of experiment, the function that writes its headline. If several headlines are
+equally important (see ORDER), the report shows the first of them in the order of this dictionary."""

@@ -1,4 +1,4 @@
-"""Write the conclusions of a study as the last lines of a run."""
+"""Write the first conclusions and the peaks of a study as the last lines of a run."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ MAX_PEAKS = 20
 VERDICTS = "docs/reference/verdicts.md"
 ADVICE = {
     Outcome.UNCERTIFIED: (
-        "no tested rate was certified, or no rate failed. Use the preset that the reason in the"
-        f" report names. If the reason names no preset, see {VERDICTS}."
+        "no tested rate was certified, or no rate failed, so the limit is unknown. If the reason"
+        f" in the report names a preset, run the study with this preset. Else see {VERDICTS}."
     ),
     Outcome.INFEASIBLE: (
         "the server misses the SLA even at low rates, or Perseus could not export the model. Relax"
@@ -42,8 +42,8 @@ PLAIN = str.maketrans(
 def lines(tables: Path, encoding: str | None = None) -> Iterator[str]:
     """Return the first conclusions of the report, and the peaks, as lines for the terminal.
 
-    There are no lines if tables are missing or damaged. Characters that the encoding of the
-    terminal lacks are replaced. Missing tables and missing characters raise no error, since the run
+    If tables are missing or damaged, return no lines. Replace characters that `encoding`, the
+    encoding of the terminal, lacks. The function raises no error in these cases, since the run
     itself was successful.
     """
     return (writable(line, encoding or "utf-8") for line in _lines(tables))
@@ -74,13 +74,13 @@ def _lines(tables: Path) -> Iterator[str]:
         yield from _peaks(shown)
         if shown.apply(fails_below, axis="columns").any():
             yield (
-                f"{BELOW} some windows failed at rates below the interval; the estimate uses these"
+                f"{BELOW} some windows failed at rates below the interval. The estimate uses these"
                 " windows, too. The report states the lowest failing rate."
             )
         for verdict in shown["verdict"].drop_duplicates():
             if verdict != Outcome.OK:
                 advice = ADVICE.get(
-                    verdict, f"for the reason, see the report; for help, {VERDICTS}"
+                    verdict, f"for the reason, see the report; for help, see {VERDICTS}"
                 )
                 yield f"{plain_words(verdict)}: {advice}"
     if len(peaks) > MAX_PEAKS:

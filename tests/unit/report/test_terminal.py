@@ -36,9 +36,9 @@ def test_each_verdict_but_ok_is_followed_by_what_one_can_do(tmp_path):
     output = written(tmp_path, synthetic.with_failures(synthetic.records()))
     assert output[-4:] == [
         f"infeasible: {ADVICE[Outcome.INFEASIBLE]}",
-        "client limited: for the reason, see the report; for help, docs/reference/verdicts.md",
+        "client limited: for the reason, see the report; for help, see docs/reference/verdicts.md",
         f"uncertified: {ADVICE[Outcome.UNCERTIFIED]}",
-        "failed: for the reason, see the report; for help, docs/reference/verdicts.md",
+        "failed: for the reason, see the report; for help, see docs/reference/verdicts.md",
     ]
     assert not any(line.startswith("ok:") for line in written(tmp_path, synthetic.records()))
 
@@ -47,7 +47,7 @@ def test_each_verdict_but_ok_is_followed_by_what_one_can_do(tmp_path):
     ("verdict", "text"),
     [
         (Outcome.UNCERTIFIED, "no tested rate was certified, or no rate failed"),
-        (Outcome.UNCERTIFIED, "Use the preset that the reason in the report names"),
+        (Outcome.UNCERTIFIED, "If the reason in the report names a preset, run the study with"),
         (Outcome.INFEASIBLE, "the server misses the SLA even at low rates, or"),
         (Outcome.INFEASIBLE, "Perseus could not export the model"),
     ],

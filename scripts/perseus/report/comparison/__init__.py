@@ -1,2 +1,2 @@
-"""Present the comparison of two studies: changed settings, a Markdown summary, lines for the
-terminal, a figure and a page."""
+"""Present the comparison of two studies as a page, a figure, a Markdown summary and lines for the
+terminal."""

@@ -27,8 +27,8 @@ NAMES = ("study", "cell", "scenario", "repeat")
 def changes(base: Source, new: Source) -> list[Change]:
     """Return the differences in hosts, software, settings, neural networks and prices.
 
-    Hosts, software and settings are unknown without records. Settings are compared between the
-    cells that both studies have.
+    If a study has no records, its hosts, software and settings are unknown, and the function does
+    not compare them. The function compares settings only between cells that both studies have.
     """
     of_hosts = hosts.changes(base.records, new.records) if has_records(base, new) else []
     return [
@@ -63,7 +63,7 @@ def _settings(task: MeasureTask, with_preset: bool) -> dict[str, str]:
     """Return all settings of a cell by name, for example "cores of cpu1".
 
     The name of a setting contains its key, and the server, tenant or preset to which the setting
-    belongs. Without `with_preset`, the result has the name of the preset, but not its settings.
+    belongs. If `with_preset` is false, the result has the name of the preset, but not its settings.
     """
     plain = {key: value for key, value in task.plain().items() if key not in NAMES}
     server, search = plain.pop("server"), plain.pop("search")
@@ -84,8 +84,8 @@ def _flat(value: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, str]
 
 
 def _networks(checks: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
-    """Describe the neural network of each exported model: architecture, weights, and the first
-    digits of the hash of its file."""
+    """Return, for each exported model, a text that changes if the neural network changes:
+    architecture, weights, and the first digits of the hash of the model file."""
     built = ("architecture", "weights", "seed")
     found = {}
     for model, check in checks.items():
@@ -96,7 +96,8 @@ def _networks(checks: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
 
 
 def _prices(costs: pd.DataFrame) -> dict[str, str]:
-    """Return the price of each server as text, by server and pricing (on demand or spot)."""
+    """Return the price of each server as text, with the server and the pricing (on demand or spot)
+    as keys."""
     return {
         f"{PRICE}{row['server']}, {row['pricing'].replace('_', '-')}": (
             f"{row['usd_per_hour']:g} USD/h ({row['instance']} in {row['region']})"

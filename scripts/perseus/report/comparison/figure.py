@@ -49,13 +49,13 @@ APART = 0.17
 """Distance of the marks of base and new from the middle of their row, in row heights."""
 
 WIDEST = 4.0
-"""Largest ratio on the axis. A ratio above this value, or below its inverse, becomes an arrow at
-the edge."""
+"""Largest ratio on the axis. If an end of an interval lies above this value, or below its inverse,
+the figure shows an arrow at the edge in place of the end."""
 
 
 def draw(table: pd.DataFrame, style: FigureTask) -> Figure:
-    """Draw the table of a comparison: the ratios new / base above, the peaks of both studies below.
-    Each panel begins with the worst verdict.
+    """Draw the ratios new / base in the upper panel, and the peaks of both studies in the lower
+    panel. In each panel, the rows with the worst verdict are on top.
 
     The figure has no costs, since costs follow from peaks and prices.
     """
@@ -119,7 +119,7 @@ def _ratios(panel: Axes, rows: pd.DataFrame) -> None:
 
 
 def _ticks(panel: Axes) -> None:
-    """Set ticks at round numbers around 1; a short axis gets a finer grid of ticks."""
+    """Set ticks at round ratios around 1. A short axis has ticks at smaller distances."""
     reach = max(abs(np.log(panel.get_xlim())))
     panel.set_xlim(np.exp(-reach), np.exp(reach))
     above = [1.02, 1.05, 1.1, 1.2, 1.5, 2, 3, 4]

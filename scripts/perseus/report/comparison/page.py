@@ -1,5 +1,5 @@
-"""Write the HTML page of a comparison: first the conclusion, key figures and a picture, then every
-compared value."""
+"""Write the HTML page of a comparison of two studies: first the conclusion, key figures and a
+picture, then every compared value."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def _kind(judged: list[Judged]) -> str:
 
 
 def _lost(lost: list[Judged]) -> Iterator[Card]:
-    """Yield a card with the number of lost peaks, if there are any, and the first of them."""
+    """If peaks are lost, yield a card with their number and the name of the first lost peak."""
     for each in lost[:1]:
         more = f", and {len(lost) - 1} more" if len(lost) > 1 else ""
         note = f"{sentences.what(each)}: {sentences.became(each)}{more}"
@@ -65,8 +65,8 @@ def _lost(lost: list[Judged]) -> Iterator[Card]:
 
 
 def _cards(compared: list[Judged]) -> Iterator[Card]:
-    """Yield the key figures: the mean change of the peaks of a server, the largest changes, and the
-    smallest detectable change."""
+    """Yield the key figures: the mean change of the peaks on a server, the largest loss, the
+    largest gain, and the smallest change that the comparison detects."""
     overall = [each for each in compared if each.pair.metric == OVERALL]
     for each in overall[:2]:
         server = each.pair.line.row["server"]
@@ -77,8 +77,8 @@ def _cards(compared: list[Judged]) -> Iterator[Card]:
             most = max(mine, key=lambda each: abs(np.log(each.simultaneous.value)))
             yield _card(f"{label}: {sentences.what(most)}", most)
     if (least := sentences.hidden(compared)) is not None:
-        note = "a smaller difference of a peak is not detected"
-        yield Card("Smallest difference that is detected", percent(least), note=note)
+        note = "the comparison does not detect smaller changes of a peak"
+        yield Card("Smallest detectable change", percent(least), note=note)
 
 
 def _card(label: str, each: Judged) -> Card:
@@ -119,7 +119,7 @@ def _values(ranked: list[Judged]) -> ShownTable:
         )
     return ShownTable(
         title="Every value",
-        note="Change from base to new. The 95 % intervals are simultaneous for all rows.",
+        note="Change from base to new. The 95 % intervals are valid for all rows at once.",
         columns=("verdict", "what", "base", "new", "change"),
         rows=rows,
         total=len(ranked),

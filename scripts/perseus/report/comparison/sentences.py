@@ -26,22 +26,24 @@ NAMES = {
 }
 UNITS = {PEAK: "/s", RATIO: "", OVERALL: "", P95: " ms", COST: " USD per million"}
 COSTS = (
-    "Both studies have the same prices, so a cost changes only if a peak changes. The CSV has the"
-    " costs."
+    "Both studies have the same prices, so a cost changes only if a peak changes. The file"
+    " comparison.csv has the costs."
 )
-CHANGE_BETWEEN = "a host that changes between the two studies"
+CHANGE_BETWEEN = "changes of the host between the two studies"
 USUAL = "the usual changes in a host's speed"
 SEARCH = "the uncertainty of each search"
 FAR = 10
 """The text of a change leaves out an end of an interval if the end differs both from the value and
-from 1 by more than this factor. Without repeats, the noise of the host is unknown, and the
+from 1 by more than this factor. Such an end says nothing: if the noise of the host is unknown, the
 simultaneous intervals of a thousand rows are very wide."""
 
 
-NOTHING_ELSE = "No difference in the records: hosts, versions, settings and prices are the same."
+NOTHING_ELSE = (
+    "The records show no difference: hosts, versions, settings and prices are the same."
+)
 UNRECORDED = (
-    "The records do not have the settings instances, intra_op_threads, max_queue_delay_us and"
-    " preferred_batch_sizes, which may differ."
+    "The records do not contain the settings instances, intra_op_threads, max_queue_delay_us and"
+    " preferred_batch_sizes, so these settings may differ, too."
 )
 RECORDS_MISSING = "Not known: the records with the hosts, versions and settings are missing."
 
@@ -54,8 +56,8 @@ def headline(found: Comparison) -> str:
 
 
 def conclusion(found: Comparison) -> str:
-    """Return a sentence of at most 20 words: how many values are worse or better, and by how much
-    the peaks changed."""
+    """Return a sentence of at most 20 words that says how many values are worse or better, and by
+    how much the peaks changed."""
     judged = shown(found)
     total = len(ranked(judged))
     worse, better, gone = len(of(judged, WORSE)), len(of(judged, BETTER)), len(lost(judged))
@@ -73,9 +75,11 @@ def conclusion(found: Comparison) -> str:
 
 
 def _mean_change(judged: Sequence[Judged]) -> str:
-    """Return the end of a sentence: the mean change of the peaks of a server, with its interval. If
-    there are several servers, the sentence names the server with the worst verdict or the largest
-    change."""
+    """Return the end of a sentence: the mean change of the peaks of one server, with its interval.
+
+    If there are several servers, this server is the server with the worst verdict. Among servers
+    with the same verdict, this server has the largest change.
+    """
     known = [each for each in ranked(judged) if not each.pair.lost]
     means = [each for each in known if each.pair.metric == OVERALL]
     name = "mean change of peaks" if means else "change of the peak"
@@ -89,7 +93,7 @@ def _mean_change(judged: Sequence[Judged]) -> str:
 
 
 def verdict(each: Judged) -> str:
-    """Return the verdict of a value. A lost peak is worse, as in the gate."""
+    """Return the verdict of a value. A lost peak counts as worse, as in the CI gate."""
     return WORSE if each.pair.lost else each.verdict
 
 
@@ -98,7 +102,8 @@ def of(judged: Sequence[Judged], wanted: str) -> list[Judged]:
 
 
 def lost(judged: Sequence[Judged]) -> list[Judged]:
-    """Return the peaks that only the base study has, because the new server failed."""
+    """Return the lost peaks: the base study has the peak, but the new study has none, because the
+    server failed or misses the SLA."""
     return [each for each in judged if each.pair.lost]
 
 
@@ -135,8 +140,8 @@ def noise(found: Comparison) -> str:
     if not _is_noise_known(found):
         return (
             "The noise of the host is not known: the studies have neither repeats nor the"
-            f" experiment `aa`. The intervals allow for {USUAL}, and are wide. To narrow them, set"
-            " `measurement.repeats` or add the experiment `aa`."
+            f" experiment `aa`. The intervals are wide, because they allow for {USUAL}. To narrow"
+            " the intervals, set `measurement.repeats` or add the experiment `aa`."
         )
     between = "restarted servers (aa)" if found.noise.known_from == FROM_AA else "repeats"
     message = (
@@ -149,8 +154,8 @@ def noise(found: Comparison) -> str:
 
 
 def _is_noise_known(found: Comparison) -> bool:
-    """Return whether a study has repeats or an experiment `aa`, so that the noise of the host is
-    known."""
+    """Return whether the noise of the host is known, because a study has repeats or an experiment
+    `aa`."""
     told_by_tables = any(map(_has_intervals_of_repeats, (found.base, found.new)))
     return found.noise.known_from != FROM_PRIOR or told_by_tables
 
@@ -158,7 +163,7 @@ def _is_noise_known(found: Comparison) -> bool:
 def _deviations(found: Comparison) -> str:
     """Return the lowest and the highest standard deviation of all servers as text.
 
-    A standard deviation describes the variation between repeats or restarts on a server.
+    The standard deviation of a server describes the variation between its repeats or restarts.
     """
     medians = [float(np.median(draws)) for draws in found.noise.deviations.values()]
     least, most = percent(min(medians)), percent(max(medians))
@@ -166,14 +171,14 @@ def _deviations(found: Comparison) -> str:
 
 
 def _has_intervals_of_repeats(source: Source) -> bool:
-    """Return whether the study has repeats but no records. If so, only the tables show the
-    variation between repeats."""
+    """Return whether the study has repeats but no records, so that only the intervals in its tables
+    show the variation between repeats."""
     return bool(source.without_records and (source.tables["peaks"]["repeats_used"] > 1).any())
 
 
 def _of_tables(found: Comparison) -> str:
-    """Return sentences that say which variation the intervals include, for studies without records
-    (`_has_intervals_of_repeats`)."""
+    """Return sentences that say which variation the intervals include, if a study has repeats but
+    no records."""
     once = any((source.tables["peaks"]["repeats_used"] == 1).any()
                for source in (found.base, found.new))  # fmt: skip
     allowed = USUAL
@@ -197,8 +202,8 @@ def sentences(found: Comparison) -> Iterator[str]:
     compared = [each for each in of_all if each.verdict != NOT_COMPARABLE]
     if len(compared) > 1:
         yield (
-            f"The intervals are simultaneous for all {len(compared)} rows: if nothing differs, all"
-            " intervals contain the ratio 1 in 95 % of comparisons (max-t;"
+            f"The intervals are simultaneous for all {len(compared)} rows: if two studies do not"
+            " differ, all intervals contain the ratio 1 in 95 % of comparisons (max-t;"
             " docs/explanation/comparison.md)."
         )
     if (least := hidden(compared)) is not None:
@@ -214,16 +219,16 @@ def sentences(found: Comparison) -> Iterator[str]:
 
 
 def hidden(compared: Sequence[Judged]) -> float | None:
-    """Return the smallest difference that the comparison detects for a typical peak: the median
-    over all peaks with a bounded interval."""
+    """Return the smallest relative change of a typical peak that the comparison detects: the median
+    over all peaks with a bounded interval. If there is no such peak, return None."""
     known, _ = _known_peaks(compared)
     reaches = [np.fmax(_reach(each.simultaneous), each.pair.floor) for each in known]
     return float(np.median(reaches)) if reaches else None
 
 
 def _known_peaks(compared: Sequence[Judged]) -> tuple[list[Judged], int]:
-    """Return the peaks with a bounded interval, and the number of peaks for which the noise floor
-    hides larger differences than the interval hides."""
+    """Return the peaks with a bounded interval, and the number of these peaks whose noise floor
+    exceeds the half-width of the interval."""
     peaks = [each for each in compared if each.pair.metric == PEAK]
     known = [each for each in peaks if np.isfinite(_reach(each.simultaneous))]
     return known, sum(each.pair.floor > _reach(each.simultaneous) for each in known)
@@ -260,8 +265,8 @@ def signed(share: float) -> str:
 
 
 def _reach(ratio: Interval) -> float:
-    """Return the relative half-width of an interval on a logarithmic scale. The comparison does not
-    detect a difference below this half-width."""
+    """Return the relative half-width of an interval on a logarithmic scale, for example 0.05. The
+    comparison does not detect a change that is smaller than this half-width."""
     return float(np.sqrt(ratio.high / ratio.low)) - 1 if ratio.low > 0 else math.inf
 
 
@@ -280,16 +285,17 @@ def what(each: Judged) -> str:
 
 
 def not_compared(judged: Sequence[Judged]) -> Iterator[str]:
-    """Yield the values that are not compared, except lost peaks, each with the reason.
+    """Yield a line for each value that Perseus does not compare, with the reason; lost peaks are
+    left out.
 
-    If the two studies have different certified rates of a tenant, Perseus does not compare its
-    latencies. The function yields a single line for all these latencies.
+    Perseus does not compare the latencies of a tenant whose certified rates differ between the
+    studies. The function yields a single line for all these latencies.
     """
     others = of(judged, NOT_COMPARABLE)
     moved = sum(each.pair.why_not.startswith(OTHER_RATES) for each in others)
     if moved:
         count = "1 latency" if moved == 1 else f"{moved} latencies"
-        yield f"{count} (p95): {OTHER_RATES} between the studies; see the CSV"
+        yield f"{count} (p95): {OTHER_RATES} between the studies; see comparison.csv"
     for each in others:
         if not each.pair.why_not.startswith(OTHER_RATES):
             yield f"{what(each)}: {each.pair.why_not}"

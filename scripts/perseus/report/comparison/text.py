@@ -31,7 +31,7 @@ a few hundred lines."""
 
 
 def markdown(found: Comparison) -> str:
-    """Return the whole summary in Markdown; the first lines are the conclusion."""
+    """Return the whole summary in Markdown, with the conclusion as its heading."""
     judged = shown(found)
     rows = ranked(judged)
     parts = [
@@ -46,8 +46,8 @@ def markdown(found: Comparison) -> str:
 
 
 def terminal(found: Comparison) -> Iterator[str]:
-    """Yield the lines for the terminal: the conclusion, the noise, and the first values that are
-    worse or better."""
+    """Yield the lines for the terminal: the conclusion, the first values that are worse or better,
+    and the variation that the intervals cover."""
     yield headline(found)
     different = [each for each in ranked(shown(found)) if each.verdict != SAME]
     for each in different[:MAX_LINES]:

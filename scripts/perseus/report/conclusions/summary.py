@@ -1,6 +1,6 @@
-"""Merge many conclusions on one question into one conclusion with counts.
+"""Summarise many conclusions on one question in one conclusion that counts them by kind.
 
-The merged conclusions become the parts of the new conclusion.
+The summarised conclusions become the parts of the new conclusion.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ MAX_SEPARATE: Final = 6
 """The report shows at most this many conclusions on one question separately."""
 
 NAMED: Final = 3
-"""A merged conclusion repeats the headlines of at most this many conclusions."""
+"""A summary repeats the headlines of at most this many of its parts."""
 
 
 @dataclass(frozen=True)
 class Question:
-    """Rules for merging the conclusions on one question.
+    """Rules for the summary of the conclusions on one question.
 
-    `subject` is the noun that the headline of the merged conclusion counts, for example "soaks".
-    `labels` has a text for each kind of conclusion, in the order of the headline. `caveat` is a
-    further sentence of the merged conclusion. If there are more than `most` conclusions, the
-    function `summed_up` merges them.
+    `subject` is the noun that the headline of the summary counts, for example "soaks". `labels` has
+    a text for each kind of conclusion, in the order in which the headline counts the kinds.
+    `caveat` is an additional sentence of the summary. If there are more than `most` conclusions,
+    the report shows the summary in their place.
     """
 
     subject: str
@@ -118,12 +118,13 @@ MANY: Final[Mapping[str, Question]] = {
     ),
     "copies": Question("scenarios of copies of one model on full servers", SHARING, most=1),
 }
-"""Questions that may have many conclusions, by the name of their module."""
+"""Rules for each question that may have many conclusions, by the name of the module with the
+conclusions."""
 
 
 def summed_up(conclusions: Sequence[Conclusion], name: str) -> Iterator[Conclusion]:
-    """Yield the conclusions on one question. If there are more conclusions than `Question.most`,
-    yield one merged conclusion."""
+    """Yield the conclusions on the question of the module `name`. If there are more conclusions
+    than `Question.most`, yield one summary in their place."""
     question = MANY.get(name)
     if question is None or len(conclusions) <= question.most:
         yield from conclusions
@@ -132,7 +133,7 @@ def summed_up(conclusions: Sequence[Conclusion], name: str) -> Iterator[Conclusi
     parts = sorted(conclusions, key=lambda each: (kinds.index(each.kind), -each.rank))
     count = Counter(each.kind for each in parts)
     counted = ", ".join(f"{n} {question.labels[kind]}" for kind, n in count.items())
-    # If "no" is the first label, one "no" among the conclusions makes the merged conclusion a "no".
+    # If "no" is the first label, one "no" among the conclusions makes the summary a "no".
     is_one = len(count) == 1 or parts[0].kind == kinds[0] == "no"
     is_by_chance = question.caveat and set(count) - {"no", "unknown"}
     yield Conclusion(
@@ -156,7 +157,8 @@ def _common(parts: Sequence[Conclusion]) -> list[str]:
 
 def _behind(parts: Sequence[Conclusion]) -> tuple[Link, ...]:
     """Return the links from the conclusions `parts` to their evidence. If there are more than
-    MAX_LINES links, return only the links that all conclusions have in common."""
+    MAX_LINES links, return only the links that all parts have in common. If the parts have no link
+    in common, return a link to the table of peaks."""
     links = tuple(dict.fromkeys(link for each in parts for link in each.behind))
     if len(links) <= MAX_LINES:
         return links

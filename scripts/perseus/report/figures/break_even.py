@@ -1,4 +1,4 @@
-"""Figure: the cost of whole dedicated servers and of whole shared servers, over the demand."""
+"""Figure: the monthly cost of whole servers over the demand, with and without sharing."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from perseus.results.fleets.plans import HOURS_PER_MONTH
 from perseus.study.tasks.figure import FigureTask
 
 CAPTION = (
-    "For each demand, the cost of the cheapest set of whole servers. The plan uses lower limits of"
-    " the capacities. In a shaded range, sharing is cheaper with the lower limits of the"
-    " capacities, with the estimates of the capacities, and with at least"
-    f" {RELIABLE:.0%} of the random draws of the capacities. If too many combinations of servers"
-    " are possible, or if the capacity of a shared server has no upper limit, the share of the"
-    " draws is unknown, and the first two conditions are enough. If the capacity of a dedicated"
-    " server has no upper limit, no range is shaded."
+    "The cost of the cheapest set of whole servers for each demand. The plan uses lower limits of"
+    " the capacities. A range of the demand is shaded if sharing is cheaper under three conditions:"
+    " with the lower limits of the capacities, with their estimates, and in at least"
+    f" {RELIABLE:.0%} of the random samples of the capacities. The third condition does not apply if"
+    " too many combinations of servers are possible, or if the measurements give no upper limit for"
+    " the capacity of a shared server. If the measurements give no upper limit for the capacity of"
+    " a dedicated server, no range is shaded."
 )
 ALSO = ("crossings",)
 
@@ -97,7 +97,10 @@ def _costs(panel: Axes, rows: pd.DataFrame, servers: list[str]) -> None:
 
 def _look(servers: list[str], server: str) -> dict[str, Any]:
     """Return the colour of the lines of a server and, if there are several servers, their marker.
-    The markers of different servers are at different places on their lines."""
+
+    The markers of different servers are at different places, so that they stay visible where lines
+    overlap.
+    """
     place = servers.index(server)
     look: dict[str, Any] = {"color": COLOURS[place]}
     if len(servers) > 1:
@@ -107,9 +110,12 @@ def _look(servers: list[str], server: str) -> dict[str, Any]:
 
 
 def _first_shown(rows: pd.DataFrame) -> float:
-    """Return the start of the demand axis: FLAT times the lowest demand at which a plotted cost
-    changes, but at least the lowest examined demand. If no plotted cost changes, return the lowest
-    examined demand."""
+    """Return the demand at which the axis starts, so that a long flat start of all lines is left
+    out.
+
+    This demand is FLAT times the lowest demand at which a plotted cost changes, but at least the
+    lowest examined demand. If no plotted cost changes, this demand is the lowest examined demand.
+    """
     firsts = rows.groupby(["server", "shared"], sort=False)["usd_per_hour"].transform("first")
     changed = rows[rows["usd_per_hour"] != firsts]["total_rps"]
     least = float(rows["total_rps"].min())

@@ -19,12 +19,13 @@ from perseus.study.runtimes import RUNTIMES
 from perseus.study.tasks.figure import FigureTask
 
 CAPTION = (
-    "Each mark is a network with one runtime: left is cheaper, up is more accurate. A line joins"
-    " the networks on a Pareto front: no other network is both cheaper and more accurate than one"
-    " of these networks. Labels name the networks on the solid front. All accuracies that Perseus"
-    " measured with labelled images share one front. Accuracies that torchvision publishes are"
-    " valid for fp32. Therefore networks with published accuracies have one front for each"
-    " precision, and the figure does not show their losses of accuracy in other precisions."
+    "Each mark is a network with one runtime: marks further left are cheaper, and higher marks are"
+    " more accurate. A line joins the networks on a Pareto front: no other network is both cheaper"
+    " and more accurate than one of these networks. Labels name the networks on the solid front."
+    " Networks whose accuracy Perseus measured with labelled images share one front. The accuracies"
+    " that torchvision publishes are valid for fp32 only. Networks with published accuracies"
+    " therefore have a separate front for each precision, and the figure does not show how much"
+    " accuracy they lose in precisions other than fp32."
 )
 ALSO = ("catalogue_predictions",)
 
@@ -32,9 +33,9 @@ MAX_PANELS, MAX_NAMED = 4, 12
 MARKERS: Final = ("o", "s", "^", "D", "v", "P", "X", "*")
 SLAS: Final = {"times_unloaded": "a multiple of its unloaded latency", "latency": "one SLA for all"}
 NAMES_SHARE, LEAST_FOR_NAMES, BESIDE = 0.35, 6.0, 1.5
-"""The part NAMES_SHARE of the cost axis lies below the least cost, to make room for the names of
-the networks. The axis begins at most at the least cost divided by LEAST_FOR_NAMES, and ends at the
-highest cost times BESIDE."""
+"""Limits of the cost axis. The part of the axis below the least cost has the names of the networks.
+This part takes the share NAMES_SHARE of the axis, but begins at the least cost / LEAST_FOR_NAMES or
+further left. The axis ends at the highest cost times BESIDE."""
 
 WIDE: Final = 30.0
 """If the highest cost exceeds the least cost by this factor, the axis has ticks at powers of ten
@@ -113,7 +114,7 @@ def _title(runtime: str, precision: str) -> str:
 
 def _names(panel: Axes, rows: pd.DataFrame, height: float) -> None:
     """Write the names of at most MAX_NAMED networks on a Pareto front. Each name is to the left of
-    the mark of its network, since few other marks are there.
+    the mark of its network, where few other marks are.
 
     `height` is the least vertical distance between two names, in percentage points of accuracy.
     """

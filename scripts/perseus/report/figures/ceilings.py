@@ -23,15 +23,16 @@ from perseus.study.setting import of_ceiling
 from perseus.study.tasks.figure import FigureTask
 
 CAPTION = (
-    "The client ceiling is the highest rate at which the client sends requests on schedule, to a"
-    " model that does no work. If a peak is far left of the ceiling, the server limited the"
-    " peak, not the client. The figure leaves out unreliable ceilings."
+    "The client ceiling is the highest rate at which the client can send requests on schedule,"
+    " measured with a model that does no work. If a peak lies far to the left of the ceiling, the"
+    " server limited the peak, not the client. The figure leaves out unreliable ceilings."
 )
 ALSO = ("peaks",)
 
 MAX_ROWS, ROW_MM = 20, 9.0
 SAME_BYTES = 0.01
-"""Requests have the same shape if their sizes in bytes differ by at most this share."""
+"""The figure compares a peak with a client ceiling if the sizes of their requests in bytes differ by
+at most this share."""
 
 
 def draw(ceilings: pd.DataFrame, results: FigureData, style: FigureTask) -> Figure:
@@ -87,7 +88,7 @@ def _row(panel: Axes, results: FigureData, row: pd.Series, y: int) -> None:
 
 
 def _dedicated(results: FigureData) -> pd.DataFrame:
-    """Return the rows of the tenants on dedicated servers, except tenants whose images the server
-    converts: no client ceiling is valid for their requests."""
+    """Return the rows of the tenants on dedicated servers. Tenants whose images the server converts
+    are left out, since no client ceiling is valid for their requests."""
     of = results.tenants
     return of[(of["kind"] == "dedicated") & (of["preprocessing"] != "server")]

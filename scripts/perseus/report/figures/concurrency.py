@@ -1,8 +1,7 @@
 """Figure: latency over throughput in closed loops, and throughput over requests in flight. Both
 panels show the knee.
 
-The second panel is the scatter plot of concurrency and throughput from which ConScale estimates the
-knee (Liu et al., IPDPS 2020).
+ConScale (Liu et al., IPDPS 2020) estimates the knee from the same plot as in the second panel.
 """
 
 from __future__ import annotations
@@ -31,11 +30,11 @@ from perseus.results.scalability import throughput_rps
 from perseus.study.tasks.figure import FigureTask
 
 CAPTION = (
-    "Closed loops. Left: where a curve turns up, additional requests in flight only wait; a star"
-    " is the knee. Right: the throughput of all tenants over their requests in flight, with the"
-    " fitted scalability law and its two asymptotes, which meet at the knee. At white marks, the"
-    " client or the host may have limited the throughput; the fit ignores white marks. Each line"
-    " at a mark is a 95 % interval."
+    "Closed loops at several concurrencies. Left: where a curve turns upwards, additional requests"
+    " in flight only wait; a star marks the knee. Right: the throughput of all tenants over their"
+    " requests in flight, with the fitted scalability law and its two asymptotes, which meet at the"
+    " knee. White marks: the client or the host may have limited the throughput, so the fit ignores"
+    " these marks. Each line at a mark is a 95 % interval."
 )
 ALSO = ("knees",)
 
@@ -46,7 +45,7 @@ KNEE = "#D55E00"
 
 
 def draw(frame: pd.DataFrame, results: FigureData, style: FigureTask) -> Figure:
-    """Draw two panels per scenario. Each mark in a panel is a measurement at one concurrency."""
+    """Draw two panels per scenario, with one mark for each measured concurrency."""
     knees = results.tables["knees"]
     if frame.empty:
         return empty_figure(style, "no closed loop was measured")
@@ -95,7 +94,8 @@ def _fit(fits: pd.DataFrame, cell: str) -> pd.Series:
 def _curve(
     panel: Axes, results: FigureData, levels: pd.DataFrame, tenant: str, fits: pd.DataFrame
 ) -> None:
-    """Draw the curve of one tenant of a scenario, over all cells."""
+    """Draw the curve of one tenant of a scenario: one mark for each measurement of each cell, and a
+    line through their means."""
     rows = levels[levels["tenant"] == tenant]
     limit = furthest(rows[["p95_ms"]])
     mean = rows.groupby("concurrency").mean(numeric_only=True).reset_index()
@@ -119,8 +119,8 @@ def _curve(
 
 
 def _star(panel: Axes, levels: pd.DataFrame, fits: pd.DataFrame, tenants: int) -> None:
-    """Draw the knee on the curve of a tenant. The function interpolates the curve between the
-    measured concurrencies."""
+    """Draw a star at the knee on the curve of a tenant. Between the measured concurrencies, the
+    function interpolates the curve."""
     bracketed = fits[fits["bracketed"]]
     if bracketed.empty:
         return

@@ -1,4 +1,4 @@
-"""Figure: number of servers and saving for any demand of two models."""
+"""Figure: number of servers and saving of sharing for each demand for two models."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ from perseus.results.fleets.demand_map import needed_apart, needed_together
 from perseus.study.tasks.figure import FigureTask
 
 CAPTION = (
-    "For each demand of two models: the number of servers if sharing is allowed (numbers), and the"
-    " saving of sharing (shade). The plan uses lower limits of the capacities, whole servers and"
-    " on-demand prices. The plan of this figure does not use the keys demand.headroom and"
-    " demand.min_servers of the configuration."
+    "Each point of the map is a demand for two models. Numbers: how many servers this demand needs"
+    " if the models may share servers. Shade: the saving of sharing. The plan uses lower limits of"
+    " the capacities, whole servers and on-demand prices. The plan of this figure ignores the keys"
+    " demand.headroom and demand.min_servers of the configuration."
 )
 MAX_PANELS = 6
 MAP_MM, HEIGHT, SCALE_MM = 72.0, 0.8, 14.0
@@ -43,9 +43,9 @@ PAIR = ["server", "first", "second", "usd_per_month"]
 class ModelPair:
     """Two models that were measured alone and together on the same type of server.
 
-    `lines` has the rates of both models on one server, for each operating point of one or both
-    models. `alone_rps` has the rate that a dedicated server carries, for each model. All rates are
-    lower limits in requests/s.
+    `lines` has, for each operating point of one or both models, the rates that one server carries,
+    by model. `alone_rps` has, for each model, the rate that a dedicated server carries. All rates
+    are lower limits in requests/s.
     """
 
     server: str
@@ -56,8 +56,8 @@ class ModelPair:
 
 
 def data(results: FigureData) -> pd.DataFrame:
-    """Return the number of servers at each demand for the plotted pairs of models, by pair and type
-    of server."""
+    """Return the number of servers at each demand, for each plotted pair of models and type of
+    server."""
     drawn = islice(_pairs(results), MAX_PANELS)
     found = [_of_pair(pair) for pair in drawn]
     empty = pd.DataFrame(columns=[*PAIR, "first_rps", "second_rps", "shared", "dedicated"])
@@ -146,7 +146,8 @@ def _map(panel: Axes, rows: pd.DataFrame, style: FigureTask, columns: int) -> Qu
 
 
 def _middle(region: np.ndarray) -> tuple[int, int]:
-    """Return the position inside a region that is nearest to the centre of the region."""
+    """Return the row and the column of the place for the number of a region: the place inside the
+    region that is nearest to the centre of the region."""
     places = np.argwhere(region)
     nearest = np.argmin(np.square(places - places.mean(axis=0)).sum(axis=1))
     row, column = places[nearest].tolist()

@@ -26,8 +26,8 @@ from perseus.study.tasks.figure import FigureTask
 
 CAPTION = (
     "Bars: mean latency at the certified rate, by part. Ticks: median latency of the same"
-    " request without load. The load causes the difference between a bar and its tick. The rate"
-    " differs from row to row."
+    " request without load. The load causes the difference between a bar and its tick. Each row has"
+    " its own certified rate."
 )
 PARTS = {
     "compute_ms": "in the model",
@@ -39,7 +39,8 @@ TICK: Final[dict[str, Any]] = {"marker": "|", "color": DARK, "markersize": 9, "l
 
 
 def data(results: FigureData) -> pd.DataFrame:
-    """Return the milliseconds of each part of the latency, by certified load line and tenant."""
+    """Return the mean milliseconds of each part of the latency, with one row for each tenant on
+    each load line with a certified rate."""
     tenants = results.tenants
     known = tenants[tenants[list(PARTS)].notna().all(axis=1)]
     line = ["server", "scenario", "load_line", "preset", "kind", "weights", "mix", "tenant"]

@@ -1,4 +1,4 @@
-"""Figure: the costs of the fleets for the demand."""
+"""Figure: the monthly cost of the cheapest servers for the demand, with and without sharing."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from perseus.results.fleets.plans import DEDICATED, ONE_TYPE, SHARING
 from perseus.study.tasks.figure import FigureTask
 
 CAPTION = (
-    "Bars: cost of the cheapest servers for the demand. The plan of these servers uses lower limits"
-    " of the capacities. Lines: 95 % interval of the cost that the cheapest servers would have if"
-    " the capacities were known exactly."
+    "Bars: cost of the cheapest servers for the demand, planned with the lower limits of the"
+    " capacities. Lines: 95 % interval of the cost that the cheapest servers would have if the"
+    " capacities were known exactly."
 )
 
 STRATEGIES = (DEDICATED, SHARING, ONE_TYPE)

@@ -53,29 +53,29 @@ from perseus.report.style import (
 from perseus.study.tasks.figure import FigureTask
 
 CAPTION = (
-    "Each point is a pair of rates on one server. Beyond the dashed line, a shared server carries"
-    " more than dedicated servers of the same cost. Points are corrected to the speed that the host"
-    " had when each model was measured alone; the table of peaks has the uncorrected rates. An"
-    " arrow means that the interval extends further. The first failing rate is the lowest rate"
-    " above the certified rate at which a window of any repeat failed. The interval of an estimate"
-    " uses all windows, so the interval may lie above the first failing rate. With three or more"
-    " models, each row is a mix. The mix with the highest sharing ratio is at the top. A larger"
-    " marker means a higher rate of the model, relative to its dedicated peak."
+    "Each point is a pair of rates that one server gets. Beyond the dashed line, a shared server"
+    " carries more than dedicated servers of the same cost. Perseus converts the points to the speed"
+    " that the host had when each model was measured alone; the table of peaks has the measured"
+    " rates. An arrow means that an interval extends beyond the figure. The first failing rate is"
+    " the lowest rate above the certified rate at which a window of any repeat failed. The interval"
+    " of an estimate uses all windows, so the interval may lie above the first failing rate. For"
+    " three or more models, each row is a mix. The mix with the highest sharing ratio is at the"
+    " top. A larger marker means a higher rate of the model, relative to its dedicated peak."
 )
 ALSO = ("tenants", "costs")
 
 BLUE, AREA = "#0072B2", "#dcebf5"
 FAR = 10.0
-"""For an interval without an upper bound, the figure uses this multiple of the estimate as the
-upper end, which is beyond the axes."""
+"""If an interval has no upper bound, the figure draws the interval up to this multiple of the
+estimate, which lies beyond the axes."""
 
 PLANE_MM, HEIGHT = 100.0, 0.8
 """A panel for two tenants is at most PLANE_MM high, and at most HEIGHT times as high as wide."""
 
 EDGE = 1.05
 """The axes of a panel for two tenants end at EDGE times the largest rate of a marker or of an
-interval. A longer interval extends the axes only up to LONGEST_INTERVAL times the largest rate of a
-marker."""
+interval. However, an interval extends the axes at most to EDGE x LONGEST_INTERVAL times the largest
+rate of a marker."""
 LONGEST_INTERVAL = 1.25
 TITLE_PT = 8.0  # distance to the panel below
 MAX_LISTED = 6  # largest number of load lines without an estimate that a text names
@@ -251,18 +251,19 @@ def _furthest(points: list[np.ndarray]) -> np.ndarray:
 
 
 def _area(axes: Axes, estimates: list[np.ndarray]) -> None:
-    """For each estimate, fill the area of all pairs of rates that are at most the estimated rates.
+    """Fill the area of all pairs of rates that one server carries according to the estimates: for
+    each estimate, all pairs of rates up to the estimated rates.
 
-    The function draws no line between two estimates: plans do not assume that a server can carry
-    more load of one model in exchange for less load of the other model.
+    The function joins no two estimates by a line: plans do not assume that a server can carry more
+    load of one model in exchange for less load of the other model.
     """
     for x, y in estimates:
         axes.fill([0, x, x, 0], [0, 0, y, y], color=AREA, linewidth=0, zorder=0)
 
 
 def _interval(axes: Axes, ends: np.ndarray, limit: np.ndarray) -> None:
-    """Draw a thick line between two points, the rows of `ends`, with an arrow where the line leaves
-    the axes."""
+    """Draw an interval as a thick line between two points, the rows of `ends`. If the line leaves
+    the axes, it ends in an arrow."""
     if not np.isfinite(ends[0]).all():
         return
     low, way = ends[0], np.nan_to_num(ends[1], posinf=1e9) - ends[0]
