@@ -1,10 +1,10 @@
-"""Define the data of figures, and the style of each tenant in all figures.
+"""Define the data that figures read, and the style of each tenant in all figures.
 
 Each tenant has a colour, a hatch, a marker and a dash pattern. The colours are the palette of Okabe
-and Ito (jfly.uni-koeln.de/color), which colour-blind readers can distinguish. In black and white,
-readers distinguish up to twelve tenants by hatch, marker and dash pattern. In colour, the hatch,
-marker and dash pattern distinguish tenants with the same colour, such as the first and the seventh
-tenant.
+and Ito (jfly.uni-koeln.de/color), which colour-blind readers can distinguish. There are six
+colours, so that the seventh tenant has the colour of the first tenant. The hatch, the marker and
+the dash pattern distinguish tenants with the same colour and, in black and white, up to twelve
+tenants.
 """
 
 from __future__ import annotations
@@ -74,19 +74,20 @@ class FigureData:
         return self.tables["tenants"]
 
     def tenants_of(self, line: pd.Series) -> pd.DataFrame:
-        """Return the rows of the tenants on a load line, given its row of the table peaks."""
+        """Return the rows of the table tenants for a load line, given its row of the table
+        peaks."""
         return of_line(self.tenants, line)
 
     def alone(self, line: pd.Series, tenant: str) -> pd.Series:
-        """Return the row of the table peaks for the dedicated server of a tenant, given a load line
-        with this tenant."""
+        """Return the row of the table peaks for the dedicated peak of a tenant, on the same server
+        and with the same preset as the load line `line`."""
         of = self.tenants
         like = (of["server"] == line["server"]) & (of["preset"] == line["preset"])
         mine = of[like & (of["kind"] == "dedicated") & (of["tenant"] == tenant)].iloc[0]
         return of_line(self.peaks, mine).iloc[0]
 
     def called(self, line: pd.Series) -> str:
-        """Return a short label of a load line.
+        """Return a label of a load line that is as short as possible.
 
         If several groups of tenants share servers, the label also names the tenants. If the names
         of the tenants are too long, the label names the scenario in place of the tenants.
@@ -101,7 +102,7 @@ class FigureData:
     def mix_title(self, row: pd.Series) -> str:
         """Return the description of the mix of a row, or a short label if the description is long.
 
-        The row has the columns `mix` and `load_line`.
+        `row` has the columns `mix` and `load_line`.
         """
         mix = str(row["mix"])
         if len(mix) <= LONGEST_MIX:
@@ -119,11 +120,13 @@ class FigureData:
         return f"1 server of type {server}{price}"
 
     def where(self, row: pd.Series, among: pd.DataFrame, pricing: str) -> str:
-        """Describe the server of a row of the table `among`, for example "repeat 2: 1 server of
-        type cpu1, $34.7/month".
+        """Return the title for a row of the table `among`, for example "repeat 2: 1 server of type
+        cpu1, $34.7/month".
 
-        The text begins with the scenario, the experiment and the repeat, if `among` has several of
-        them. If `among` has no cells, the text has no experiment and no repeat.
+        If `among` has several scenarios on this server, the title begins with the scenario. It also
+        names the experiment if the scenario has several experiments, and the repeat if the
+        experiment has several repeats. Without a column `cell` in `among`, the title has no
+        experiment and no repeat.
         """
         of = among[among["server"] == row["server"]]
         parts = []
@@ -169,8 +172,8 @@ class FigureData:
         return DASHES[self._pattern(tenant)]
 
     def _pattern(self, tenant: str) -> int:
-        """Return the index of the tenant's hatch, marker and dashes. The index differs between
-        twelve tenants, and between tenants of the same colour."""
+        """Return the index of the tenant's hatch, marker and dash pattern. Up to twelve tenants have
+        different indexes, and so have the first tenants with the same colour."""
         place = self.names.index(tenant)
         return (place + place // len(MARKERS)) % len(MARKERS)
 
@@ -179,6 +182,6 @@ class FigureData:
         return {"color": self.colour(tenant), "marker": self.marker(tenant)}
 
     def handles(self, among: pd.Series) -> list[Line2D]:
-        """Return legend handles for the tenants in the series."""
+        """Return legend handles for the tenants whose names occur in the series."""
         there = set(among)
         return [Line2D([], [], **self.look(n), label=n) for n in self.names if n in there]

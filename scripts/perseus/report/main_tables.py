@@ -141,8 +141,9 @@ def _peak(row: Row, evidence: PageEvidence) -> list[Entry]:
 
 
 def _decisive(row: Row, evidence: PageEvidence) -> tuple[str, str]:
-    """Return the anchors of two windows of all repeats: the window that certified the lowest rate,
-    and the window that failed at the lowest rate. An anchor is empty if no such window exists."""
+    """Return the anchors of two windows among all repeats of a load line: the window that certified
+    the lowest rate, and the window that failed at the lowest rate. If there is no such window, the
+    anchor is empty."""
     cells = evidence.searches_of(str(row["scenario"]), str(row["load_line"]))
     certified = min(
         (record for record in cells if record.certified_window >= 0),
@@ -193,10 +194,10 @@ def _savings(rows: list[Row]) -> ShownTable:
 
 
 def _costs(rows: list[Row], peaks: list[Row]) -> Iterator[ShownTable]:
-    """Yield the table of costs and the table of prices. For each load line, the table of costs has
-    one row per machine and region.
+    """Yield the table of costs and the table of prices.
 
-    A remark lists the servers without a price.
+    For each load line, the table of costs has one row per machine and region. A remark lists the
+    servers without a price.
     """
     priced = {row["server"] for row in rows}
     unpriced = sorted({str(row["server"]) for row in peaks} - priced)

@@ -1,5 +1,5 @@
-"""Show the tables of experiments, grids and fleets. Each table has a module in
-`perseus.results.tables`, which defines its title, note and columns."""
+"""Make the tables of experiments, grids and fleets. A module in `perseus.results.tables` defines the
+title, the note and the columns of each of these tables."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ from perseus.results.tables import module_of as table_module
 def sections(
     names: Sequence[str], rows: Mapping[str, list[Row]], evidence: PageEvidence
 ) -> Iterator[ShownTable]:
-    """Yield each table whose module has a TITLE. The yielded tables have no empty columns."""
+    """Yield the tables `names` that have rows and whose modules have a TITLE. Columns without any
+    value are left out."""
     lines = {line_id(row) for row in rows["peaks"][:MAX_ROWS]}
     for name in names:
         module, mine = table_module(name), rows.get(name, [])
@@ -48,8 +49,8 @@ def _linked(
     lines: Set[str],
     evidence: PageEvidence,
 ) -> Entry:
-    """Return the entry. If the page has a section for the cell or the load line of the row, the
-    entry links to this section."""
+    """Return the entry for a value of a row. A cell links to its section of the page, and a mix
+    links to its row in the table of peaks, if the page has this section or row."""
     entry = entry_of(row, columns, shares)
     if columns == "cell":
         return entry.to(evidence.link(str(row["cell"])))

@@ -1,4 +1,5 @@
-"""Make the tables of the page: values as text, with intervals and links."""
+"""Define the tables of the page, and convert the values of tables into text with intervals and
+links."""
 
 from __future__ import annotations
 
@@ -15,28 +16,29 @@ from perseus.report.numbers import bounds, chance, percent, significant
 Row = dict[str, Any]
 
 MAX_ROWS: Final = 300
-"""A table on the page has at most this many rows; a browser can sort so many rows without a
-delay."""
+"""A table on the page has at most this many rows, so that a browser sorts the table without a
+noticeable delay."""
 
 BELOW: Final = "\N{DAGGER}"
-"""Mark beside the lowest failing rate of a load line, if this rate is below the interval of the
-estimate."""
+"""The page puts this mark beside the first failing rate of a load line if this rate is below the
+interval of the estimate."""
 
 NAMES: Final = ("verdict", "page_cache", "phase", "pricing")
-"""Columns with identifiers such as client_limited. The report shows spaces in place of the
-underscores of an identifier."""
+"""Columns with identifiers such as client_limited. The report replaces the underscores of these
+identifiers by spaces."""
 
 
 @dataclass(frozen=True)
 class Entry:
-    """An entry of a table in the report; `link` is the id of the linked element."""
+    """An entry of a table in the report: a text, an interval in a softer colour, and a link to the
+    element with the id `link`."""
 
     text: str
     interval: str = ""
     link: str = ""
 
     def to(self, link: str) -> Entry:
-        """Return the entry with a link. Return an entry without a value unchanged."""
+        """Return the entry with a link. If the entry has no value, return it without a link."""
         return self if self.text == significant(None) else Entry(self.text, self.interval, link)
 
 
@@ -50,10 +52,10 @@ class Remark:
 
 @dataclass(frozen=True)
 class ShownTable:
-    """A table of the page, with a `note` above and `remarks` below. `ids` has the HTML id of each
-    row.
+    """A table of the page, with a `note` above and `remarks` below.
 
     `rows` has the first MAX_ROWS of `total` rows. The CSV file with the name `file` has all rows.
+    `ids` has the HTML id of each row. If the table has no rows, the page shows the text `empty`.
     """
 
     title: str
@@ -68,8 +70,8 @@ class ShownTable:
 
 
 def rows_of(frame: pd.DataFrame, schema: pa.Schema | None = None) -> list[Row]:
-    """Return the rows of a table as dictionaries, with None for missing values, and with integers
-    in integer columns."""
+    """Return the rows of a table as dictionaries, with None for missing values. The values of
+    columns that are integers in `schema` become integers, since pandas may read them as floats."""
     whole = {field.name for field in schema or () if pa.types.is_integer(field.type)}
     return [
         {str(key): _plain(value, key in whole) for key, value in row.items()}
@@ -90,8 +92,8 @@ def shares_of(schema: pa.Schema) -> frozenset[str]:
 
 
 def entry_of(row: Mapping[str, Any], columns: str | Sequence[str], shares: frozenset[str]) -> Entry:
-    """Return the entry for the value in one column, or for a value and its interval in three
-    columns."""
+    """Return the entry for the value in one column. If `columns` has three names, return the entry
+    for a value and the two ends of its interval."""
     if not isinstance(columns, str):
         return span(row, columns, "percent" if columns[0] in shares else "significant")
     value = row[columns]
@@ -112,7 +114,7 @@ def plain_words(name: str) -> str:
 
 
 def fails_below(row: Mapping[str, Any] | pd.Series) -> bool:
-    """Return whether the lowest failing rate of a load line is below the interval of its
+    """Return whether the first failing rate of a load line is below the interval of its
     estimate."""
     failing, low = row["first_failing_rps"], row["ci_low_rps"]
     return failing is not None and low is not None and bool(failing < low)
@@ -138,7 +140,7 @@ def count(value: float | None) -> str:
 
 def span(row: Mapping[str, Any], names: Sequence[str], scale: str = "significant") -> Entry:
     """Return an entry such as 12.3 (11.9 to 12.8). `names` has three columns: a value, and the low
-    and the high end of the interval of this value."""
+    and the high end of its interval. `scale` is "significant", or "percent" for shares."""
     write = significant if scale == "significant" else share
     value, *ends = (row[name] for name in names)
     if value is None or None in ends:
@@ -147,8 +149,8 @@ def span(row: Mapping[str, Any], names: Sequence[str], scale: str = "significant
 
 
 def between(row: Mapping[str, Any], names: Sequence[str], scale: str = "significant") -> str:
-    """Return the interval in two columns as text, such as "11.9 to 12.8"; an end without a bound is
-    left out."""
+    """Return the interval in two columns as text, such as "11.9 to 12.8". The text leaves out an
+    infinite end."""
     write = significant if scale == "significant" else share
     low, high = (row[name] for name in names)
     if low is None or high is None:

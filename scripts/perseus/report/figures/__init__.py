@@ -1,11 +1,11 @@
 """Draw the figures of the report: each module draws the figure of the same name.
 
-Every kind of experiment except `peak` has a figure of the same name. Each module has the function
-`draw` and the constant CAPTION. The function `draw` makes a matplotlib figure from the data of the
-figure, the results and a style. CAPTION explains the figure to the reader. If the module has a
-function `data`, this function computes the data from the results. If the module has no function
-`data`, the data are the table with the name of the figure. The constant ALSO names other tables
-whose numbers the figure shows.
+Every kind of experiment except `peak` has a figure of the same name. Each module has a function
+`draw` and a constant CAPTION. The function `draw` returns a matplotlib figure, given the data of
+the figure, the results and a style. CAPTION explains the figure to the reader. The optional
+function `data` computes the data of the figure from the results. Without this function, the data
+are the table with the name of the figure. The optional constant ALSO names other tables whose
+numbers the figure shows.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ if TYPE_CHECKING:  # Snakemake needs only the names of the figures
 class FigureFacts:
     """Properties of a figure.
 
-    A study has the figure if `Study.kinds` contains the value of `kind`. The value of `kind` is a
-    kind of experiment, or another word such as "demand". If `reads_raw` is true, the figure reads
-    the raw results of the cells in addition to the tables.
+    `kind` is a kind of experiment, or another property of a study such as "demand". A study has the
+    figure if `Study.kinds` contains `kind`. If `reads_raw` is true, the figure reads the raw
+    results of the cells in addition to the tables.
     """
 
     reads_raw: bool = False
@@ -63,7 +63,7 @@ FIGURES: Final = {
 
 
 def figures_of(kinds: Set[str]) -> tuple[str, ...]:
-    """Return the names of the figures of a study with the kinds of experiments `kinds`."""
+    """Return the names of the figures of a study whose `Study.kinds` is `kinds`."""
     return tuple(name for name, facts in FIGURES.items() if facts.kind in kinds)
 
 

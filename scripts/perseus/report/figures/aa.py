@@ -25,9 +25,9 @@ from perseus.report.style import (
 from perseus.study.tasks.figure import FigureTask
 
 CAPTION = (
-    "Throughput of the same closed loop after each start of the same server: each mark is one start,"
-    " with the 95 % interval over its windows. If two measurements differ by less than the height"
-    " of the band, the noise of the host can cause this difference."
+    "Throughput of the same closed loop after each start of the same server: each mark is one"
+    " start, with the 95 % interval over its windows. If two measurements differ by less than the"
+    " height of the band, the noise of the host can cause this difference."
 )
 
 MAX_PANELS = 8

@@ -22,10 +22,10 @@ CAPTION = (
     "The cost of the cheapest set of whole servers for each demand. The plan uses lower limits of"
     " the capacities. A range of the demand is shaded if sharing is cheaper under three conditions:"
     " with the lower limits of the capacities, with their estimates, and in at least"
-    f" {RELIABLE:.0%} of the random samples of the capacities. The third condition does not apply if"
-    " too many combinations of servers are possible, or if the measurements give no upper limit for"
-    " the capacity of a shared server. If the measurements give no upper limit for the capacity of"
-    " a dedicated server, no range is shaded."
+    f" {RELIABLE:.0%} of the random samples of the capacities. The third condition does not apply"
+    " if too many combinations of servers are possible, or if the measurements give no upper limit"
+    " for the capacity of a shared server. If the measurements give no upper limit for the capacity"
+    " of a dedicated server, no range is shaded."
 )
 ALSO = ("crossings",)
 

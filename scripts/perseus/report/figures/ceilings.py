@@ -31,8 +31,8 @@ ALSO = ("peaks",)
 
 MAX_ROWS, ROW_MM = 20, 9.0
 SAME_BYTES = 0.01
-"""The figure compares a peak with a client ceiling if the sizes of their requests in bytes differ by
-at most this share."""
+"""The figure compares a peak with a client ceiling if the sizes of their requests in bytes differ
+by at most this share."""
 
 
 def draw(ceilings: pd.DataFrame, results: FigureData, style: FigureTask) -> Figure:

@@ -30,9 +30,9 @@ from perseus.report.style import (
 from perseus.study.tasks.figure import FigureTask
 
 CAPTION = (
-    "Cost of a million inferences. The tick in a row is the cost of the same inferences on dedicated"
-    " servers. If the point of a shared server lies to the left of the tick, the shared server is"
-    " cheaper. An arrow means that an interval extends beyond the figure."
+    "Cost of a million inferences. The tick in a row is the cost of the same inferences on"
+    " dedicated servers. If the point of a shared server lies to the left of the tick, the shared"
+    " server is cheaper. An arrow means that an interval extends beyond the figure."
 )
 
 

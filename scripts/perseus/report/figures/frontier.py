@@ -54,13 +54,13 @@ from perseus.study.tasks.figure import FigureTask
 
 CAPTION = (
     "Each point is a pair of rates that one server gets. Beyond the dashed line, a shared server"
-    " carries more than dedicated servers of the same cost. Perseus converts the points to the speed"
-    " that the host had when each model was measured alone; the table of peaks has the measured"
-    " rates. An arrow means that an interval extends beyond the figure. The first failing rate is"
-    " the lowest rate above the certified rate at which a window of any repeat failed. The interval"
-    " of an estimate uses all windows, so the interval may lie above the first failing rate. For"
-    " three or more models, each row is a mix. The mix with the highest sharing ratio is at the"
-    " top. A larger marker means a higher rate of the model, relative to its dedicated peak."
+    " carries more than dedicated servers of the same cost. Perseus converts the points to the"
+    " speed that the host had when each model was measured alone; the table of peaks has the"
+    " measured rates. An arrow means that an interval extends beyond the figure. The first failing"
+    " rate is the lowest rate above the certified rate at which a window of any repeat failed. The"
+    " interval of an estimate uses all windows, so the interval may lie above the first failing"
+    " rate. For three or more models, each row is a mix. The mix with the highest sharing ratio is"
+    " at the top. A larger marker means a higher rate of the model, relative to its dedicated peak."
 )
 ALSO = ("tenants", "costs")
 

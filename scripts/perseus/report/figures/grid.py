@@ -1,4 +1,4 @@
-"""Figure: the settings of grids by cost and latency, with their throughput."""
+"""Figure: the cost, the latency and the throughput of each setting of a grid."""
 
 from __future__ import annotations
 
@@ -31,17 +31,17 @@ from perseus.report.style import (
 from perseus.study.tasks.figure import FigureTask
 
 CAPTION = (
-    "Each mark is a setting, with the 95 % interval of its cost; left and low is better. A larger"
-    " mark means more throughput. The line joins the settings on the Pareto front. No setting is"
-    " better than a setting on the front in cost, latency and throughput at once. White marks are"
-    " excluded from the recommendation. An arrow means that the interval extends further. The lines"
-    " below a panel explain the numbers in the panel."
+    "Each mark is a setting, with the 95 % interval of its cost. Marks further left are cheaper,"
+    " lower marks are faster, and larger marks have more throughput. The line joins the settings on"
+    " the Pareto front: no setting is better than a setting on the front in cost, latency and"
+    " throughput at once. White marks are excluded from the recommendation. An arrow means that an"
+    " interval extends beyond the figure. The lines below a panel explain the numbers in the panel."
 )
 
 MAX_PANELS = 8
 COST = "usd_per_million_inferences"
 MAX_LABELS = 8
-MAX_BROKEN = 2  # largest number of lines for one setting below panels that are side by side
+MAX_BROKEN = 2  # if panels are side by side, a setting has at most this many lines below its panel
 HEIGHT_MM, LINE_MM = 60, 4
 """Height in mm of a panel, and height in mm of each line below a panel that describes a setting."""
 MARGIN = 0.25  # space above and below the marks, as a share of the range of their latencies
@@ -85,8 +85,8 @@ def _width(style: FigureTask, columns: int) -> int:
 
 
 def _columns(lines: Sequence[str], count: int, style: FigureTask) -> int:
-    """Return the number of panels in a row. The function returns 1 if the panels of a row would be
-    so narrow that a description of a setting takes more than MAX_BROKEN lines."""
+    """Return the number of panels side by side. If panels side by side are so narrow that the
+    description of a setting takes more than MAX_BROKEN lines, return 1."""
     columns = columns_of(style, count)
     longest = max(map(len, lines), default=0)
     return columns if longest <= MAX_BROKEN * _width(style, columns) else 1
@@ -154,8 +154,8 @@ def _number(panel: Axes, rows: pd.DataFrame, lines: Sequence[str]) -> None:
 
 
 def key(settings: Sequence[str]) -> list[str]:
-    """Return one line for each setting, and one line with the values that all settings have in
-    common."""
+    """Return the lines below a panel: one numbered line for each setting, and one line with the
+    values that all settings have in common."""
     if not settings:
         return []
     parts = [setting.split(", ") for setting in settings]

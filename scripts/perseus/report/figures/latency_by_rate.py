@@ -25,9 +25,9 @@ from perseus.results.records import Record
 from perseus.study.tasks.figure import FigureTask
 
 CAPTION = (
-    "Each mark is one window. The latency should cross the line of the SLA near the estimated"
-    " limit, and stay below this line up to the certified rate. The latency is infinite if more"
-    " requests fail than the SLA allows to be late."
+    "Each mark is the latency of one model in one window. Near the estimated limit, the latency"
+    " should cross the line of the SLA. Up to the certified rate, the latency should stay below"
+    " this line. The latency is infinite if more requests fail than the SLA allows to be late."
 )
 ALSO = ("peaks",)
 
@@ -36,7 +36,8 @@ LOOKS: Final[dict[str, tuple[FillStyle, str]]] = {
     "undecided": ("left", "undecided"),
     "fail": ("none", "failed"),
 }
-"""Fill of a mark and label of the legend, by verdict. The fill is also visible in greyscale."""
+"""Fill of a mark and label of the legend, by verdict. Readers can distinguish the fills even in
+greyscale."""
 
 COLUMNS_SHOWN = (
     "cell",
@@ -52,8 +53,7 @@ COLUMNS_SHOWN = (
 
 
 def data(results: FigureData) -> pd.DataFrame:
-    """Return the windows on each load line. A window has one row for each tenant that has
-    requests."""
+    """Return the windows on each load line, with one row for each tenant that has load."""
     return of_lines(results, lambda row: _windows(results, row))
 
 

@@ -24,8 +24,8 @@ from perseus.results.records import PeakRecord
 from perseus.study.tasks.figure import FigureTask
 
 CAPTION = (
-    "Distribution of the latencies in the certified windows of all repeats. A model keeps its SLA"
-    " if its curve passes above the mark of this SLA."
+    "Distribution of the latencies in the windows that certified a rate, for each repeat. A model"
+    " keeps its SLA if its curve passes above the mark of this SLA."
 )
 
 POINTS = 120
@@ -96,10 +96,10 @@ def _distributions(axes: Axes, results: FigureData, points: pd.DataFrame) -> Non
 
 
 def certified_latency_ms(record: PeakRecord, tenant: str) -> Floats:
-    """Return the sorted latencies of the counted requests in the last certification window of a
-    cell.
+    """Return the sorted latencies in ms of a tenant in the last certification window of a cell.
 
-    The latency begins at the intended send time. Without a response, the latency is infinite.
+    The result has only the requests that count for the verdict. A latency begins at the intended
+    send time. The latency of a request without a response is infinite.
     """
     where = [("window", "=", record.certified_window), ("tenant", "=", tenant)]
     window = pd.read_parquet(record.folder / "windows.parquet", filters=where).iloc[0]

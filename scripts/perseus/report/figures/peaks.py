@@ -31,9 +31,9 @@ from perseus.study.tasks.figure import FigureTask
 
 CAPTION = (
     "Each bar shows the highest load that one server carries within the SLAs. The tick in a row is"
-    " the load that dedicated servers of the same cost carry. If the bar of a shared server ends"
-    " right of the tick, the shared server carries more. An arrow means that the interval extends"
-    " further."
+    " the load that dedicated servers of the same cost carry. If the bar of a shared server ends to"
+    " the right of the tick, the shared server carries more. An arrow means that an interval"
+    " extends beyond the figure."
 )
 ALSO = ("tenants", "costs")
 

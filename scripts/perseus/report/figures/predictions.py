@@ -19,11 +19,11 @@ CAPTION = (
     "Each point is a measured mix. Its prediction uses measurements of each model alone and of"
     " other mixes, but not of the mix itself. A point on the line is predicted exactly; a point"
     " within the band has an error of at most 10 %. Each title names a prediction model and its"
-    " median error. An arrow means that the interval extends further."
+    " median error. An arrow means that an interval extends beyond the figure."
 )
 
 FEWEST: Final = 3
-"""Least number of measured mixes for a figure."""
+"""The figure shows a prediction model if it predicts at least this many measured mixes."""
 BAND: Final = 0.1
 STEPS: Final = {f"{step.lower()}_ratio": step for step in LadderStep}
 LOOK: Final[dict[str, Any]] = {
@@ -84,8 +84,8 @@ def _step(axes: Axes, mixes: pd.DataFrame, step: str, ends: np.ndarray) -> None:
 
 
 def _range(mixes: pd.DataFrame, steps: list[str]) -> tuple[float, float]:
-    """Return the range of both axes. The range includes all points. Very long intervals continue
-    beyond the range."""
+    """Return the ends of both axes. The axes include all points, but very long intervals extend
+    beyond the axes."""
     values = mixes[["measured_ratio", *steps]].to_numpy(dtype=float)
     known = values[np.isfinite(values)]
     low, high = float(known.min()), float(known.max())

@@ -26,9 +26,9 @@ from perseus.report.style import (
 from perseus.study.tasks.figure import FigureTask
 
 CAPTION = (
-    "Either the client (before the window) or the server converts images into tensors. For each"
-    " tenant: its peak, and the p95 and CPU time of a request at the certified rates. Each line is"
-    " a 95 % interval."
+    "Images become tensors either on the client (before the window) or on the server. The panels"
+    " show, for each model: its peak, the p95 latency and the size of a request, and the CPU time"
+    " of a request at the certified rates. Each line is a 95 % interval."
 )
 
 MAX_ROWS: Final = 20
@@ -67,7 +67,7 @@ def data(results: FigureData) -> pd.DataFrame:
     if rows.empty:
         return pd.DataFrame(columns=COLUMNS)
     # The client measures its own conversion of images even if the server converts the images of the
-    # windows. If the server converts the images, the time of the client is no cost.
+    # windows. This time is no cost of such windows, so the figure leaves it out.
     by_client = rows["client_preprocess_ms"].where(rows["preprocessing"] == "client")
     rows = rows.assign(limit_rps=rows["estimate_rps"], client_preprocess_ms=by_client)
     texts = rows.select_dtypes(exclude="number").columns
@@ -121,7 +121,8 @@ def _names(results: FigureData, rows: pd.DataFrame) -> list[str]:
 
 
 def _with_ends(panel: Axes, rows: pd.DataFrame, *names: str) -> None:
-    """Draw a value with its interval, or a text if there is no value."""
+    """Draw the value of each row with its interval, or the verdict if there is no value. `names`
+    has the columns of the value and of the ends of its interval."""
     limit = furthest(rows[[names[0]]])
     for y, (_, row) in enumerate(rows.iterrows()):
         if pd.isna(row[names[0]]):

@@ -27,19 +27,19 @@ from perseus.report.style import (
 from perseus.study.tasks.figure import FigureTask
 
 CAPTION = (
-    "Each tenant gets the same arrivals twice: beside the other tenants (solid line) and alone"
+    "Each model gets the same arrivals twice: beside the other models (solid line) and alone"
     " (dashed line). The upper panel shows the rate of the arrivals. The lower panel shows the"
-    " share of requests with a response within the latency of the SLA, by intended send time. A"
-    " thick bar is the worst minute. The numbers on the right are the shares in the worst minute:"
-    " the upper number beside the other tenants, the lower number alone."
+    " share of requests with a response within the latency limit of the SLA, by intended send time."
+    " A thick bar marks the worst minute. The numbers on the right are the shares in the worst"
+    " minute: the upper number beside the other models, and the lower number alone."
 )
 ALSO = ("attainment",)
 
 MAX_ROWS = 6
 RATE_MM, ATTAINMENT_MM = 26, 38
 MAX_SECONDS = 300
-"""Longest window in s for which the figure shows each second; for longer windows, the figure shows
-each minute."""
+"""For windows of at most this many seconds, the figure has one point per second; for longer
+windows, one point per minute."""
 
 LINES = {"alone": "--", "shared": "-"}
 
@@ -101,14 +101,14 @@ def _tenant(rate: Axes, attainment: Axes, results: FigureData, phases: pd.DataFr
 
 
 def _bins(results: FigureData, row: pd.Series) -> pd.DataFrame:
-    """Return the rows of the table attainment that belong to a row of the table replay, up to the
-    end of the replay."""
+    """Return the rows of the table attainment that belong to `row`, a row of the table replay. An
+    additional row at the end of the replay ends the last step of the line."""
     frame, end_s = results.tables["attainment"], row["duration_s"]
     bin_s = 1 if end_s <= MAX_SECONDS else 60
     same = [frame[name] == row[name] for name in ("cell", "tenant", "phase")]
     bins = frame[same[0] & same[1] & same[2] & (frame["bin_s"] == bin_s)]
     bins = bins.assign(length_s=(end_s - bins["start_s"]).clip(upper=bin_s))
-    last = bins.iloc[-1:].assign(start_s=end_s)  # the last step of the line needs an end point
+    last = bins.iloc[-1:].assign(start_s=end_s)
     return pd.concat([bins, last])
 
 

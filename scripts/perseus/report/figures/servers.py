@@ -1,5 +1,4 @@
-"""Figure: comparison of the servers of a study by the cost, latency and energy of each model and
-mix."""
+"""Figure: cost, latency and energy of each model and mix on the servers of a study."""
 
 from __future__ import annotations
 
@@ -30,9 +29,10 @@ from perseus.results.grids import on_front
 from perseus.study.tasks.figure import FigureTask
 
 CAPTION = (
-    "Each row is a server, the cheapest first; left is better. Each line is the 95 % interval of a"
-    " cost. A server is on the Pareto front if no other server is better in cost, latency and"
-    " energy at once. Energy is a criterion only if it was measured on all servers."
+    "Each row is a server, with the cheapest server on top. Marks further left are better. Each"
+    " line is the 95 % interval of a cost. A server is on the Pareto front if no other server is"
+    " better in cost, latency and energy at once. Energy counts only if it was measured on all"
+    " servers."
 )
 
 MAX_PANELS, MAX_SERVERS = 8, 20
@@ -120,10 +120,10 @@ def _servers(axes: Sequence[Axes], goals: Sequence[str], rows: pd.DataFrame) -> 
 
 
 def _front(rows: pd.DataFrame) -> list[bool]:
-    """Return whether each server is on the Pareto front, among the servers whose goals are all
-    known.
+    """Return, for each row, whether its server is on the Pareto front of GOALS. A server without a
+    known cost and latency is not on the front.
 
-    Energy is one of the goals if it is known for all servers that have a cost and a latency.
+    Energy is one of the goals only if it is known for all servers with a known cost and latency.
     """
     known = rows[["usd_per_million_inferences", "p95_ms"]].notna().all(axis=1).to_numpy()
     energy = rows["joules_per_inference"].notna().to_numpy()

@@ -33,10 +33,10 @@ from perseus.report.style import (
 from perseus.study.tasks.figure import FigureTask
 
 CAPTION = (
-    "A square shows the slowdown of the model of the row while the model of the column also has"
-    " load: the mean latency of the model of the row, divided by its mean latency alone at the same"
-    " rate, with the 95 % interval if there is room. On the diagonal, the model is alone both times"
-    " (A/A), so the slowdown shows the noise."
+    "A square shows by what factor the model of the column slows down the model of the row: the"
+    " mean latency of the model of the row while both models have load, divided by its mean latency"
+    " alone at the same rate. If there is room, the square also has the 95 % interval. On the"
+    " diagonal, the model is alone in both measurements (A/A), so the factor shows the noise."
 )
 
 MAX_PANELS = 4
@@ -49,8 +49,8 @@ FILLED: Final = 0.85  # largest width of a text in a square, as a share of the s
 SLOPED_MM: Final = 12.0  # least side of squares whose column has a sloped name
 
 COLOURED: Final = 2.0
-"""The colour scale ends at the largest measured slowdown, but never below this value, so that noise
-has a light colour."""
+"""The colour scale ends at the largest measured slowdown, but not below this value. Otherwise,
+small slowdowns that are mere noise would have dark colours."""
 
 SHADES: Final = colormaps[
     "Oranges"
@@ -114,7 +114,8 @@ class Sizes:
 
 
 def _sizes(side_mm: float, font_pt: float) -> Sizes:
-    """Return the sizes in squares with this side. Small squares have no interval."""
+    """Return the sizes of the texts in a square with the side `side_mm`. Texts that are too wide
+    for the square get the size 0."""
 
     def fitting(text: str, largest: float) -> float:
         size = min(largest * font_pt, FILLED * side_mm / text_mm(text, 1))
@@ -184,6 +185,6 @@ def _square(
 
 
 def _decimals(slowdown: float, decimals: int = 2) -> str:
-    """Return a slowdown as text: with this many decimals below 10, otherwise with three significant
-    digits."""
+    """Return a slowdown as text. A slowdown below 10 has `decimals` decimals, and a larger slowdown
+    has three significant digits."""
     return f"{slowdown:.{decimals}f}" if slowdown < 10 else significant(slowdown)

@@ -29,11 +29,11 @@ from perseus.results.tables.soak import FAILED_REQUESTS, SoakRecord
 from perseus.study.tasks.figure import FigureTask
 
 CAPTION = (
-    "The same load on one server for hours. Each mark is the latency in a window, or the memory or"
-    " the open files of the server after a window. Lines are the fitted drift. The title of a"
-    " panel states this drift, with the 95 % interval in brackets. Marks at the upper edge are"
-    " infinite percentiles of the latency. For example, the p95 is infinite if more than 5 % of the"
-    " requests got no response."
+    "The same load on one server for hours. Each mark is one window: the latency or the failed"
+    " requests in the window, or the memory or the open files of the server after the window. Lines"
+    " are the fitted drift. The title of a panel states this drift, with the 95 % interval in"
+    " brackets. Marks at the upper edge are infinite percentiles of the latency. For example, the"
+    " p95 is infinite if more than 5 % of the requests got no response."
 )
 
 MAX_CELLS = 4
@@ -114,7 +114,8 @@ def _cell(axes: list[Axes], results: FigureData, rows: pd.DataFrame, values: pd.
 def _drift(
     panel: Axes, row: pd.Series, values: pd.DataFrame, dashes: str, look: dict[str, Any]
 ) -> None:
-    """Draw the values and the fitted line; infinite values are at the upper edge."""
+    """Draw the values and the fitted line of one quantity. Infinite values are at the upper
+    edge."""
     if values.empty:
         return
     hours, infinite = values["hours"].to_numpy(), np.isinf(values["value"].to_numpy())

@@ -1,4 +1,4 @@
-"""Figure: saturation probes over the time of a study, which show host drift."""
+"""Figure: throughput in saturation probes during a study, which shows changes of the host speed."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from perseus.results.windows import of_speed
 from perseus.study.tasks.figure import FigureTask
 
 CAPTION = (
-    "Throughput of each model alone in saturation probes, relative to its mean over all probes on"
-    " the same server. With several tenants, a mark is the median of several successive probes. A"
-    " line joins the marks of one cell. If the throughput of all models changes at the same time,"
-    " the speed of the host changed."
+    "Throughput of each model alone in saturation probes (short closed loops), relative to its mean"
+    " over all probes on the same server. If several models share the server, a mark is the median"
+    " of several successive probes. A line joins the marks of one run. If the throughput of all"
+    " models changes at the same time, the speed of the host changed."
 )
 
 MAX_SERVERS = 6
 MAX_VECTORS = 5000
-"""If a server has more probes than this number, the figure draws them as a bitmap and not as
-vectors, since a bitmap stays small."""
+"""If a server has more probes than this number, the figure draws the marks as a bitmap in place of
+vectors, so that the file stays small."""
 
 COLUMNS = ["server", "cell", "tenant", "unix_ns", "speed_rps", "minutes"]
 
@@ -94,11 +94,12 @@ def _looks(cells: Sequence[Path]) -> list[Row]:
 
 
 def _starts_ns(probes: Sequence[Row], tenant: str) -> list[int]:
-    """Return the start times of the windows in which only `tenant` has load: of the first of each
-    sequence of consecutive windows, and of the last window.
+    """Return the start time of each measurement of the saturation throughput of `tenant`, in ns.
 
     A search measures the saturation throughput three or four times. With several tenants, each
-    measurement is a sequence of windows. A fourth measurement directly follows the third.
+    measurement is a sequence of windows: its start is the start of the first window in which only
+    `tenant` has load. A fourth measurement directly follows the third, so both look like one
+    sequence: the result therefore also has the start of the last window of `tenant` alone.
     """
     loaded = Counter(row["window"] for row in probes if row["requests"])
     sequence = {window: window - i for i, window in enumerate(sorted(loaded))}

@@ -1,4 +1,5 @@
-"""Figure: distributions of the start time, and of the latency of first and later inferences."""
+"""Figure: distributions of the start time of a server, of the load time of its models, and of the
+latency of first and later inferences."""
 
 from __future__ import annotations
 
@@ -15,9 +16,9 @@ from perseus.report.style import DARK, GREY, empty_figure, legend, panels, remai
 from perseus.study.tasks.figure import FigureTask
 
 CAPTION = (
-    "Each curve shows, for every time, the share of starts that took at most this time. A steep"
-    " curve means that all starts take about the same time. The first user of a fresh server also"
-    " waits for the extra time of the first inference."
+    "Each curve shows the share of the starts that took at most a given time. A steep curve means"
+    " that all starts take about the same time. The first user of a fresh server also waits for the"
+    " first inference, which usually takes longer than later inferences (steady inference)."
 )
 
 MAX_SCENARIOS = 4

@@ -1,4 +1,4 @@
-"""Figure: CPU, GPU, memory, network and queue during each cell."""
+"""Figure: CPU, GPU, memory, network and queue over the time of each cell."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from perseus.results.records import Record
 from perseus.study.tasks.figure import FigureTask
 
 CAPTION = (
-    "Utilisation of the machine in each cell. The server should be busy. The client should not be"
-    " busy, because a busy client limits the load that it offers. The shade shows the phase of a"
-    " window. Queue: requests of all tenants that wait in the server."
+    "Utilisation of the machine in each run. The server should be busy. The client should not be"
+    " busy, because a busy client limits the load that it offers. The shade shows the phase of the"
+    " search. Queue: requests of all models that wait in the server."
 )
 
 MAX_CELLS = 8
@@ -39,8 +39,8 @@ OTHER: Final[dict[str, Any]] = {
 
 
 def data(results: FigureData) -> pd.DataFrame:
-    """Return the monitor samples of the first MAX_CELLS cells, with the seconds since the start of
-    the cell."""
+    """Return the monitor samples of the first MAX_CELLS cells. The column time_s has the seconds
+    since the start of the cell."""
     frames = [frame for folder in results.cells[:MAX_CELLS] for frame in samples(folder)]
     return pd.concat(frames, ignore_index=True) if frames else pd.DataFrame(columns=COLUMNS)
 
