@@ -127,7 +127,7 @@ def test_results_that_cannot_be_tracked_end_a_run_before_it_measures(empty, tmp_
     code, output, errors = workflow._snakemake("--cores", "2", "all")
     assert (code, "Traceback" in errors) == (1, False)
     assert "track.mlflow: " in output + errors
-    assert "Install what it needs: pip install -r envs/mlflow.txt" in output + errors
+    assert "Install this package: pip install -r envs/mlflow.txt" in output + errors
     assert not (workflow.root / "results/default/models").exists()
 
 

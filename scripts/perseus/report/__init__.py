@@ -1,7 +1,7 @@
-"""Make the report: conclusions, figures and one HTML page.
+"""Make the report of a study: conclusions, figures and one HTML page.
 
-The input is the tables of a study, and raw results for a few figures. The output is SVG, PNG and
-HTML files.
+The input is the tables of the study and, for some figures, raw results. The output is HTML, SVG and
+PNG files.
 """
 
 import os

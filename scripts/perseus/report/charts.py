@@ -1,7 +1,7 @@
-"""Make the interactive charts of the page.
+"""Make the data of the interactive charts of the page.
 
-The page contains the points of a chart as JSON. The script pictures.js draws the points of a chart,
-and offers the points as a CSV file.
+The page contains the points of each chart as JSON. The script pictures.js draws the chart, and
+offers the points as a CSV file.
 """
 
 from __future__ import annotations
@@ -23,7 +23,8 @@ from perseus.report.style import MAX_WEIGHTS, short
 from perseus.results.fleets.plans import HOURS_PER_MONTH
 
 CLOSED_LOOP: Final = "closed loop"
-"""Label of windows in a closed loop, which have no verdict."""
+"""Label of windows in a closed loop in place of a verdict: a closed loop has no SLA, and so no
+verdict."""
 VERDICTS: Final = {
     "pass": "#009E73",
     "fail": "#D55E00",
@@ -37,20 +38,20 @@ SCALES: Final = {
     "certified": ("certified", "#009E73"),
     "first_failing": ("first failing", "#D55E00"),
 }
-"""Marks in the chart of a frontier. A key is the prefix of a column, and its value is the name and
-the colour of the mark."""
+"""Name and colour of each kind of mark in the chart of a frontier. A key is the prefix of the
+columns with the values of the mark."""
 MARKS: Final = {**SCALES, PREDICTED: ("predicted", "#56B4E9")}
-"""SCALES, and the mark of a mix that was predicted, not measured."""
+"""SCALES, and the name and the colour of the mark for a mix that was predicted, not measured."""
 UTILISATION: Final = {"CPU (cores)": "cpu", "GPU (share)": "gpu"}
-"""Quantities of the monitor that have a chart. The value of a key is the prefix in the name of the
-chart's CSV file."""
+"""Quantities of the monitor that have a chart. A value is the start of the name of the chart's CSV
+file."""
 GREY: Final = "#888888"
 ENDS: Final = ("ci_low", "ci_high")
 """Prefixes of the columns with the two ends of an interval."""
 INTERVAL: Final = "#56A0D3"
 """Colour of the intervals in a chart."""
 OPEN_END: Final = 1.5
-"""In a chart, an interval without an upper bound ends at the estimate times this factor."""
+"""If an interval has no upper bound, the chart draws it up to the estimate times this factor."""
 
 Point = tuple[float, float, str]
 """A point of a series: x, y and a label."""
@@ -60,8 +61,8 @@ Point = tuple[float, float, str]
 class Series:
     """A series of points with a common name.
 
-    `look` names a style of marks, one of LOOKS in pictures.js. `names` has a label for each point,
-    or is empty.
+    `look` is the style of the marks: a key of LOOKS in pictures.js. `names` has a label for each
+    point, or is empty.
     """
 
     name: str
@@ -76,8 +77,9 @@ class Series:
 class Chart:
     """A chart. `x` and `y` are the titles of the axes, and `id` is the name of the CSV file.
 
-    If `labels` has pairs of a place on the x axis and a text, the axis shows the texts in place of
-    numbers.
+    If `has_logarithm` is true, the y axis is logarithmic. If `from_zero` is true, both axes begin
+    at 0. `labels` has pairs of a place on the x axis and a text: if `labels` is not empty, the axis
+    shows these texts in place of numbers.
     """
 
     id: str
@@ -116,9 +118,10 @@ class Chart:
 
 def of_windows(windows: pd.DataFrame, line: str) -> Iterator[Chart]:
     """Yield two charts of a search: the offered rate of each window over time, and the latency of
-    each tenant over the offered rate. If too many requests failed, the latency is infinite.
+    each tenant over the offered rate.
 
-    `windows` has the rows of windows.parquet for all repeats of the load line.
+    If too many requests failed, the latency is infinite, and only the CSV file of the chart has its
+    value. `windows` has the rows of windows.parquet for all repeats of the load line.
     """
     began_ns = windows.groupby("cell")["start_ns"].transform("min")
     timed = windows.assign(minute=(windows["start_ns"] - began_ns) / 60e9)
@@ -157,7 +160,7 @@ def of_windows(windows: pd.DataFrame, line: str) -> Iterator[Chart]:
     if latencies:
         yield Chart(
             f"latency-{line}",
-            f"Latency at the SLA's percentile over load{left_out}",
+            f"Latency at the percentile of the SLA over load{left_out}",
             "offered load, all tenants (requests/s)",
             "latency (ms)",
             latencies,
@@ -166,10 +169,11 @@ def of_windows(windows: pd.DataFrame, line: str) -> Iterator[Chart]:
 
 
 def of_samples(samples: pd.DataFrame, line: str) -> Iterator[Chart]:
-    """Yield the charts of the utilisation of the server and the client.
+    """Yield one chart for each quantity in UTILISATION, with the utilisation of the server and the
+    client over time.
 
-    `samples` has the monitor samples of all repeats of the load line, in the format
-    of the function `perseus.report.samples.samples`.
+    `samples` has the monitor samples of all repeats of the load line, as from the function
+    `perseus.report.samples.samples`.
     """
     for quantity in (name for name in UTILISATION if name in set(samples["quantity"])):
         mine = samples[samples["quantity"] == quantity]
@@ -188,8 +192,8 @@ def of_samples(samples: pd.DataFrame, line: str) -> Iterator[Chart]:
 
 
 def of_frontiers(tables: Mapping[str, pd.DataFrame]) -> Iterator[Chart]:
-    """Yield a chart for each scenario: the frontier of two tenants, or the sharing ratios of the
-    mixes of three or more tenants."""
+    """Yield a chart for each shared scenario. For two tenants, the chart shows the frontier; for
+    three or more tenants, the sharing ratio of each mix."""
     results = FigureData(tables)
     shared = results.peaks[results.peaks["kind"] != "dedicated"]
     tenants_of = dict(list(results.tenants.groupby("scenario")))
@@ -225,8 +229,8 @@ def of_frontiers(tables: Mapping[str, pd.DataFrame]) -> Iterator[Chart]:
 
 
 def _ratios(scenario: str, lines: pd.DataFrame, names: Sequence[str]) -> Iterator[Chart]:
-    """Yield a chart with the sharing ratio of each mix of a scenario, with its interval; the mix
-    with the highest ratio comes first. Yield nothing if no mix has a known ratio."""
+    """Yield a chart with the sharing ratio of each mix of a scenario, with its interval. The mix
+    with the highest ratio comes first. If no mix has a known ratio, yield nothing."""
     known = lines[np.isfinite(lines["sharing_ratio"])]
     known = known.sort_values("sharing_ratio", ascending=False, kind="stable")
     if known.empty:
@@ -267,7 +271,8 @@ def _ratios(scenario: str, lines: pd.DataFrame, names: Sequence[str]) -> Iterato
 
 
 def _label(line: pd.Series, are_few: bool) -> str:
-    """Return the label of a mix: its weights, if `are_few` is true, or else a short description."""
+    """Return the label of a mix on the axis: its weights if `are_few` is true and the weights
+    describe the whole mix, or otherwise a short description."""
     label = short(line).removeprefix("mix ")
     return str(line["weights"]) if are_few and label == line["mix"] else label
 
@@ -278,8 +283,9 @@ def _of_points(name: str, points: Sequence[Point], colour: str, look: str = "poi
 
 
 def _with_open_end(line: pd.Series, unit: str) -> pd.Series:
-    """Return the row with a finite interval. If the interval has no upper bound, its end becomes
-    OPEN_END times the estimate, and the label of the mix says "no upper bound"."""
+    """Return the row `line` with a finite interval, so that the chart can draw the interval. If the
+    interval has no upper bound, its end becomes OPEN_END times the estimate, and the label of the
+    mix says "no upper bound"."""
     if line[f"ci_high_{unit}"] != math.inf:
         return line
     end = {f"ci_high_{unit}": OPEN_END * line[f"estimate_{unit}"]}
@@ -287,8 +293,8 @@ def _with_open_end(line: pd.Series, unit: str) -> pd.Series:
 
 
 def _intervals(markers: Sequence[Marker]) -> Iterator[Series]:
-    """Yield one series with the two ends of each interval; pictures.js joins points with the same
-    name."""
+    """Yield one series with the two ends of each interval. The two ends have the same name, so
+    pictures.js joins them by a line."""
     low, high = ([m for m in markers if m.scale == end] for end in ENDS)
     pairs = [
         pair
@@ -313,8 +319,8 @@ def _of_scales(markers: Sequence[Marker]) -> Iterator[Series]:
 
 
 def of_costs(break_even: pd.DataFrame) -> Iterator[Chart]:
-    """Yield one chart for each group of models: the cost over the demand, with and without
-    sharing."""
+    """Yield one chart for each group of models, with the cost of servers over the demand, with and
+    without sharing."""
     for number, (models, rows) in enumerate(break_even.groupby("models", sort=False)):
         options = rows.groupby(["server", "shared"], sort=False)
         series = [
@@ -341,9 +347,9 @@ def _colour(verdict: str) -> str:
 
 
 def _number(value: float) -> float | str | None:
-    """Return the number with four significant digits. JSON lacks infinity and NaN: return infinity
-    as the text "inf" or "-inf", and NaN as None. The CSV file of a chart has the same text for
-    infinity, and an empty field for NaN."""
+    """Return the number with four significant digits. JSON has no infinity and no NaN, so infinity
+    becomes the text "inf" or "-inf", and NaN becomes None. In the CSV file of a chart, infinity is
+    the same text, and NaN is an empty field."""
     if math.isinf(value):
         return str(value)
     return None if math.isnan(value) else float(f"{value:.4g}")

@@ -1,4 +1,4 @@
-"""Show the configuration of a study as tables, with one column for each key."""
+"""Make the tables that show the configuration of a study, with one column for each key."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ NONE = Entry("\N{EN DASH}")
 
 
 def tables(task: ReportTask, records: Sequence[Record]) -> Iterator[ShownTable]:
-    """Yield one table for each part of the configuration, and a table of the models that the
-    servers already had before the study."""
+    """Yield one table for each part of the configuration. If servers already had models before the
+    study, yield a table of these models, too."""
     batches = _max_batch_sizes(records)
     rows = {
         "Models": [_keys(model) | _no_keys_of_others(model) for model in task.models],
@@ -34,8 +34,8 @@ def tables(task: ReportTask, records: Sequence[Record]) -> Iterator[ShownTable]:
 
 
 def _max_batch_sizes(records: Sequence[Record]) -> dict[str, Row]:
-    """Return the largest batch size that the server accepts, for each tenant. A server may accept
-    only smaller batches than the configuration states."""
+    """Return the largest batch size that the server accepts, by tenant. This batch size replaces
+    the configured batch size in the table, since a server may accept only smaller batches."""
     found: dict[str, set[int]] = {}
     for record in records:
         for tenant, size in record.max_batch_sizes.items():
@@ -51,8 +51,8 @@ def _keys(part: Part) -> Row:
 
 
 def _no_keys_of_others(model: Model) -> Row:
-    """Return a row in which the value None marks each key that does not apply to the kind of
-    `model`."""
+    """Return a row with the value None for each key that does not apply to `model`, for example
+    `architecture` for an ONNX file. The table shows no value for such a key."""
     others = {
         "architecture": model.is_built,
         "weights": model.is_built,
@@ -98,8 +98,8 @@ def _value_text(value: Any) -> str:
 
 
 def _served(records: Sequence[Record]) -> list[tuple[str, ServedModelRecord]]:
-    """Return each model that a server already had before the study, with the name of the server. A
-    model that changed during the study occurs several times."""
+    """Return each model that a server already had before the study, as (server, model). If a model
+    changed during the study, each of its versions is in the result."""
     return list(
         dict.fromkeys(
             (record.task.server.name, model)
@@ -134,7 +134,7 @@ def _served_models(served: Sequence[tuple[str, ServedModelRecord]]) -> ShownTabl
 
 
 def presets(records: Sequence[Record]) -> list[Row]:
-    """Return each preset with its settings of the search, and the scenarios that use the preset."""
+    """Return each preset of the study: its name, its settings of the search, and its scenarios."""
     found: dict[str, Row] = {}
     for task in (record.task for record in records):
         if task.preset not in found:

@@ -1,4 +1,4 @@
-"""Draw one figure of a study from the tables and raw results, and write the data of the figure."""
+"""Draw one figure of a study from its tables and raw results, and write the data of the figure."""
 
 from __future__ import annotations
 
@@ -24,9 +24,10 @@ def draw(
     png: Path,
     csv: Path,
 ) -> None:
-    """Draw the figure `name` into `svg` and `png`, and write its data into `csv`.
+    """Draw the figure `name` into the files `svg` and `png`, and write its data into `csv`.
 
-    `cells` has the folders of raw results that the figure reads.
+    `tables` maps the name of a table to its Parquet file. `cells` has the folders of the cells
+    whose raw results the figure reads.
     """
     frames = with_scenario_names({table: pd.read_parquet(path) for table, path in tables.items()})
     results = FigureData(frames, tuple(cells))

@@ -1,4 +1,5 @@
-"""Collect the cells and windows that support the numbers of the page, with anchors for links."""
+"""Collect the cells (single measurements) and windows that support the numbers of the page, with
+anchors for links."""
 
 from __future__ import annotations
 
@@ -30,13 +31,18 @@ MAX_SAMPLES: Final = 6000
 """The page contains at most this many monitor samples."""
 
 MAX_WINDOWS: Final = 1500
-"""The page shows at most this many windows, of all cells together. If there are more windows, each
-cell shows only the window that certified the rate and the first failing window."""
+"""The page shows at most this many windows of all cells together. If there are more windows, the
+page shows only two windows of each cell: the window that certified the rate, and the window that
+failed at the first failing rate."""
 
 
 @dataclass(frozen=True)
 class CellEvidence:
-    """Section of the page for one cell: its settings, its outcome, and rows of its windows."""
+    """Section of the page for one cell.
+
+    `facts` maps names to short texts, for example on the settings of the cell. `windows` has the id
+    and the table row of each shown window. `all_windows` is the number of windows of the cell.
+    """
 
     id: str
     name: str
@@ -58,7 +64,7 @@ WINDOW_COLUMNS: Final = (
 
 @dataclass(frozen=True)
 class PageEvidence:
-    """Evidence to which the page links: the records of all cells, by name of the cell.
+    """Evidence to which the page links. `records` maps the name of each cell to its record.
 
     For each cell with a section on the page, `windows` contains the rows of windows.parquet, and
     `samples` contains the monitor samples.
@@ -82,13 +88,13 @@ class PageEvidence:
         return f"cell-{cell}" if cell in self.shown else ""
 
     def certified_link(self, cell: str) -> str:
-        """Return the anchor of the window that certified the rate; if the page does not have this
-        window, the anchor of the cell."""
+        """Return the anchor of the window that certified the rate of a cell. If the page does not
+        have this window, return the anchor of the cell."""
         return self._window_link(cell, self.certified(cell))
 
     def failing_link(self, cell: str) -> str:
-        """Return the anchor of the window that failed at the first failing rate; if the page does
-        not have this window, the anchor of the cell."""
+        """Return the anchor of the window that failed at the first failing rate of a cell. If the
+        page does not have this window, return the anchor of the cell."""
         return self._window_link(cell, self.failing(cell))
 
     def _window_link(self, cell: str, number: int | None) -> str:
@@ -109,19 +115,20 @@ class PageEvidence:
         return self._lines.get((scenario, load_line), ())
 
     def searches_of(self, scenario: str, load_line: str) -> Sequence[PeakRecord]:
-        """Return the records of the repeats of a load line. Only repeats with a section on the page
-        are included."""
+        """Return the records of the repeats of a load line that have a section on the page."""
         return [r for r in self.cells_of(scenario, load_line) if isinstance(r, PeakRecord)]
 
     def certified(self, cell: str) -> int | None:
-        """Return the number of the last window that certified the rate of a search."""
+        """Return the number of the last window that certified the rate of a search; None without a
+        certified rate."""
         record = self.records[cell]
         if not isinstance(record, PeakRecord) or record.certified_window < 0:
             return None
         return record.certified_window
 
     def failing(self, cell: str) -> int | None:
-        """Return the number of the window that failed at the first failing rate."""
+        """Return the number of the window that failed at the first failing rate of a search; None
+        if no window failed at this rate."""
         record, frame = self.records[cell], self.windows.get(cell)
         if not isinstance(record, PeakRecord) or frame is None or frame.empty:
             return None
@@ -150,8 +157,8 @@ class PageEvidence:
 
 
 def read_records(files: Sequence[Path]) -> list[Record]:
-    """Return the records of all cells. The record of a search is a PeakRecord if the search has a
-    section on the page, and a Record otherwise."""
+    """Return the records of all cells. A search with a section on the page becomes a PeakRecord,
+    which has the results of the search. All other records are of the class Record."""
     records = [Record.read(file.parent) for file in files]
     return [
         PeakRecord.read(record.folder)
@@ -162,8 +169,8 @@ def read_records(files: Sequence[Path]) -> list[Record]:
 
 
 def read_windows(records: Sequence[Record]) -> dict[str, pd.DataFrame]:
-    """Return the windows of the shown cells. If a cell has several attempts, the windows are those
-    of the attempt in the record of the cell."""
+    """Return the windows of the first MAX_CELLS cells. If Perseus measured a cell several times,
+    the result has the windows of the attempt in the record of the cell."""
     found = {each.task.cell: pd.DataFrame(each.windows()) for each in records[:MAX_CELLS]}
     return {
         cell: _without_sla(frame.assign(cell=cell)) for cell, frame in found.items() if len(frame)
@@ -171,16 +178,16 @@ def read_windows(records: Sequence[Record]) -> dict[str, pd.DataFrame]:
 
 
 def _without_sla(windows: pd.DataFrame) -> pd.DataFrame:
-    """Return the windows. Windows in a closed loop, such as saturation probes, get CLOSED_LOOP in
-    place of the verdict."""
+    """Return the windows of a cell with CLOSED_LOOP in place of the verdict of closed loops, for
+    example of saturation probes: a closed loop has no SLA, and so no verdict."""
     closed = (windows["reason"] == NO_SLA) & (windows["window_verdict"] == Verdict.UNDECIDED)
     values = {"window_verdict": CLOSED_LOOP, "reason": "", "exceedance": np.nan}
     return windows.assign(**{name: windows[name].mask(closed, of) for name, of in values.items()})
 
 
 def read_samples(records: Sequence[Record]) -> dict[str, pd.DataFrame]:
-    """Return the utilisation of the shown cells, averaged so that there are at most MAX_SAMPLES
-    rows in total."""
+    """Return the samples of the utilisation in the first MAX_CELLS cells. If there are more than
+    MAX_SAMPLES samples in total, return means over consecutive samples in their place."""
     busy: dict[str, pd.DataFrame] = {}
     for record in records[:MAX_CELLS]:
         if (record.folder / "monitor.parquet").exists():
@@ -199,7 +206,7 @@ def _means(frame: pd.DataFrame, together: int) -> pd.DataFrame:
 
 
 def _facts(record: Record) -> dict[str, str]:
-    """Return short facts about a cell from its record, by name."""
+    """Return short texts on the settings, the outcome and the server of a cell, by name."""
     task = record.task
     began = datetime.fromtimestamp(record.started.unix_ns / 1e9, UTC)
     lasted_s = (record.finished_monotonic_ns - record.started.monotonic_ns) / 1e9
@@ -235,7 +242,8 @@ def _value_text(value: object) -> str:
 
 
 def _window(number: int, tenants: pd.DataFrame) -> list[Entry]:
-    """Return the table row for a window; the row combines all tenants of the window."""
+    """Return the table row for a window. `tenants` has the rows of windows.parquet for all tenants
+    of the window: the row has their total rate and the worst share of late requests."""
     worst = tenants["exceedance"].max()
     reasons = tenants[tenants["verdict"] != "pass"]["reason"].dropna()
     first = tenants.iloc[0]

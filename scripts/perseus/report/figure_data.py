@@ -172,8 +172,8 @@ class FigureData:
         return DASHES[self._pattern(tenant)]
 
     def _pattern(self, tenant: str) -> int:
-        """Return the index of the tenant's hatch, marker and dash pattern. Up to twelve tenants have
-        different indexes, and so have the first tenants with the same colour."""
+        """Return the index of the tenant's hatch, marker and dash pattern. Up to twelve tenants
+        have different indexes. Among more tenants, tenants of the same colour still differ."""
         place = self.names.index(tenant)
         return (place + place // len(MARKERS)) % len(MARKERS)
 

@@ -1,5 +1,5 @@
-"""Compute points on the load lines of two tenants, for example the rates at the estimate. Figures
-of the frontier mark these points."""
+"""Compute the points that figures of the frontier mark: the rates of two tenants at the estimate of
+a load line, at its certified rate, and so on."""
 
 from __future__ import annotations
 
@@ -20,8 +20,9 @@ PREDICTED: Final = "predicted"
 class Marker:
     """A point of a load line: `rates_rps` has the rates of both tenants, shape (2,).
 
-    `scale` is the kind of point: "estimate", "certified", "first_failing", an end of the interval
-    of the estimate, or PREDICTED.
+    `scale` is the kind of the point: "estimate", "certified", "first_failing", "ci_low" or
+    "ci_high" (the ends of the interval of the estimate), or PREDICTED. `mix` is the label of the
+    load line.
     """
 
     scale: str
@@ -30,8 +31,9 @@ class Marker:
 
 
 def dedicated_markers(alone: pd.Series, place: int, scales: Sequence[str]) -> Iterator[Marker]:
-    """Yield the markers of the dedicated load line of one tenant. `alone` is the row of the load
-    line in the table peaks, and `place` is 0 or 1 for the first or second tenant."""
+    """Yield one marker for each kind of point in `scales` on the dedicated load line of one tenant.
+    `alone` is the row of the load line in the table peaks. `place` is 0 for the first tenant, and 1
+    for the second tenant."""
     for scale in scales:
         rates = alone[f"{scale}_rps"] * np.eye(2)[place]
         yield Marker(scale, f"{alone['mix']} alone", rates)
@@ -40,8 +42,12 @@ def dedicated_markers(alone: pd.Series, place: int, scales: Sequence[str]) -> It
 def shared_markers(
     line: pd.Series, tenants: pd.DataFrame, scales: Sequence[str]
 ) -> Iterator[Marker]:
-    """Yield the markers of a shared load line. `line` is the row of the load line in the table
-    peaks, and `tenants` has the rows of both tenants in the table tenants."""
+    """Yield one marker for each kind of point in `scales` on a shared load line. The rates are
+    converted to the speed of the host during the dedicated peaks.
+
+    `line` is the row of the load line in the table peaks, and `tenants` has the rows of both
+    tenants in the table tenants.
+    """
     speed = relative_speed(line, tenants)
     base, step = (tenants[f"{of}_rps"].to_numpy() / speed for of in ("base", "direction"))
     for scale in scales:
@@ -55,7 +61,8 @@ def relative_speed(line: pd.Series, tenants: pd.DataFrame) -> float:
     the dedicated peaks were measured. If the relative speed is unknown, return 1.
 
     The relative speed is the sum over the tenants of (rate at the shared peak / dedicated peak),
-    divided by the sharing ratio. Only the sharing ratio is corrected for the speed of the host.
+    divided by the sharing ratio. The sum and the ratio differ by the relative speed, since only the
+    sharing ratio is corrected for the speed of the host.
     """
     rates_rps = tenants["base_rps"] + line["estimate_scale"] * tenants["direction_rps"]
     speed = float((rates_rps / tenants["dedicated_rps"]).sum(skipna=False) / line["sharing_ratio"])

@@ -33,9 +33,9 @@ LABELS = {
 
 
 def hosts(records: Sequence[Record]) -> list[dict[str, Any]]:
-    """Return the different hosts of the cells, each with its number of cells.
+    """Return the different hosts on which the cells ran, each with its number of cells.
 
-    Two hosts are different if they differ in a fact that the report shows.
+    Two hosts count as different if a fact that the report shows (SHOWN) differs.
     """
     found: dict[str, dict[str, Any]] = {}
     for record in records:
@@ -46,25 +46,26 @@ def hosts(records: Sequence[Record]) -> list[dict[str, Any]]:
 
 
 def days(records: Sequence[Record]) -> str:
-    """Return the days (UTC) of the first and the last cell as text."""
+    """Return the days (UTC) of the first and the last cell as text, such as "2026-11-28 to
+    2026-11-29", or a single day."""
     starts = [record.started.unix_ns / 1e9 for record in records]
     ends = [datetime.fromtimestamp(s, UTC).strftime("%Y-%m-%d") for s in (min(starts), max(starts))]
     return " to ".join(dict.fromkeys(ends))
 
 
 def differences(records: Sequence[Record]) -> list[str]:
-    """Return the facts that should be the same in all cells but differ, each with its values.
+    """Return the facts about host and software that should be the same in all cells but differ,
+    each with its values.
 
-    The function compares the software of a remote server only between cells of the same server.
-    When the function compares a fact, it ignores the cells in which the fact is unknown. For
-    example, some facts are unknown if no client ran.
+    The function compares the software of a server only between cells of the same server. The
+    function ignores cells in which a fact is unknown, for example because no client ran.
     """
     values = _values(records)
     return [f"{what} {' or '.join(seen)}" for what, seen in values.items() if len(seen) > 1]
 
 
 def without_statistics(records: Sequence[Record]) -> list[str]:
-    """Return the servers that do not report queue and compute times, with their software."""
+    """Return the servers that report no queue times and compute times, with their software."""
     found = (
         f"{record.task.server.name} ({record.software} {record.triton_version})"
         for record in records
@@ -74,8 +75,8 @@ def without_statistics(records: Sequence[Record]) -> list[str]:
 
 
 def changes(base: Sequence[Record], new: Sequence[Record]) -> list[tuple[str, str, str]]:
-    """Return the facts in which two studies differ, each with its values in both studies. A fact
-    that only one study has counts as different."""
+    """Return the facts about hosts and software that differ between two studies, each with its
+    values in both studies. A fact that only one study has counts as different."""
     before, after = _values(base), _values(new)
     found = []
     for what in dict.fromkeys([*before, *after]):
@@ -96,8 +97,8 @@ def _values(records: Sequence[Record]) -> dict[str, dict[str, None]]:
 
 
 def _facts(record: Record) -> Iterator[tuple[str, Any]]:
-    """Yield the facts of the host and the software of a record. The function leaves out which cores
-    the job used, since each job may get other cores."""
+    """Yield the facts about the host and the software of a record. The cores of the job are left
+    out, since each job of a study may get other cores."""
     host, server = record.host, record.task.server.name
     for name, label in LABELS.items():
         yield label, host.get(name)

@@ -1,4 +1,4 @@
-"""Collect the evidence for each load line: the offered rates of its repeats, and their verdicts."""
+"""Collect the evidence for each load line: offered rates, verdicts, charts and cells."""
 
 from __future__ import annotations
 
@@ -54,8 +54,8 @@ def lines(evidence: PageEvidence, peaks: pd.DataFrame) -> Iterator[LineEvidence]
 
 
 def _searched(windows: pd.DataFrame) -> pd.DataFrame:
-    """Return the windows of a search that are on the load line, or all windows if no window is on
-    the load line."""
+    """Return the windows with a rate on the load line, without warm-ups and saturation probes. If
+    no window has such a rate, return all windows."""
     of_search = windows[windows["scale"].notna()]
     return of_search if len(of_search) else windows
 
@@ -73,8 +73,9 @@ def _result(row: Row) -> str:
 
 
 def _facts(windows: pd.DataFrame, row: Row | None) -> dict[str, str]:
-    """Return short facts about a load line by name; `windows` has the rows of windows.parquet of
-    all repeats."""
+    """Return short texts about a load line, by name: how many windows Perseus offered at what
+    rates, and how many of them got each verdict. `windows` has the rows of windows.parquet of all
+    repeats."""
     each = windows.groupby(["cell", "window"], sort=False)
     offered = each["offered_rps"].sum()
     verdicts = each["window_verdict"].first()

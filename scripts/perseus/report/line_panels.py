@@ -1,4 +1,5 @@
-"""Prepare the panels of the latency figures: one panel for each load line, from raw results."""
+"""Prepare the data and the panels of the latency figures, which have one panel for each load
+line."""
 
 from __future__ import annotations
 
@@ -23,8 +24,9 @@ LINE = ("server", "scenario", "load_line")
 
 
 def of_lines(results: FigureData, read: Callable[[pd.Series], pd.DataFrame]) -> pd.DataFrame:
-    """Call `read` for each row of the table peaks, and return the data of all load lines. The
-    function stops after MAX_PANELS load lines with data."""
+    """Call `read` for each row of the table peaks, and return the data of all load lines with the
+    columns LINE. The function stops after MAX_PANELS load lines with data, since the figure has no
+    panels for more."""
     found: list[pd.DataFrame] = []
     for _, row in results.peaks.iterrows():
         frame = read(row)
@@ -39,8 +41,9 @@ def of_lines(results: FigureData, read: Callable[[pd.Series], pd.DataFrame]) -> 
 def by_line(
     results: FigureData, data: pd.DataFrame, style: FigureTask, **shared: Any
 ) -> tuple[pd.DataFrame, Figure, list[Axes]]:
-    """Return the rows of the table peaks whose load lines occur in `data`, and a figure with one
-    panel for each of these rows."""
+    """Return the rows of the table peaks whose load lines occur in `data`, a figure with one panel
+    for each of these rows, and the panels. A note below the figure names the load lines without
+    data. If no load line has data, the figure is empty."""
     lines = set(map(tuple, data[[*LINE]].to_numpy()))
     has = [tuple(row) in lines for row in results.peaks[[*LINE]].to_numpy()]
     shown = results.peaks[has]
@@ -60,7 +63,7 @@ def by_line(
 
 
 def columns_of(style: FigureTask, count: int) -> int:
-    """Return the number of panels side by side."""
+    """Return how many of `count` panels are side by side: 1 or 2."""
     return min(2 if style.width_mm >= 2 * MIN_MM else 1, count)
 
 
@@ -70,7 +73,7 @@ def title(results: FigureData, row: pd.Series) -> str:
 
 
 def folders(results: FigureData, row: pd.Series) -> list[Path]:
-    """Return the folders of the raw results of a load line's repeats."""
+    """Return the folders with the raw results of all repeats of a load line."""
     wanted = set(results.tenants_of(row)["cell"])
     return [folder for folder in results.cells if folder.name in wanted]
 

@@ -1,4 +1,4 @@
-"""Make links from sentences of the report to its sections, tables and rows."""
+"""Make links from conclusions and tables of the report to its sections, tables and rows."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ def anchor(title: str) -> str:
 
 
 def line_id(row: Mapping[str, object]) -> str:
-    """Return the id of the row of a load line in the table peaks."""
+    """Return the HTML id of the row of a load line in the table of peaks on the page."""
     return f"line-{row['scenario']}.{row['load_line']}"
 
 
 def on_line(frame: pd.DataFrame, row: pd.Series) -> pd.Series:
-    """Return a mask of the rows of `frame` that have the same load line as `row`."""
+    """Return a mask that is true for the rows of `frame` with the same load line as `row`."""
     return (frame["scenario"] == row["scenario"]) & (frame["load_line"] == row["load_line"])
 
 
@@ -46,15 +46,15 @@ def to_section(title: str) -> Link:
 
 
 def to_table(name: str) -> Link:
-    """Return a link to the section of a table."""
+    """Return a link to the section of the table `name` on the page."""
     return to_section(module_of(name).TITLE)
 
 
 def to_lines(peaks: pd.DataFrame) -> tuple[Link, ...]:
-    """Return a link to each row of `peaks`, a part of the table peaks.
+    """Return a link to each row of `peaks`, which is a part of the table peaks.
 
-    If `peaks` has more than MAX_LINES rows, or if the report does not show all rows of `peaks`,
-    return a single link to the table. The index of `peaks` must contain the row numbers in the
+    If `peaks` has more than MAX_LINES rows, or if the page does not show all its rows, return a
+    single link to the table of peaks. The index of `peaks` must have the numbers of the rows in the
     whole table.
     """
     if len(peaks) > MAX_LINES or (peaks.index >= MAX_ROWS).any():

@@ -10,21 +10,22 @@ MAX_DIGITS = 16
 
 
 def percent(share: float) -> str:
-    """Return a share as text in percent: 0.0312 is "3.1 %". From 10 % on, the percentage is a whole
-    number."""
+    """Return a share as text in percent, such as "3.1 %" for 0.0312. A percentage of at least 10 is
+    a whole number."""
     digits = 0 if abs(share) >= 0.0995 else 1
     return f"{100 * share:.{digits}f} %".replace("-", "\N{MINUS SIGN}")
 
 
 def percent_below(share: float, bound: float) -> str:
-    """Return `share` as text in percent. If `share` is below `bound`, the rounded number in the
-    text is below `bound`, too."""
+    """Return `share` as text in percent. If `share` is below `bound`, the text has so many digits
+    that the rounded number is below `bound`, too."""
     digits = next((n for n in range(MAX_DIGITS) if round(share, n + 2) < bound), 0)
     return f"{100 * share:.{digits}f} %" if digits else percent(share)
 
 
 def bounds(low: float, high: float, write: Callable[[float], str]) -> str:
-    """Return an interval as text, such as "11.9 to 12.8"; an infinite end is left out."""
+    """Return an interval as text, such as "11.9 to 12.8". With one infinite end, the text is "at
+    least 11.9" or "at most 12.8", and with two infinite ends, "no bound"."""
     if math.isinf(low) or math.isinf(high):
         if math.isinf(low) and math.isinf(high):
             return "no bound"

@@ -1,5 +1,5 @@
-"""Make the tables of experiments, grids and fleets. A module in `perseus.results.tables` defines the
-title, the note and the columns of each of these tables."""
+"""Make the tables of experiments, grids and fleets. For each of these tables, a module in
+`perseus.results.tables` defines the title, the note and the columns."""
 
 from __future__ import annotations
 

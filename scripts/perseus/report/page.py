@@ -1,4 +1,4 @@
-"""Write one HTML file that first states the conclusion of a study, and then the evidence."""
+"""Write the report of a study: one HTML file with the conclusion first, and then the evidence."""
 
 from __future__ import annotations
 
@@ -52,9 +52,9 @@ FIRST: Final = {
     "aa": "Differences of throughput that are smaller than the height of the band may be noise of"
     " the host.",
 }
-"""Figures for the first screen in the order of preference, each with a caption of one sentence."""
+"""Figures for the first screen, in the order of preference, each with a caption of one sentence."""
 CLOSED_LOOPS: Final = ("concurrency", "startup", "aa")
-"""Kinds of experiments without an open loop."""
+"""Kinds of experiments that send requests only in closed loops, or without a schedule."""
 MAX_WARNINGS: Final = 5
 MEANINGS: Final[Mapping[str, str]] = {
     Outcome.UNCERTIFIED: "No rate passed its certification, or no tested rate failed, so the limit"
@@ -80,9 +80,11 @@ def write(
     task: ReportTask,
     path: Path,
 ) -> None:
-    """Write the report from the tables (by name), the SVG figures, and the records of all cells.
+    """Write the report into the file `path`.
 
-    The function reads the windows of a cell from the folder of its record.
+    `tables` maps the name of a table to its Parquet file. `drawn` has the SVG files of the figures,
+    and `records` has the files record.json of all cells. The function reads the windows of a cell
+    from the folder of its record.
     """
     frames = with_scenario_names({name: pd.read_parquet(file) for name, file in tables.items()})
     loaded = read_records(records)
@@ -157,7 +159,8 @@ def render(
 
 
 def _first(figures: Sequence[dict[str, Any]], conclusion: Headline) -> dict[str, Any] | None:
-    """Return the figure for the first screen: the figure of the headline, if there is one."""
+    """Return the figure for the first screen: the figure of the headline or, if the study does not
+    have this figure, the first known figure in FIRST. Return None if there is no such figure."""
     known = {each["name"]: each for each in figures}
     return next((known[name] for name in (conclusion.figure, *FIRST) if name in known), None)
 

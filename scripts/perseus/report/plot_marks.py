@@ -1,4 +1,5 @@
-"""Draw the marks in figures of load lines, and choose the rows that a figure shows."""
+"""Draw values with intervals in figures with one row for each load line, and choose the rows that a
+figure shows."""
 
 from __future__ import annotations
 
@@ -13,7 +14,8 @@ from perseus.report.style import DARK, is_known, verdict
 MAX_ROWS, MAX_PANELS = 30, 6
 
 MAX_ROWS_IN_ALL = 36
-"""All panels together have at most this many rows; more rows belong in a table."""
+"""All panels of a figure together have at most this many rows. A reader finds more rows in the CSV
+file of the figure."""
 
 CERTIFIED: dict[str, Any] = {
     "marker": "D",
@@ -25,12 +27,12 @@ BASELINE: dict[str, Any] = {"marker": "|", "color": DARK, "markersize": 11, "lin
 
 
 def by_server(rows: pd.DataFrame) -> dict[str, pd.DataFrame]:
-    """Return the first rows of each of the first MAX_PANELS servers: at most MAX_ROWS per server,
-    and at most MAX_ROWS_IN_ALL in total.
+    """Return, by server, the rows that a figure shows: at most MAX_ROWS for each of the first
+    MAX_PANELS servers, and at most MAX_ROWS_IN_ALL in total.
 
-    Shared load lines come after dedicated load lines in `rows`. If a server has more load lines
-    than are returned, two thirds of its returned load lines are shared. If there are too few load
-    lines of one kind, the function returns more load lines of the other kind.
+    If a server has too many load lines, one third of its returned load lines are dedicated, and two
+    thirds are shared. If there are too few load lines of one kind, the function returns more load
+    lines of the other kind. In `rows`, dedicated load lines come before shared load lines.
     """
     servers = list(dict.fromkeys(rows["server"]))[:MAX_PANELS]
     of_each = {server: rows[rows["server"] == server] for server in servers}
@@ -51,13 +53,13 @@ BEYOND = 0.3
 """Length of the arrow of an interval without an upper end, as a share of the value."""
 
 FAR = 1.5
-"""If the end of an interval is larger than this factor times the largest value in the figure, the
-interval ends in an arrow."""
+"""If the end of an interval exceeds this factor times the largest value in the figure, the figure
+draws an arrow in place of the end."""
 
 
 def furthest(values: pd.DataFrame) -> float:
-    """Return the limit up to which a figure draws the intervals of `values`; longer intervals end
-    in an arrow. If there are no values, the limit is infinite."""
+    """Return the limit up to which a figure with `values` draws intervals. An interval beyond the
+    limit ends in an arrow. If there are no values, the limit is infinite."""
     known = values.to_numpy(dtype=float)
     known = known[np.isfinite(known)]
     return FAR * float(known.max()) if known.size else np.inf
@@ -66,7 +68,7 @@ def furthest(values: pd.DataFrame) -> float:
 def interval(
     axes: Axes, y: float, ends: tuple[float, float, float], limit: float = np.inf, **look: Any
 ) -> None:
-    """Draw a value with its interval. If the interval exceeds `limit`, the interval ends in an
+    """Draw a value with its horizontal interval. If the interval exceeds `limit`, it ends in an
     arrow. `ends` is (value, low, high)."""
     value, low, reach, goes_on = _shown(ends, limit)
     axes.errorbar(value, y, xerr=[[value - low], [reach]], capsize=2.5, **look)
@@ -77,7 +79,8 @@ def interval(
 def upright(
     axes: Axes, x: float, ends: tuple[float, float, float], limit: float = np.inf, **look: Any
 ) -> None:
-    """Draw a value with a vertical interval."""
+    """Draw a value with its vertical interval. If the interval exceeds `limit`, it ends in an
+    arrow. `ends` is (value, low, high)."""
     value, low, reach, goes_on = _shown(ends, limit)
     axes.errorbar(x, value, yerr=[[value - low], [reach]], capsize=2.5, **look)
     if goes_on:
@@ -93,8 +96,9 @@ def _shown(ends: tuple[float, float, float], limit: float) -> tuple[float, float
 
 
 def no_estimate(axes: Axes, row: pd.Series, certified: float, y: int, bound: str) -> None:
-    """Write the verdict of a load line without an estimate. If `certified` (a rate or a cost) is
-    known, the text also says that the true value is at least or at most (`bound`) this value."""
+    """Write the verdict of a load line without an estimate, in place of a mark. If `certified` (the
+    certified rate, or the cost at this rate) is known, the text also says that the true value is
+    `bound` ("at least" or "at most") this value."""
     text = verdict(row) + (f": {bound} this" if is_known(certified) else ": no estimate")
     x = certified if is_known(certified) else 0.0
     axes.annotate(

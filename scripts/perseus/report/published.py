@@ -1,10 +1,10 @@
-"""Define published results of a pair of models. Figures show the published results beside
-measurements.
+"""Define published results for ResNet50 and Inception-V3 on shared GPUs. The figure `background`
+shows these results beside measurements of the same models.
 
 The values come from two figures of the PERSEUS study: LeMay, Li and Guo, "PERSEUS: Characterizing
 Performance and Cost of Multi-Tenant Serving for CNN Models" (IC2E 2020). The figures are in the
 repository cake-lab/perseus (data/img/multi.png and data/img/multi_peak_throughput.png). The values
-are read at the centres of the marks, with an error of 1 request/s, or of 2 requests/s if a line
+are read from the centres of the marks, with an error of 1 request/s, or of 2 requests/s if a line
 covers a mark.
 """
 
@@ -22,17 +22,16 @@ POINTS_RPS: Mapping[str, tuple[Point, ...]] = {
     "one T4": ((256, 0), (241, 11), (176, 80), (126, 126), (64, 157), (9, 198), (0, 207)),
     "two T4": ((495, 0), (445, 25), (313, 187), (238, 243), (121, 314), (37, 355), (0, 393)),
 }
-"""Requests/s of ResNet50 and of Inception-V3 on one server, with a p95 of both models <= 750 ms, by
-number and type of GPUs."""
+"""Points of (requests/s of ResNet50, requests/s of Inception-V3) that one server carries with a p95
+of both models <= 750 ms, by number and type of GPUs."""
 
 
 def shares(searched: str, background: str) -> Iterator[tuple[str, list[Point]]]:
-    """Return the published points with load on both models, by number and type of GPUs.
+    """Yield the published points with load on both models, by number and type of GPUs.
 
-    A point has two numbers: rate / dedicated peak of the background model, and rate / dedicated
-    peak of the searched model.
-
-    If the two models are not the published pair, yield nothing.
+    A point has two shares: the rate of the background model / its dedicated peak, and the rate of
+    the searched model / its dedicated peak. If the two models are not the published pair, yield
+    nothing.
     """
     if {searched, background} != {RESNET50, INCEPTION_V3}:
         return

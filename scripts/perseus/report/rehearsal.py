@@ -1,4 +1,7 @@
-"""Test the libraries of the last jobs of a study before the study measures anything."""
+"""Test the libraries for figures and report before a study measures anything.
+
+Without this test, a study would detect a missing library only after all its measurements.
+"""
 
 from __future__ import annotations
 
@@ -14,10 +17,10 @@ LAST_MODULES: Final = ("perseus.results.check", "perseus.report.page")
 
 
 def rehearse(style: FigureTask) -> None:
-    """Write a small figure as SVG and PNG, and import the modules that check tables and write the
-    report.
+    """Write a small figure as SVG and PNG into a temporary folder, and import the modules that
+    check tables and write the report.
 
-    If a library is missing, the function raises an error, so the study ends before it measures.
+    If a library is missing, the function raises an error, so that the study ends at once.
     """
     for module in LAST_MODULES:
         import_module(module)

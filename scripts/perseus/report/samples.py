@@ -1,4 +1,4 @@
-"""Read the monitor samples of a cell."""
+"""Read the monitor samples of a cell: the utilisation of server and client over time."""
 
 from __future__ import annotations
 
@@ -16,9 +16,10 @@ from perseus.results.records import Record
 class Metric:
     """A metric of the monitor that becomes a line in a panel.
 
-    Values are divided by `unit`. If `per_second` is true, the monitor recorded an amount since
-    the previous sample, and the function `samples` divides the amount by the time since the
-    previous sample. If `mean` is true, the values of several GPUs are averaged, not added.
+    The function `samples` divides the recorded values by `unit`. If `per_second` is true, a
+    recorded value is an amount since the previous sample, and the function also divides the value
+    by the time since the previous sample. If `mean` is true, the function averages the values of
+    several GPUs; otherwise, it adds them.
     """
 
     name: str
@@ -39,14 +40,15 @@ QUANTITIES: Final = {
     "network (MB/s)": (Metric("network_received_bytes", 1e6, per_second=True),),
     "queue (requests)": (Metric("nv_inference_pending_request_count"),),
 }
-"""Quantities by the title of their panels. A quantity without samples is left out."""
+"""Metrics of each quantity. A key is the title of the panel of the quantity."""
 
 COLUMNS: Final = ["cell", "quantity", "metric", "who", "time_s", "value"]
 
 
 def samples(folder: Path) -> Iterator[pd.DataFrame]:
-    """Yield a table with the columns COLUMNS for each metric that has samples. A row has the sum
-    over all GPUs or all tenants, or the mean if `Metric.mean` is true."""
+    """Yield a table with the columns COLUMNS for each metric that has samples. A value is the sum
+    over all GPUs or all tenants, or the mean if `Metric.mean` is true. The column `time_s` has the
+    seconds since the start of the cell."""
     start_ns = Record.read(folder).started.monotonic_ns
     monitored = pd.read_parquet(folder / "monitor.parquet")
     for quantity, metrics in QUANTITIES.items():

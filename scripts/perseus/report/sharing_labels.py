@@ -1,5 +1,5 @@
-"""Draw marks beside the rows of a figure that has one row for each load line. The marks of a row
-show the tenants with load."""
+"""Draw marks beside a figure that has one row for each load line. The marks of a row show which
+tenants have load, and how much load."""
 
 from __future__ import annotations
 
@@ -14,8 +14,9 @@ from perseus.report.style import MM, is_known
 from perseus.study.tasks.figure import FigureTask
 
 COLUMN_PT, COLUMNS_SHARE = 11.0, 0.35
-"""A column of marks is at most COLUMN_PT points wide. All columns together take at most the share
-COLUMNS_SHARE of the width of the figure. The largest marks are as wide as a column."""
+"""Each tenant has a column of marks. A column is at most COLUMN_PT points wide, and all columns
+together take at most the share COLUMNS_SHARE of the width of the figure. The largest mark is as
+wide as its column."""
 GONE_UP, STAYS = "\N{BLACK CIRCLE}", "\N{WHITE CIRCLE}"
 
 
@@ -23,10 +24,10 @@ def beside(panel: Axes, results: FigureData, lines: pd.DataFrame, style: FigureT
     """Draw one column of marks for each tenant, to the right of a panel with one row for each load
     line of `lines`.
 
-    A filled mark is a tenant whose rate rises along the load line. The area of a filled mark is
-    proportional to the rise of the rate, divided by the dedicated peak of the tenant. A hollow mark
-    is a tenant at a constant rate. The function draws the marks as texts, since the layout of a
-    figure reserves space for texts.
+    A filled mark shows a tenant whose rate rises along the load line. Its area is proportional to
+    the rise of the rate, divided by the dedicated peak of the tenant. A hollow mark shows a tenant
+    with a constant rate. The function draws the marks as texts, since the layout of a figure
+    reserves space for texts.
     """
     tenants = [results.tenants_of(line).drop_duplicates("tenant") for _, line in lines.iterrows()]
     names = list(dict.fromkeys(name for rows in tenants for name in rows["tenant"]))

@@ -1,4 +1,4 @@
-"""Define the common style of all figures: panels, legends, texts, and file output."""
+"""Define the common style of all figures: panels, legends, texts, and image files."""
 
 from __future__ import annotations
 
@@ -39,14 +39,14 @@ NAMES_SHARE = 0.4  # largest share of the width of a figure for row names
 MAX_LINES = 5  # largest number of lines of a row name
 TICKS = 0.9  # font size of ticks and row names, relative to the base size
 SMALL = 0.833  # font size of matplotlib's "small", relative to the base size
-MAX_BACKGROUND_NAMED = 2  # largest number of background tenants that a label names
-MAX_BACKGROUND_CHARACTERS = 40  # largest length of the names of background tenants
-MAX_WEIGHTS = 4  # largest number of equal weights that a label lists
-MAX_NAMED = 12  # largest number of rows without data that a text names
-BESIDE_MARK: Final = "beside a mark"
+MAX_BACKGROUND_NAMED = 2  # a label names at most this many tenants with background load
+MAX_BACKGROUND_CHARACTERS = 40  # their names have at most this many characters together
+MAX_WEIGHTS = 4  # a label lists at most this many equal weights
+MAX_NAMED = 12  # a note names at most this many rows without data
+BESIDE_MARK: Final = "beside a mark"  # marks the texts that `fit` places
 CORNER_PT: Final = 4.5  # distance from the middle of a mark to the text beside it
 CORNERS: Final = ((True, True), (True, False), (False, True), (False, False))
-"""Corners of a mark, as (is right, is up), in the order in which `fit` tries the corners."""
+"""Corners of a mark, as (is right, is up), in the order in which `fit` tries to place a text."""
 
 
 def panels(
@@ -56,11 +56,11 @@ def panels(
     height_mm: float | Sequence[float],
     **shared: Any,
 ) -> tuple[Figure, list[Axes]]:
-    """Return a figure with `count` panels, and the axes of the panels. Each row has `columns`
-    panels.
+    """Return a figure with `count` panels in rows of `columns` panels, and the axes of the panels.
 
-    `height_mm` is the height of each row, or has one value per row. The function `fit` adds the
-    height of the legend and the notes.
+    `height_mm` is the height of each row, or has one value per row. These heights do not include
+    the legend and the notes, for which the function `fit` makes the figure higher. `shared` has the
+    arguments sharex and sharey of matplotlib.
     """
     rows = -(-count // columns)
     heights = [height_mm] * rows if isinstance(height_mm, (int, float)) else list(height_mm)
@@ -79,7 +79,8 @@ def panels(
 def wrapped_title(
     axes: Axes, text: str, style: FigureTask, columns: int, pad_pt: float | None = None
 ) -> Text:
-    """Return a title above one of several panels in a row, wrapped to the width of the panel."""
+    """Write a title above one of `columns` panels in a row, wrapped to the width of the panel, and
+    return it. `pad_pt` is the distance from the panel in points."""
     width = characters(style.width_mm / columns - BESIDE_MM, style.font_pt)
     lines = textwrap.fill(text, width, break_long_words=False)
     return axes.set_title(lines, loc="left", pad=pad_pt)
@@ -97,7 +98,7 @@ def title_over(axes: Sequence[Axes], text: str, style: FigureTask) -> None:
 
 
 def characters(width_mm: float, font_pt: float) -> int:
-    """Return the number of characters on a line of the width `width_mm` in the figure's font."""
+    """Return how many characters of the figure's font fit on a line that is `width_mm` wide."""
     return int(10 * width_mm / text_mm(10 * "a", font_pt))
 
 
@@ -107,7 +108,8 @@ def text_mm(text: str, font_pt: float) -> float:
 
 
 def short(row: pd.Series) -> str:
-    """Return a short label of a load line, for axes whose legend names the tenants."""
+    """Return a short label of a load line, such as "mix 2 : 1". The label leaves out the names of
+    the tenants if the legend of the figure shows them."""
     if row["kind"] == "dedicated":
         return f"{row['mix']} alone"
     if row["load_line"] == DEMANDED:
@@ -125,16 +127,16 @@ def short(row: pd.Series) -> str:
 
 
 def few(tenants: str) -> str:
-    """Return the names of tenants joined by plus signs, or "the others" if the text has too many
-    names or characters."""
+    """Return the names of tenants, joined by plus signs, as they are. If there are too many names
+    or characters for a label, return "the others"."""
     names = tenants.split(" + ")
     is_short = len(names) <= MAX_BACKGROUND_NAMED and len(tenants) <= MAX_BACKGROUND_CHARACTERS
     return tenants if len(names) == 1 or is_short else "the others"
 
 
 def row_names(names: Sequence[str], style: FigureTask) -> list[str]:
-    """Return the labels of rows, each wrapped to the share NAMES_SHARE of the width of the
-    figure."""
+    """Return the labels of rows, wrapped so that they take at most the share NAMES_SHARE of the
+    width of the figure."""
     width = characters(NAMES_SHARE * style.width_mm, TICKS * style.font_pt)
     lines = textwrap.TextWrapper(width, max_lines=MAX_LINES, placeholder=" \N{HORIZONTAL ELLIPSIS}")
     space = "\N{NO-BREAK SPACE}"
@@ -142,13 +144,13 @@ def row_names(names: Sequence[str], style: FigureTask) -> list[str]:
 
 
 def rows_mm(names: Sequence[str], style: FigureTask) -> float:
-    """Return the height in mm of rows with the labels `names`."""
+    """Return the height in mm of all rows together. `names` has the wrapped labels of the rows."""
     more = max((name.count("\n") for name in names), default=0)
     return len(names) * (ROW_MM + more * 1.2 * TICKS * style.font_pt / 72 / MM)
 
 
 def name_rows(axes: Axes, names: Sequence[str]) -> None:
-    """Write the labels of rows of the same height, with the first row on top."""
+    """Write the label of each row on the y axis, with the first row on top."""
     axes.set_yticks(range(len(names)), names)
     axes.set_ylim(len(names) - 0.5, -0.5)
     axes.grid(axis="y", visible=False)
@@ -166,8 +168,12 @@ def say(axes: Axes, text: str) -> None:
 def remainder(
     figure: Figure, shown: int, total: int, what: str, where: str, empty: Sequence[str] = ()
 ) -> None:
-    """Write two notes below the figure: the number of rows that the figure leaves out, and the
-    names of the rows without data (`empty`)."""
+    """Write notes below the figure, for example "3 more load lines in peaks.csv".
+
+    The first note states how many of `total` rows the figure leaves out, since it shows only
+    `shown`. `what` is the noun for the rows, and `where` is the file that has all rows. The second
+    note names the rows without data (`empty`).
+    """
     notes = figure.get_supxlabel().splitlines()
     notes += [f"{total - shown} more {what} in {where}"] if total > shown else []
     more = [f"{len(empty) - MAX_NAMED} more"] if len(empty) > MAX_NAMED else []
@@ -177,7 +183,8 @@ def remainder(
 
 
 def legend(figure: Figure, handles: Sequence[Any], columns: int) -> None:
-    """Draw a legend above all panels, with as many columns as fit."""
+    """Draw a legend above all panels, with at most `columns` columns, or fewer if they do not fit
+    the width of the figure."""
     for count in range(columns, 0, -1):
         drawn = figure.legend(
             handles=list(handles), loc="outside upper center", ncols=count, frameon=False
@@ -188,7 +195,8 @@ def legend(figure: Figure, handles: Sequence[Any], columns: int) -> None:
 
 
 def label_mark(axes: Axes, text: str, at: tuple[float, float], **look: Any) -> None:
-    """Write a short text beside a mark. The function `fit` chooses the corner of the mark."""
+    """Write a short text beside a mark. Later, the function `fit` moves the text to the corner of
+    the mark where the text covers the fewest other marks."""
     axes.annotate(
         text,
         at,
@@ -203,7 +211,8 @@ def label_mark(axes: Axes, text: str, at: tuple[float, float], **look: Any) -> N
 
 
 def fit(figure: Figure) -> None:
-    """Wrap labels, titles and notes to the width of their panel or of the figure.
+    """Wrap labels, titles and notes to the width of their panel or of the figure, and place the
+    texts of `label_mark`.
 
     The function makes the figure higher by the heights of the legend and the notes, and by the
     additional lines of titles and x labels, so that the panels keep their heights.
@@ -248,7 +257,7 @@ def _more_lines_px(text: Text) -> float:
 
 def _place_beside_marks(figure: Figure) -> None:
     """Move each text of `label_mark` to the corner of its mark where the text covers the fewest
-    marks. The function hides a text that covers another such text at each corner."""
+    marks. If the text would cover another such text at every corner, hide the text."""
     figure.draw_without_rendering()
     for panel in figure.axes:
         texts = [text for text in panel.texts if text.get_label() == BESIDE_MARK]
@@ -271,7 +280,7 @@ def _place_beside_marks(figure: Figure) -> None:
 
 
 def _marks_px(panel: Axes) -> np.ndarray:
-    """Return the places of all marks of a panel in pixels, as rows."""
+    """Return the places of all marks of a panel in pixels, as an array of shape (marks, 2)."""
     lines = [line for line in panel.lines if line.get_marker() not in ("None", "")]
     places = [line.get_transform().transform(line.get_xydata()) for line in lines]
     places += [
@@ -302,9 +311,10 @@ def _wrap(text: Text, width: float) -> None:
 
 
 def empty_figure(style: FigureTask, text: str) -> Figure:
-    """Return a figure with a text that says why the figure is empty.
+    """Return a figure without data, with a text that says why there are no data.
 
-    The page recognises an empty figure by the constant NOTHING, and leaves the figure out.
+    The SVG file of this figure contains the id NOTHING, by which the page recognises the figure and
+    leaves it out.
     """
     figure, (axes,) = panels(style, 1, 1, 30)
     figure.set_gid(NOTHING)
@@ -315,10 +325,8 @@ def empty_figure(style: FigureTask, text: str) -> Figure:
 
 @contextmanager
 def drawing(style: FigureTask) -> Iterator[None]:
-    """Apply the matplotlib settings for figures: the defaults of matplotlib and the settings of
-    Perseus.
-
-    The matplotlibrc of the user has no effect.
+    """Apply the settings of Perseus to the figures that the `with` block draws. All other settings
+    are the defaults of matplotlib: the matplotlibrc of the user has no effect.
     """
     settings: dict[Any, Any] = {
         "font.family": FAMILIES[style.font],
@@ -350,7 +358,8 @@ def drawing(style: FigureTask) -> Iterator[None]:
 
 
 def save(figure: Figure, style: FigureTask, svg: Path, png: Path) -> None:
-    """Save a figure as SVG and PNG with the same layout; the SVG file is reproducible."""
+    """Save a figure as SVG and PNG with the same layout. The same figure always becomes the same
+    SVG file."""
     fit(figure)
     # `savefig` would draw the figure twice for each file.
     drawn = io.StringIO()

@@ -1,4 +1,4 @@
-"""Make SVG files of matplotlib smaller."""
+"""Make the SVG files that matplotlib writes smaller."""
 
 from __future__ import annotations
 
@@ -11,10 +11,11 @@ SVG: Final = "http://www.w3.org/2000/svg"
 LINK: Final = "{http://www.w3.org/1999/xlink}href"
 HEAD: Final = '<?xml version="1.0" encoding="utf-8"?>'
 PER_POINT: Final = 100
-"""Coordinates are integers; this number of coordinate units is one typographic point."""
+"""Coordinates are rounded to 1 / PER_POINT of a typographic point."""
 
 NUMBERED: Final = re.compile(r".*_\d+")
-"""Pattern of the ids that matplotlib numbers. All other ids come from the code of a figure."""
+"""Pattern of ids that matplotlib generates with a number. All other ids come from the code of a
+figure."""
 
 REFERENCE: Final = re.compile(r"url\(#([^)]*)\)")
 SEGMENT: Final = re.compile(r"([MLQCz])([^MLQCz]*)")
@@ -22,10 +23,10 @@ PLACED: Final = re.compile(r"translate\((\S+) (\S+)\)")
 
 
 def compact(svg: str) -> str:
-    """Return an SVG file with the same picture and fewer bytes.
+    """Return the text of an SVG file with the same picture and fewer bytes.
 
-    The returned text has relative coordinates in hundredths of a point, short ids, and no empty
-    groups, comments or white space.
+    In the returned text, coordinates are relative and rounded to hundredths of a point. Ids are
+    short. Comments, white space and groups without attributes are removed.
     """
     ElementTree.register_namespace("", SVG)
     ElementTree.register_namespace("xlink", LINK[1:].partition("}")[0])
@@ -43,8 +44,8 @@ def compact(svg: str) -> str:
 
 
 def _shorten(element: ElementTree.Element, names: dict[str, str]) -> None:
-    """Shorten the attributes of an element; `names` collects the ids to which the element refers,
-    each with a short id."""
+    """Shorten the attributes of an element. For each id to which the element refers, add the id and
+    a short replacement to `names`."""
 
     def short(name: str) -> str:
         return names.setdefault(name, f"a{len(names):x}")
@@ -71,8 +72,8 @@ def _shorten(element: ElementTree.Element, names: dict[str, str]) -> None:
 
 
 def _place(told: dict[str, str]) -> None:
-    """Replace the attribute `transform` of a copied element by the attributes x and y. The function
-    removes an attribute with the value 0, since 0 is the default."""
+    """Replace the attribute `transform` of a `use` element by the shorter attributes x and y.
+    Attributes with the value 0 are left out, since 0 is their default."""
     if found := PLACED.fullmatch(told.get("transform", "")):
         del told["transform"]
         told["x"], told["y"] = found.groups()
@@ -83,8 +84,8 @@ def _place(told: dict[str, str]) -> None:
 
 
 def _rename(element: ElementTree.Element, names: dict[str, str]) -> None:
-    """Shorten the id of an element. If an id comes from matplotlib and no element refers to the id,
-    the function removes the id."""
+    """Shorten the id of an element to its replacement in `names`. If matplotlib generated the id,
+    and no element refers to the id, remove the id."""
     name = element.attrib["id"]
     if name in names:
         element.attrib["id"] = names[name]
@@ -93,7 +94,7 @@ def _rename(element: ElementTree.Element, names: dict[str, str]) -> None:
 
 
 def _flatten(element: ElementTree.Element) -> None:
-    """Remove groups without attributes."""
+    """Replace groups without attributes by their children."""
     kept: list[ElementTree.Element] = []
     for child in element:
         _flatten(child)
@@ -107,7 +108,8 @@ def _path(path: str) -> str:
 
 
 def _segments(path: str) -> Iterator[str]:
-    """Yield relative segments of a path; the ends are rounded, so that errors do not add up."""
+    """Yield the segments of a path with relative coordinates. The function rounds the end points
+    and then takes their differences, so that rounding errors do not add up along the path."""
     x = y = first_x = first_y = 0
     for command, numbers in SEGMENT.findall(path):
         parts = [round(PER_POINT * float(number)) for number in numbers.split()]

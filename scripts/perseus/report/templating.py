@@ -22,7 +22,7 @@ VENDORED: Final = Path(__file__).parent / "vendored"
 
 @cache
 def environment() -> jinja2.Environment:
-    """Return the template environment, which escapes everything but Markup."""
+    """Return the environment that renders the templates. It escapes all text except Markup."""
     made = jinja2.Environment(
         loader=jinja2.FileSystemLoader(TEMPLATES),
         autoescape=True,
@@ -38,8 +38,8 @@ def environment() -> jinja2.Environment:
 
 
 def breakable(text: str) -> Markup:
-    """Return HTML in which a line may break after the parts of a name, but not before a percent
-    sign."""
+    """Return the text as HTML in which a line never breaks before a percent sign. If the text is a
+    single name, a line may break after the dots and underscores of the name."""
     escaped = str(escape(text)).replace(" %", "\N{NO-BREAK SPACE}%")
     if " " in text:
         return Markup(escaped)
@@ -47,8 +47,8 @@ def breakable(text: str) -> Markup:
 
 
 def data_url(svg: bytes) -> str:
-    """Return an SVG file as the source of an image, in a form that is one quarter shorter than
-    base64."""
+    """Return an SVG file as a data URL, the source of an image. The URL is not in base64, because
+    base64 would be longer."""
     return "data:image/svg+xml," + quote(svg.decode(), safe=" !$&'()*+,-./:;<=>?@[]^_`{|}~\"")
 
 

@@ -1,7 +1,7 @@
 """Log a study to an MLflow tracking store: one run with its configuration, results and files.
 
-No other module imports MLflow. Perseus uses this module only for a study whose configuration has
-`track: {mlflow: URI}`.
+Only this module imports MLflow. Perseus uses this module only for a study whose configuration has
+`track: {mlflow: URI}`, so other studies work without MLflow.
 """
 
 from __future__ import annotations
@@ -40,26 +40,27 @@ LOGGED: Final = {
     "costs": ("mix pricing", ("usd_per_hour", "usd_per_million_inferences")),
     "fleets": ("level strategy", ("servers", "usd_per_month", "saving")),
 }
-"""For each table, the columns that identify a row among the rows of one server, and the columns
-that become metrics."""
+"""Columns that become metrics, by table. The first text of an entry has the columns that identify a
+row among the rows of one server; the tuple has the columns that become metrics."""
 
 MAX_VALUES, MAX_CHARACTERS = 100, 6000
-"""The API of MLflow accepts at most this many items in one request, and at most this many
-characters in one parameter."""
+"""The API of MLflow accepts at most MAX_VALUES parameters or metrics in one request, and at most
+MAX_CHARACTERS characters in the value of a parameter."""
 
 MAX_NAME: Final = 250
 """MLflow accepts names with at most this many characters."""
 
 NOT_IN_PARTS: Final = re.compile(r"[^\w\-. :]|^\.{0,2}$", re.ASCII)
-"""What Perseus replaces in each part of a name. MLflow accepts a name only if the name is a
-normalised relative path, so no part may be empty, . or .., or contain a slash."""
+"""Perseus replaces matches of this pattern in each part of a name by underscores. MLflow accepts a
+name only if it is a normalised relative path, so no part may be empty, ".", or "..", or contain a
+slash."""
 
 
 Logged = TypeVar("Logged")
 
 
 class TrackingError(Exception):
-    """Error: the MLflow store does not accept the results. The message says why, and what to do."""
+    """Error: Perseus cannot log to the MLflow store. The message says why, and what to do."""
 
 
 def require_store(uri: str, study: str) -> None:
@@ -69,7 +70,7 @@ def require_store(uri: str, study: str) -> None:
     try:
         found = _client(uri).get_experiment_by_name(name)
     except ModuleNotFoundError as error:
-        raise TrackingError(f"track.mlflow: {error}. Install what it needs: {INSTALL}") from None
+        raise TrackingError(f"track.mlflow: {error}. Install this package: {INSTALL}") from None
     except Exception as error:
         raise TrackingError(
             f"track.mlflow: the store {uri} does not answer: {_first_line(error)}. Start the"
@@ -88,10 +89,11 @@ def experiment_name(study: str) -> str:
 
 
 def track(task: TrackTask, tables: Mapping[str, Path], files: Sequence[Path]) -> dict[str, str]:
-    """Log one run to the store; return the id of the experiment and the id of the run.
+    """Log one run to the store, and return the id of the experiment and the id of the run.
 
-    `files` become artifacts, with paths relative to the folder of the study. Raises TrackingError
-    if the store does not accept the results.
+    `tables` maps the name of a table to its Parquet file. `files` become artifacts of the run, with
+    paths relative to the folder of the study. The function raises TrackingError if the store does
+    not accept the results.
     """
     frames = with_scenario_names(
         {name: pd.read_parquet(tables[name]) for name in ("peaks", *LOGGED)}
@@ -147,17 +149,20 @@ def _log(
 
 
 def parameters(configuration: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """Yield the keys of the configuration and their values as text. For a value inside an entry of
-    a list, the key contains the `name` of this entry, or its number in the list."""
+    """Yield the keys of the configuration and their values as text, as parameters of the run. For a
+    value in an entry of a list, the key contains the `name` of the entry, or, without a name, its
+    number in the list."""
     for place, value in _leaves(configuration, ()):
         yield _name(place), str(value)[:MAX_CHARACTERS]
 
 
 def metrics(frames: Mapping[str, pd.DataFrame]) -> Iterator[tuple[str, float]]:
-    """Yield the finite values of peaks, sharing ratios, costs and fleets as metrics. The name of a
-    metric consists of the name of the table, the values that identify the row, and the name of the
-    column. If load lines of a server have the same description, these values include the name of
-    the load line."""
+    """Yield the finite values of peaks, sharing ratios, costs and fleets as metrics of the run.
+
+    The name of a metric consists of the name of the table, the values that identify the row, and
+    the name of the column. If several load lines of a server have the same description, the name
+    also contains the name of the load line.
+    """
     for table, (keys, columns) in LOGGED.items():
         rows = frames[table].to_dict("records")
         places = [
@@ -188,9 +193,9 @@ def _leaves(value: Any, place: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...
 
 
 def _name(place: Sequence[str]) -> str:
-    """Return the name with only characters that MLflow allows, and with at most MAX_NAME
-    characters. A longer name keeps its last part, and a checksum replaces the middle of the name,
-    so that different names stay different."""
+    """Return the name of a parameter or metric, made of its parts and valid in MLflow. If the name
+    is longer than MAX_NAME, a checksum replaces the middle of the name, so that different names
+    stay different."""
     name = "/".join(NOT_IN_PARTS.sub("_", part) for part in place)
     if len(name) <= MAX_NAME:
         return name
