@@ -192,8 +192,8 @@ def coverage(tables: Tables) -> str:
 
 
 def caveats(tables: Tables) -> Iterator[str]:
-    """Yield warnings that the prices may belong to other machines than the measured host, and that
-    the preset is quick."""
+    """Yield warnings about two reasons for doubt: the measured host may not be a machine with the
+    stated price, and the preset quick gives only a first answer."""
     priced = tables["costs"].drop_duplicates(["instance", "accelerator", "share"])
     if len(priced) == 1:
         machine = machine_text(priced.iloc[0])

@@ -57,8 +57,8 @@ WINDOW_COLUMNS: Final = (
     "phase",
     "offered (requests/s)",
     "verdict",
-    "late requests, worst tenant",
-    "why",
+    "late requests of the worst tenant",
+    "reason",
 )
 
 
@@ -214,11 +214,10 @@ def _facts(record: Record) -> dict[str, str]:
     asked = ", ".join(f"{key} {_value_text(value)}" for key, value in run if value not in ([], ""))
     unloaded = record.unloaded_p50_ms.items()
     facts = {
-        "asked for": f"{asked}; preset {task.preset}, repeat {task.repeat}, seed {task.seed}",
-        "found": plain_words(record.outcome) + (f": {record.reason}" if record.reason else ""),
-        "measured": f"{began:%Y-%m-%d %H:%M} UTC, {lasted_s:.0f} s, of these"
-        f" {record.measured_s:.0f} s in windows with {record.requests} requests; attempt"
-        f" {record.attempt}",
+        "settings": f"{asked}; preset {task.preset}, repeat {task.repeat}, seed {task.seed}",
+        "verdict": plain_words(record.outcome) + (f": {record.reason}" if record.reason else ""),
+        "measured": f"{began:%Y-%m-%d %H:%M} UTC, for {lasted_s:.0f} s ({record.measured_s:.0f} s in"
+        f" windows, with {record.requests} requests); attempt {record.attempt}",
         "recorded arrivals": "; ".join(record.traces.values()),
         "server": _server(record),
         "latency without load": ", ".join(f"{name} {significant(ms)} ms" for name, ms in unloaded),
@@ -230,7 +229,7 @@ def _facts(record: Record) -> dict[str, str]:
 def _server(record: Record) -> str:
     name = record.task.server.name
     if record.triton_version is None:
-        return f"{name}, which was not started"
+        return f"{name} (not started)"
     return (
         f"{name}, {record.software} {record.triton_version}, ready after"
         f" {significant(record.startup_s)} s, round trip {significant(record.round_trip_p50_ms)} ms"

@@ -316,6 +316,7 @@ def _response_times(rows: list[Row], evidence: PageEvidence) -> ShownTable:
             " the parts of the latency. Slowdown: p95 beside the other models, divided by p95 alone"
             " on the same server at the same rate. Requests: the number of counted requests and, in"
             " brackets, the number of independent requests that would give equally strong evidence."
+            " Late requests: the share of requests that exceed the latency limit or fail."
         ),
         columns=(
             "cell",
@@ -326,7 +327,7 @@ def _response_times(rows: list[Row], evidence: PageEvidence) -> ShownTable:
             "p95",
             "p99",
             "SLA",
-            "over the SLA",
+            "late requests",
             "slowdown",
             "queue",
             "compute",
@@ -335,7 +336,7 @@ def _response_times(rows: list[Row], evidence: PageEvidence) -> ShownTable:
         rows=[_response_time(row, evidence) for row in certified[:MAX_ROWS]],
         total=len(certified),
         file="tenants",
-        empty="Nothing was certified.",
+        empty="No rate was certified.",
     )
 
 

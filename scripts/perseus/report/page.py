@@ -54,7 +54,7 @@ FIRST: Final = {
 }
 """Figures for the first screen, in the order of preference, each with a caption of one sentence."""
 CLOSED_LOOPS: Final = ("concurrency", "startup", "aa")
-"""Kinds of experiments that send requests only in closed loops, or without a schedule."""
+"""Kinds of experiments that send no requests in an open loop."""
 MAX_WARNINGS: Final = 5
 MEANINGS: Final[Mapping[str, str]] = {
     Outcome.UNCERTIFIED: "No rate passed its certification, or no tested rate failed, so the limit"

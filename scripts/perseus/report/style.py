@@ -326,8 +326,7 @@ def empty_figure(style: FigureTask, text: str) -> Figure:
 @contextmanager
 def drawing(style: FigureTask) -> Iterator[None]:
     """Apply the settings of Perseus to the figures that the `with` block draws. All other settings
-    are the defaults of matplotlib: the matplotlibrc of the user has no effect.
-    """
+    are the defaults of matplotlib: the matplotlibrc of the user has no effect."""
     settings: dict[Any, Any] = {
         "font.family": FAMILIES[style.font],
         "mathtext.fontset": MATHEMATICS[style.font],

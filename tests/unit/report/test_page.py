@@ -409,7 +409,7 @@ def test_nothing_known_gives_the_reasons():
     page = rendered(made)
     assert "is not known" in page
     assert "the server died" in page
-    assert "Nothing was certified" in page
+    assert "No rate was certified" in page
 
 
 def test_a_study_without_sharing_has_a_report():

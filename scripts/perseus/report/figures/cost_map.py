@@ -106,7 +106,9 @@ def _of_pair(pair: ModelPair) -> pd.DataFrame:
 def draw(frame: pd.DataFrame, results: FigureData, style: FigureTask) -> Figure:
     """Draw one panel for each pair of models on each type of server."""
     if frame.empty:
-        return empty_figure(style, "no two models that share a server have known lower limits")
+        return empty_figure(
+            style, "no two models have known lower limits, both alone and on a shared server"
+        )
     shown = [rows for _, rows in frame.groupby(PAIR, sort=False, dropna=False)]
     columns = columns_of(style, len(shown))
     heights = [min(MAP_MM, HEIGHT * style.width_mm / columns)] * -(-len(shown) // columns)

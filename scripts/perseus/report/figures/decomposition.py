@@ -51,7 +51,7 @@ def data(results: FigureData) -> pd.DataFrame:
 def draw(times: pd.DataFrame, results: FigureData, style: FigureTask) -> Figure:
     """Draw one bar for each tenant on each load line, and one panel for each server."""
     if times.empty:
-        return empty_figure(style, "nothing was certified")
+        return empty_figure(style, "no rate was certified")
     shown = by_server(times)
     frames = list(shown.values())
     names = [row_names(_names(results, frame), style) for frame in frames]

@@ -102,7 +102,7 @@ def _known(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def _numbered(rows: pd.DataFrame) -> pd.DataFrame:
-    """Return the settings that the figure numbers, the cheapest first."""
+    """Return the settings that get a number in the figure, with the cheapest setting first."""
     known = _known(rows)
     if len(known) > MAX_LABELS:
         known = known[known["on_front"].eq(True)].head(MAX_LABELS)

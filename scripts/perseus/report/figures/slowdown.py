@@ -93,7 +93,7 @@ def draw(frame: pd.DataFrame, results: FigureData, style: FigureTask) -> Figure:
         Patch(facecolor="white", edgecolor=DARK, label="alone both times (A/A)"),
         Patch(**NO_VALUE, label="no value"),
         Patch(**text_only, label="bold: beyond the noise"),
-        Patch(**text_only, label="*: SLA missed there"),
+        Patch(**text_only, label="*: SLA missed"),
     ]
     legend(figure, handles, 4)
     remainder(figure, len(shown), len(cells), "cells", "slowdown.csv")

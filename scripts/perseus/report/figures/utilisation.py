@@ -51,7 +51,7 @@ def draw(drawn: pd.DataFrame, results: FigureData, style: FigureTask) -> Figure:
     sampled = set(drawn["cell"])
     shown = [folder for folder in results.cells if folder.name in sampled]
     if not shown:
-        return empty_figure(style, "no samples of any cell")
+        return empty_figure(style, "the monitor recorded no samples")
     highest = drawn.groupby("quantity")["value"].max()
     quantities = [quantity for quantity in QUANTITIES if quantity in highest]
     count = len(quantities)
