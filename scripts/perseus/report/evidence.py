@@ -216,8 +216,9 @@ def _facts(record: Record) -> dict[str, str]:
     facts = {
         "settings": f"{asked}; preset {task.preset}, repeat {task.repeat}, seed {task.seed}",
         "verdict": plain_words(record.outcome) + (f": {record.reason}" if record.reason else ""),
-        "measured": f"{began:%Y-%m-%d %H:%M} UTC, for {lasted_s:.0f} s ({record.measured_s:.0f} s in"
-        f" windows, with {record.requests} requests); attempt {record.attempt}",
+        "measured": f"{began:%Y-%m-%d %H:%M} UTC, for {lasted_s:.0f} s"
+        f" ({record.measured_s:.0f} s in windows, with {record.requests} requests); attempt"
+        f" {record.attempt}",
         "recorded arrivals": "; ".join(record.traces.values()),
         "server": _server(record),
         "latency without load": ", ".join(f"{name} {significant(ms)} ms" for name, ms in unloaded),

@@ -37,7 +37,7 @@ from perseus.results.tables import module_of as table_module
 AT_MOST = "\N{NO-BREAK SPACE}\N{LESS-THAN OR EQUAL TO}\N{NO-BREAK SPACE}"
 
 NO_DAY = (
-    "The date of some prices is not known, because their source states a version in place of a"
+    "The date of some prices is not known: for example, a source may state a version in place of a"
     " date. To state the date of your own prices, set the keys costs.prices and costs.priced_on."
 )
 

@@ -149,7 +149,7 @@ OF_SHARING = {
         SURE,
         study(savings({"ci_simultaneous_high": 0.24})),
     ),
-    "costs more than dedicated servers, the best mix costs 20 % more (9.0 % to 31 %)": (
+    "costs more than dedicated servers; the best mix costs 20 % more (9.0 % to 31 %)": (
         DEAR,
         study(savings(LOST | {"ci_simultaneous_low": -0.29})),
     ),

@@ -119,7 +119,7 @@ def _sharing(savings: pd.DataFrame, tables: Tables, where: str, which: str) -> C
     headline = {
         "yes": f"On {where}, {who} should share: sharing saves about {saves}",
         "perhaps": f"On {where}, {who} would probably gain from sharing",
-        "no": f"On {where}, {who} should not share: {_dearer(len(known), len(savings))}, {costs}",
+        "no": f"On {where}, {who} should not share: {_dearer(len(known), len(savings))}; {costs}",
         "unclear": f"The data do not show whether {who} should share on {where}",
     }[kind]
     if kind == "unclear" and (limits := at_most(known)):
@@ -217,7 +217,7 @@ def _kind(best: pd.Series, known: pd.DataFrame) -> str:
 
 def at_most(known: pd.DataFrame) -> str:
     """Return a text with the largest possible saving and the largest possible additional cost, for
-    savings that are too close to 0 to tell.
+    a scenario in which sharing may save money or cost more.
 
     The text is empty if the interval of the saving does not contain 0. The text is also empty if
     the interval contains both a relevant saving and a relevant additional cost (see MATTERS): such
