@@ -32,7 +32,7 @@ VERDICTS: Final = {
     CLOSED_LOOP: "#0072B2",
     "invalid": "#777777",
 }
-"""Colours of the points of windows, by verdict."""
+"""Colour of the point of a window in a chart, by the verdict of the window."""
 SCALES: Final = {
     "estimate": ("estimate", "#0072B2"),
     "certified": ("certified", "#009E73"),
@@ -47,7 +47,7 @@ UTILISATION: Final = {"CPU (cores)": "cpu", "GPU (share)": "gpu"}
 file."""
 GREY: Final = "#888888"
 ENDS: Final = ("ci_low", "ci_high")
-"""Prefixes of the columns with the two ends of an interval."""
+"""Prefixes of the columns with the two ends of the interval of an estimate."""
 INTERVAL: Final = "#56A0D3"
 """Colour of the intervals in a chart."""
 OPEN_END: Final = 1.5
@@ -59,7 +59,7 @@ Point = tuple[float, float, str]
 
 @dataclass(frozen=True)
 class Series:
-    """A series of points with a common name.
+    """A series of points of a chart, with one name in the legend.
 
     `look` is the style of the marks: a key of LOOKS in pictures.js. `names` has a label for each
     point, or is empty.

@@ -199,7 +199,7 @@ def read_samples(records: Sequence[Record]) -> dict[str, pd.DataFrame]:
 
 
 def _means(frame: pd.DataFrame, together: int) -> pd.DataFrame:
-    """Return the mean of each group of `together` consecutive rows of a metric."""
+    """Return fewer samples: the mean of each group of `together` consecutive rows of a metric."""
     named = ["cell", "quantity", "metric", "who"]
     group = frame.groupby(named, sort=False).cumcount() // together
     return frame.groupby([*named, group.rename("group")], sort=False).mean().reset_index()

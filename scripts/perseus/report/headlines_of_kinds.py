@@ -21,7 +21,7 @@ from perseus.report.numbers import bounds, counted, percent, significant, usd
 from perseus.results.drift import Trend
 
 Sentence = tuple[str, str]
-"""Kind of a headline, as for a Conclusion, and its text."""
+"""A headline as (kind, text). The kind is one of ORDER."""
 
 ORDER: Final = ("no", "yes", "perhaps", "unclear", "unknown")
 """Kinds of headlines, in descending order of importance: the report shows the headline whose kind

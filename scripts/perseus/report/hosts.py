@@ -87,7 +87,8 @@ def changes(base: Sequence[Record], new: Sequence[Record]) -> list[tuple[str, st
 
 
 def _values(records: Sequence[Record]) -> dict[str, dict[str, None]]:
-    """Return the different values of each fact, in the order of their first appearance."""
+    """Return the different known values of each fact about host and software, in the order of their
+    first appearance."""
     values: dict[str, dict[str, None]] = {}
     for record in records:
         for what, value in _facts(record):

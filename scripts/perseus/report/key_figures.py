@@ -127,9 +127,11 @@ def _sla(tenant: pd.Series) -> str:
 
 
 def _together(tables: Tables) -> Iterator[Card]:
-    """Yield a card with the peak of one mix. If the headline states a proportion of the models, the
-    card shows the mix that carries the most requests/s in that proportion. If the headline states
-    no proportion, the card shows the mix with the highest sharing ratio."""
+    """Yield a card with the peak of one mix on a shared server.
+
+    If the headline states a proportion of the models, this mix carries the most requests/s in the
+    stated proportion. If the headline states no proportion, this mix has the highest sharing ratio.
+    """
     groups = [each for each in all_questions(tables) if len(each.models) > 1]
     if len(groups) == 1 and (mixes := groups[0].mixes(tables["operating_points"])):
         _, row = mixes[0]

@@ -50,7 +50,7 @@ def _first(rows: pd.DataFrame, most: int) -> pd.DataFrame:
 
 
 BEYOND = 0.3
-"""Length of the arrow of an interval without an upper end, as a share of the value."""
+"""If an interval has no upper end, the figure draws it up to (1 + BEYOND) times the value."""
 
 FAR = 1.5
 """If the end of an interval exceeds this factor times the largest value in the figure, the figure
@@ -88,8 +88,8 @@ def upright(
 
 
 def _shown(ends: tuple[float, float, float], limit: float) -> tuple[float, float, float, bool]:
-    """Return the value, the lower end, the distance from the value to the upper end in the figure,
-    and whether the interval continues beyond this end."""
+    """Return what the figure draws of an interval: the value, the lower end, the length above the
+    value, and whether the interval continues, so that it ends in an arrow."""
     value, low, high = ends
     last = min((1 + BEYOND) * value if np.isinf(high) else high, max(limit, value))
     return value, min(max(low, 0), value), max(last - value, 0), bool(high > last)

@@ -28,7 +28,8 @@ from perseus.study.tasks.figure import FigureTask
 
 FAMILIES: Final = {"sans": "DejaVu Sans", "serif": "STIXGeneral"}
 MATHEMATICS: Final = {"sans": "dejavusans", "serif": "stix"}
-"""Fonts that come with matplotlib, so that figures are the same on every machine."""
+"""Fonts of texts and formulas. They come with matplotlib, so that figures are the same on every
+machine."""
 
 GREY, DARK = "#999999", "#222222"
 NOTHING: Final = "nothing-to-draw"

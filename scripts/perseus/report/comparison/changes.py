@@ -52,7 +52,7 @@ def _settings_changed(base: Source, new: Source) -> Iterator[Change]:
 
 
 def _differences(base: Mapping[str, str], new: Mapping[str, str]) -> Iterator[Change]:
-    """Yield the facts with different values, also the facts that only one study has."""
+    """Yield the facts whose values differ. A fact that only one study has counts as different."""
     for what in dict.fromkeys([*base, *new]):
         values = base.get(what, NONE), new.get(what, NONE)
         if values[0] != values[1]:

@@ -33,7 +33,7 @@ from perseus.results.scenario_names import in_several_scenarios, with_scenarios
 from perseus.study.tasks.figure import FigureTask
 
 MAX_ROWS = 10
-"""Each panel has at most this many rows, since the figure must fit the first screen of the page."""
+"""Each panel has at most this many rows, so that the figure fits on the first screen of the page."""
 BAND = "#e8e8e8"
 LOOKS: dict[str, dict[str, Any]] = {
     WORSE: {"color": "#D55E00", "marker": "v"},
@@ -46,7 +46,8 @@ WRAPPED = 42
 """A label has at most this many characters on one line."""
 
 APART = 0.17
-"""Distance of the marks of base and new from the middle of their row, in row heights."""
+"""In each row, the mark of base is this far above the middle, and the mark of new this far below,
+in heights of a row."""
 
 WIDEST = 4.0
 """Largest ratio on the axis. If an end of an interval lies above this value, or below its inverse,

@@ -49,7 +49,7 @@ RECORDS_MISSING = "Not known: the records with the hosts, versions and settings 
 
 
 def headline(found: Comparison) -> str:
-    """Return the headline: the numbers of values that are worse, better, or not different."""
+    """Return the headline: how many values are worse, better, not different or not comparable."""
     counts = {verdict: len(of(shown(found), verdict)) for verdict in VERDICTS}
     told = ", ".join(f"{count} {verdict}" for verdict, count in counts.items() if count)
     return f"{found.new.study} against {found.base.study}: {told}"
@@ -193,8 +193,8 @@ def _of_tables(found: Comparison) -> str:
 
 
 def sentences(found: Comparison) -> Iterator[str]:
-    """Yield sentences about the compared studies, and about the variation that the intervals
-    include."""
+    """Yield sentences for the section Certainty: the compared studies, the variation that the
+    intervals include, and the smallest change that the comparison detects."""
     yield f"Base: {_study(found.base)}"
     yield f"New: {_study(found.new)}"
     yield noise(found)
@@ -302,7 +302,8 @@ def not_compared(judged: Sequence[Judged]) -> Iterator[str]:
 
 
 def differences_note(found: Comparison) -> str:
-    """Return a sentence on what is known about other differences between the studies."""
+    """Return sentences that say whether hosts, versions, settings and prices are the same in both
+    studies, and which settings are unknown."""
     if not has_records(found.base, found.new):
         return RECORDS_MISSING
     return UNRECORDED if changes(found.base, found.new) else f"{NOTHING_ELSE} {UNRECORDED}"

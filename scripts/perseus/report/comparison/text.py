@@ -23,7 +23,7 @@ from perseus.results.compare.judge import SAME, Judged
 from perseus.results.compare.table import Comparison
 
 MAX_LINES = 5
-"""Largest number of differences on the terminal."""
+"""The lines for the terminal list at most this many values that are worse or better."""
 
 MAX_ROWS = 100
 """A list in Markdown has at most this many entries, since a comment on a pull request can have only

@@ -113,8 +113,8 @@ def _way(row: pd.Series) -> str:
 
 
 def _without(rows: pd.DataFrame, of_sla: pd.DataFrame) -> tuple[str, ...]:
-    """Return sentences on the relative errors of the responses of `rows` in precisions other than
-    fp32, and on the cells of `of_sla` without a certified rate."""
+    """Return sentences about two limits of the result: the relative errors of the responses in
+    precisions other than fp32 (in `rows`), and the cells without a certified rate (in `of_sla`)."""
     told = []
     published = rows[rows["front"] != MEASURED]
     others = published[

@@ -17,8 +17,8 @@ def conclusions(tables: Tables) -> Iterator[Conclusion]:
 
 
 def _is_choice(asked: Asked) -> bool:
-    """Return whether the model has several types of server to choose from, or whether copies of the
-    model save money by sharing a server."""
+    """Return whether there is a choice for the model: several types of server, or a server that
+    copies of the model share to save money."""
     is_shared = any(map(saves, asked.demand_ranges))
     return is_shared or asked.points["server"].nunique() > 1
 

@@ -16,7 +16,7 @@ from perseus.results.tables import module_of
 from perseus.study.experiments import OTHER_KINDS
 
 MAX_SEPARATE: Final = 6
-"""The report shows at most this many conclusions on one question separately."""
+"""If a question has more conclusions than this number, the report shows a summary in their place."""
 
 NAMED: Final = 3
 """A summary repeats the headlines of at most this many of its parts."""
@@ -58,7 +58,7 @@ TROUBLE: Final = {
     "unclear": "with measured values",
     "yes": "without a problem",
 }
-"""Default labels of the conclusions on a question in MANY."""
+"""Labels of the conclusions on a kind of experiment, unless MANY has other labels for the kind."""
 
 MANY: Final[Mapping[str, Question]] = {
     "over_demand": Question(

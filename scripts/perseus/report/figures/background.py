@@ -1,5 +1,5 @@
-"""Figure of `background`: the peak of one tenant beside tenants at fixed rates. The figure
-resembles a figure of the PERSEUS study (LeMay, Li and Guo, 2020)."""
+"""Figure of `background`: the peak of one tenant beside tenants at fixed rates, as in a figure of
+the PERSEUS study (LeMay, Li and Guo, 2020)."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ DEDICATED: dict[str, Any] = {"color": GREY, "marker": "s", "linestyle": "none"}
 
 
 def draw(frame: pd.DataFrame, results: FigureData, style: FigureTask) -> Figure:
-    """Draw a row of two panels for each scenario and searched tenant."""
+    """Draw a row of two panels for each scenario and tenant whose peak was searched."""
     if frame.empty:
         return empty_figure(style, "no search had other tenants at constant rates")
     searches = [rows for _, rows in frame.groupby(["scenario", "searched"], sort=False)]

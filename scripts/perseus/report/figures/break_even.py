@@ -125,7 +125,7 @@ def _first_shown(rows: pd.DataFrame) -> float:
 def _shade(panel: Axes, rows: pd.DataFrame, demand_ranges: pd.DataFrame) -> None:
     """Shade the demands at which shared servers reliably save money.
 
-    The costs are known only at certain demands. An end of a shaded range is half-way between two
+    The costs are known only at some demands. Therefore a shaded range ends half-way between two
     neighbouring demands with known costs.
     """
     demands_rps = np.unique(rows["total_rps"])

@@ -132,8 +132,8 @@ def _star(panel: Axes, levels: pd.DataFrame, fits: pd.DataFrame, tenants: int) -
 
 
 def _throughput(panel: Axes, rows: pd.DataFrame, fit: pd.Series) -> str | None:
-    """Draw the throughput at each concurrency of one cell, and the fitted law. Return the knee and
-    the name of the fitted law as text, or None if there is no knee."""
+    """Draw the throughput at each concurrency of one cell, and the fitted law. Return a text with
+    the knee and the name of the law, or None if the knee is unknown."""
     tenants, levels = rows["tenant"].nunique(), rows.groupby("concurrency")
     in_flight = tenants * np.array(list(levels.groups))
     totals, valid = levels["answered_rps"].sum().to_numpy(), levels["valid"].all().to_numpy()

@@ -25,7 +25,7 @@ BAR = 0.8
 
 
 def draw(fleets: pd.DataFrame, results: FigureData, style: FigureTask) -> Figure:
-    """Draw one group of bars for each level of the demand."""
+    """Draw one group of bars for each level of the demand, with one bar for each strategy."""
     known = fleets[fleets["servers"].notna()]
     if known.empty:
         return empty_figure(style, "Perseus found no fleet for the demand")

@@ -1,4 +1,5 @@
-"""Figure: frontier of shared servers, against dedicated servers of the same cost."""
+"""Figure: the rates that a shared server carries (its frontier), compared with dedicated servers of
+the same cost."""
 
 from __future__ import annotations
 
@@ -91,7 +92,8 @@ LOOKS: dict[str, dict[str, Any]] = {
 
 
 def data(results: FigureData) -> pd.DataFrame:
-    """Return the table peaks. The dedicated peaks are the ends of the dashed lines."""
+    """Return the table peaks: shared peaks are the points of the figure, and dedicated peaks are
+    the ends of its dashed lines."""
     return results.peaks
 
 
@@ -177,8 +179,8 @@ def _plane(
     style: FigureTask,
     columns: int,
 ) -> None:
-    """Draw the panel of a scenario with two tenants, with one axis for each tenant; `columns`
-    panels are side by side."""
+    """Draw the panel of a scenario with two tenants, with one axis for each tenant. `columns` is
+    the number of panels side by side."""
     names = list(dict.fromkeys(tenants["tenant"]))
     beside = characters((style.width_mm / columns - BESIDE_MM) / 2, SMALL * style.font_pt)
     capacity = [float(tenants[tenants["tenant"] == n]["dedicated_rps"].iloc[0]) for n in names]

@@ -1,4 +1,4 @@
-"""Figure: latency at the SLA's percentile over the offered rate."""
+"""Figure: latency at the percentile of the SLA over the offered rate."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Figure: distribution of latency at the certified rate."""
+"""Figure: distribution of the latencies at the certified rate."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Figure: predicted against measured sharing ratios, for each prediction model."""
+"""Figure: predicted sharing ratios over measured sharing ratios, for each prediction model."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Figure: limit, p95 and CPU time if either the client or the server preprocesses the images."""
+"""Figure: limit, p95, request size and CPU time if the client or the server converts the images."""
 
 from __future__ import annotations
 

@@ -75,8 +75,8 @@ def _title(phases: pd.DataFrame) -> str:
 
 
 def _tenant(rate: Axes, attainment: Axes, results: FigureData, phases: pd.DataFrame) -> None:
-    """Draw the two panels of one tenant; `phases` has one row for each phase of the tenant's cell
-    ("shared" and "alone")."""
+    """Draw the two panels of one tenant. `phases` has one row of the table replay for each phase:
+    "shared" and "alone"."""
     first = phases.iloc[0]
     rate.set_ylabel("requests/s")
     rate.tick_params(labelbottom=False)

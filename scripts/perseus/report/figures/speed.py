@@ -70,7 +70,8 @@ def draw(looks: pd.DataFrame, results: FigureData, style: FigureTask) -> Figure:
 
 
 def _looks(cells: Sequence[Path]) -> list[Row]:
-    """Return one row per value of `speeds_rps` in the records, in the order of time."""
+    """Return one row per value of `speeds_rps` in the records, in the order of time. The column
+    `minutes` has the minutes since the first probe of the study."""
     found: list[Row] = []
     records = [PeakRecord.read(folder) for folder in cells]
     windows = of_speed(records)
