@@ -33,7 +33,7 @@ from perseus.results.scenario_names import in_several_scenarios, with_scenarios
 from perseus.study.tasks.figure import FigureTask
 
 MAX_ROWS = 10
-"""Each panel has at most this many rows, so that the figure fits on the first screen of the page."""
+"""Each panel has at most this many rows, so that the figure fits the first screen of the page."""
 BAND = "#e8e8e8"
 LOOKS: dict[str, dict[str, Any]] = {
     WORSE: {"color": "#D55E00", "marker": "v"},

@@ -16,7 +16,7 @@ from perseus.results.tables import module_of
 from perseus.study.experiments import OTHER_KINDS
 
 MAX_SEPARATE: Final = 6
-"""If a question has more conclusions than this number, the report shows a summary in their place."""
+"""If a question has more conclusions than this, the report shows a summary in their place."""
 
 NAMED: Final = 3
 """A summary repeats the headlines of at most this many of its parts."""
