@@ -312,4 +312,4 @@ HEADLINES: Final[dict[str, Callable[[str, pd.DataFrame], Sentence]]] = {
     "aa": _aa,
 }
 """For each kind of experiment, the function that writes its headline. If several headlines are
-equally important (see ORDER), the report shows the first of them in the order of this dictionary."""
+equally important (see ORDER), the report shows the first of them in the order of these kinds."""

@@ -38,9 +38,7 @@ from 1 by more than this factor. Such an end says nothing: if the noise of the h
 simultaneous intervals of a thousand rows are very wide."""
 
 
-NOTHING_ELSE = (
-    "The records show no difference: hosts, versions, settings and prices are the same."
-)
+NOTHING_ELSE = "The records show no difference: hosts, versions, settings and prices are the same."
 UNRECORDED = (
     "The records do not contain the settings instances, intra_op_threads, max_queue_delay_us and"
     " preferred_batch_sizes, so these settings may differ, too."

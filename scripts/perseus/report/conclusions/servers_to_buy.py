@@ -190,8 +190,7 @@ def _not_sure_together(row: pd.Series) -> Iterator[str]:
 def _not_proven(row: pd.Series) -> Iterator[str]:
     if row["status"] == TIME_LIMIT:
         yield (
-            "The solver ran out of time: another fleet may cost up to"
-            f" {percent(row['gap'])} less."
+            f"The solver ran out of time: another fleet may cost up to {percent(row['gap'])} less."
         )
 
 
