@@ -251,7 +251,7 @@ def test_another_preset_is_one_difference_and_not_one_for_each_of_its_settings(s
 
 
 def test_what_the_records_cannot_show_is_said(found, sources):
-    unrecorded = "The records do not have the settings instances, intra_op_threads,"
+    unrecorded = "The records do not contain the settings instances, intra_op_threads,"
     for name in ("slower", "dear"):
         assert unrecorded in page.render(found[name], SVG)
         assert unrecorded.replace("_", "\\_") in text.markdown(found[name])

@@ -362,7 +362,7 @@ def test_warnings_of_cells_stand_before_the_findings():
     assert "more cells have warnings" not in page
     for record in made:
         record["warnings"] = ["it is too fast"]
-    assert f"{len(made) - 5} more cells have warnings, which are in record.json" in rendered(made)
+    assert f"{len(made) - 5} more cells have warnings: see the file record" in rendered(made)
 
 
 def test_what_recorded_requests_were_read_as_is_told_by_study_and_cell():

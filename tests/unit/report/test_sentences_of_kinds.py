@@ -638,7 +638,7 @@ def test_a_soak_with_errors_in_its_last_third_is_a_no(tmp_path):
     made = synthetic_files.all_tables(StudyResults.read(synthetic.TASK, [folder], []))
     (conclusion,) = conclusions({name: table.to_pandas() for name, table in made.items()})
     assert conclusion.kind == "no" and "failed" in conclusion.headline
-    assert "over 1 % from 0.675 h on" in " ".join(conclusion.sentences)
+    assert "after 0.675 h, over 1 % failed" in " ".join(conclusion.sentences)
 
 
 @pytest.mark.parametrize("kind", SOAKED)

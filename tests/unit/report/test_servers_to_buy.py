@@ -76,7 +76,7 @@ def test_a_fleet_that_is_less_sure_than_each_of_its_limits_is_not_called_sure():
         (conclusion,) = concluded(rps=lower, records=made)
         assert conclusion.headline.startswith(f"Buy {count} server")
         assert conclusion.kind == kind
-        at_once = "The probability that all of them exceed their lower limits at once is lower"
+        at_once = "probability that all capacities exceed their lower limits at once is lower"
         assert (at_once in " ".join(conclusion.sentences)) == (kind == "perhaps")
 
 
