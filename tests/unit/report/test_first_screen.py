@@ -644,7 +644,7 @@ def test_what_makes_the_answer_surer_stands_on_the_first_screen_and_nowhere_else
     assert not re.search(r"surer|repeats: \d|preset: standard|repeat to be sure", body)
 
 
-@pytest.mark.parametrize(("cells", "runs"), [(1, "1 run measured"), (2, "2 runs measured")])
+@pytest.mark.parametrize(("cells", "runs"), [(1, "1 run, measured"), (2, "2 runs, measured")])
 def test_the_page_counts_one_run_in_the_singular(cells, runs):
     made = synthetic.records(mixes=[(1, 1)], holds=())
     frames = {name: table.to_pandas() for name, table in synthetic_files.tables_of(made).items()}

@@ -144,7 +144,8 @@ def test_a_cell_that_was_predicted_is_not_said_to_be_certified():
     of_mix = sum(each["outcome"] == "predicted" for each in mixed)
     words = " ".join(page.split())
     assert (
-        f">{len(made) - of_mix} runs measured 20" in words and f", {of_mix} predicted. A" in words
+        f">{len(made) - of_mix} runs, measured on 20" in words
+        and f", and {of_mix} predicted. A" in words
     )
     assert "predicted. A" not in rendered(made)
 
