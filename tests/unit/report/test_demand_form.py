@@ -432,8 +432,9 @@ TEXTS = {
     " save",
     "certaintyText(0, {chance: 0.3})": "if the capacities were known exactly, 30 % sure to save",
     "certaintyText(0, {chance: 0})": "",
-    "certifiedRate(undefined)": "not certified",
-    "certifiedRate(12.34)": "12.3",
+    "certifiedRate(undefined, 10)": "not certified",
+    "certifiedRate(12.34, 12.34)": "12.3",
+    "certifiedRate(12.34, 12.4)": "12.3, below the load",
 }
 """Texts of the form, by the call that returns the text."""
 

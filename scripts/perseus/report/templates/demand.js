@@ -102,14 +102,18 @@ function rate(row, m) {
   return element("div", `${model} ${significant(row.gets[m])} of ${significant(row.offer.lower[model])} `, bar);
 }
 
-const certifiedRate = (rps) => (rps === undefined ? "not certified" : significant(rps));
+// The certified rate of a model on a server, and whether the planned load of the server is above this rate.
+function certifiedRate(certified, load) {
+  if (certified === undefined) return "not certified";
+  return significant(certified) + (load > certified * (1 + TOLERANCE) ? ", below the load" : "");
+}
 
 function fleetTable(title, fleet, settings) {
   const columns = ["servers", "type", "mix", "load of each server, and its lower limit (requests/s)", "certified (requests/s)", "utilisation"];
   const rows = loads(fleet, settings).map((row) => {
     const gets = row.models.map((_, m) => rate(row, m));
     const type = row.offer.server + (row.offer.isSpot ? ", spot" : "");
-    const certified = row.models.map((model) => element("div", certifiedRate(row.offer.certified[model])));
+    const certified = row.models.map((model, m) => element("div", certifiedRate(row.offer.certified[model], row.gets[m])));
     return [[String(row.count)], [type], [row.offer.mix], ["", ...gets], ["", ...certified], [percent(row.utilisation)]];
   });
   return tableOf(title, columns, rows);
