@@ -1,4 +1,4 @@
-"""Measure again all cells with a temporary failure, and all cells that depend on these cells.
+"""Measure all cells with a temporary failure again, and all cells that depend on their results.
 
 python scripts/again.py [--cores 4] [--configfile config/studies/paper.yaml]
 """
@@ -23,8 +23,8 @@ from perseus.study.read import read_study
 
 HERE = Path(__file__).parents[1]
 parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-parser.add_argument("--cores", default="4")
-parser.add_argument("--configfile", nargs="+", default=[])
+parser.add_argument("--cores", default="4", help="largest number of cores that Snakemake uses")
+parser.add_argument("--configfile", nargs="+", default=[], help="file of the study")
 parser.add_argument("--version", action="version", version=f"Perseus {VERSION}")
 asked = parser.parse_args()
 
@@ -48,7 +48,7 @@ except ConfigError as error:
 records = map(Path, files.records(study, study.cells.values()))
 again = outputs_to_repeat(records, map(Path, files.ceilings(study)))
 if not again:
-    print(f"Study {study.name!r}: no cell has a temporary failure.")
+    print(f"Study {study.name!r}: no cell has a temporary failure, so there is nothing to repeat.")
     sys.exit()
 configfiles = ["--configfile", *asked.configfile] if asked.configfile else []
 command = ["snakemake", "--cores", asked.cores, "all", *configfiles]

@@ -64,7 +64,7 @@ def look() -> Iterator[Finding]:
     yield enough("memory", _memory_gib(), MEMORY_GIB, "use a machine with more memory")
     yield enough("/dev/shm", _free_gib(Path("/dev/shm")), SHARED_GIB, SHARED_ADVICE)
     yield enough(
-        "disk", _free_gib(ROOT), DISK_GIB, "delete files; a CPU build of torch needs less space"
+        "disk", _free_gib(ROOT), DISK_GIB, "delete files, or install the smaller CPU build of torch"
     )
     yield open_files(resource.getrlimit(resource.RLIMIT_NOFILE)[0])
     yield governor(_read("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"))
@@ -76,8 +76,12 @@ def python(version: tuple[int, int], has_uv: bool) -> Finding:
     shown = ".".join(map(str, version))
     if OLDEST <= version <= NEWEST:
         return Finding("Python", f"{shown} ({sys.executable})")
-    how = "make uses uv to get one" if has_uv else "install one, then: make PYTHON=python3.13 all"
-    return Finding("Python", f"{shown}, and Perseus needs 3.11 to 3.13", how, not has_uv)
+    how = (
+        "make uses uv to install one of these versions"
+        if has_uv
+        else "install one of these versions, then type: make PYTHON=python3.13 all"
+    )
+    return Finding("Python", f"{shown}, but Perseus needs 3.11 to 3.13", how, not has_uv)
 
 
 def libpython(folders: list[Path]) -> Finding:
@@ -110,7 +114,7 @@ def cores(count: int, hyper_threads: str | None) -> Finding:
         return Finding("cores", shown, "the server and the client need one core each", missing=True)
     if hyper_threads == "1":
         return Finding(
-            "cores", shown, "hyper-threads share a physical core, which makes results vary"
+            "cores", shown, "results vary, because two hyper-threads share each physical core"
         )
     return Finding("cores", shown)
 
@@ -120,7 +124,8 @@ def enough(name: str, gib: float, least_gib: float, advice: str) -> Finding:
     shown = f"{gib:.1f} GiB free"
     if gib >= least_gib:
         return Finding(name, shown)
-    return Finding(name, f"{shown}, and the default study needs {least_gib:g}", advice, True)
+    needs = f"but the default study needs at least {least_gib:g} GiB"
+    return Finding(name, f"{shown}, {needs}", advice, True)
 
 
 def open_files(limit: int) -> Finding:
@@ -132,11 +137,15 @@ def open_files(limit: int) -> Finding:
 def governor(name: str | None) -> Finding:
     if name in (None, "performance"):
         return Finding("governor", name or "not reported (usual in virtual machines)")
-    return Finding("governor", name, "cpupower frequency-set -g performance, or results vary")
+    return Finding(
+        "governor",
+        name,
+        "results vary with the clock frequency; cpupower frequency-set -g performance reduces this",
+    )
 
 
 def load(processes: float) -> Finding:
-    shown = f"{processes:.1f} processes ran in the last minute"
+    shown = f"{processes:.1f} processes ran on average in the last minute"
     if processes < 0.5:
         return Finding("load", shown)
     return Finding(

@@ -49,8 +49,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("study", type=Path)
     parser.add_argument("folder", type=Path)
-    parser.add_argument("--python", default="3.12", help="version on the other machine")
-    parser.add_argument("--libpython", type=Path, help="its libpython, if it lacks one")
+    parser.add_argument(
+        "--python", default="3.12", help="version of Python on the other machine (default 3.12)"
+    )
+    parser.add_argument(
+        "--libpython", type=Path, help="libpython of this version, if the other machine has none"
+    )
     parser.add_argument("--version", action="version", version=f"Perseus {VERSION}")
     asked = parser.parse_args()
     try:
@@ -87,8 +91,8 @@ def job_of(study: Study) -> Job:
     launchers = {server.launcher for server in study.servers.values()}
     if runtimes != {"pytorch"} or launchers != {"embedded"}:
         raise ValueError(
-            "only a study whose servers have runtime: pytorch and launcher: embedded can be packed;"
-            f" this study has {', '.join(sorted(runtimes | launchers))}"
+            "only a study whose servers all have runtime: pytorch and launcher: embedded can be"
+            f" packed, but the servers of this study have {', '.join(sorted(runtimes | launchers))}"
         )
     for name, model in study.models.items():
         if model.weights_file or model.images:
@@ -98,7 +102,10 @@ def job_of(study: Study) -> Job:
             if tenant.preprocessing:
                 raise ValueError(f"{tenant.name}: a tenant with `preprocessing` cannot be packed")
     if any(study.copies_cells(cell) for cell in study.cells.values()):
-        raise ValueError("predictions from copies of a model cannot be packed (predict: true)")
+        raise ValueError(
+            "a study that predicts pairs of models (predict: true) from measurements of copies of"
+            " a model cannot be packed"
+        )
     return Job(
         models={name: planning.export_task(study, name) for name in study.models},
         repositories={id: planning.repository_task(study, id) for id in study.scenarios},
@@ -163,7 +170,10 @@ def files(python: str, libpython: Path | None) -> Iterator[tuple[Path, str]]:
     triton, site = server / "tritonserver", server.parent
     stub = triton / "python_backend_stubs" / python / "triton_python_backend_stub"
     if not stub.exists():
-        raise ValueError(f"nvidia-pytriton has no stub for Python {python}")
+        raise ValueError(
+            f"nvidia-pytriton has no triton_python_backend_stub for Python {python}: choose another"
+            " version with --python"
+        )
     libraries = [
         path
         for path in (site / "nvidia_pytriton.libs").iterdir()
@@ -187,7 +197,7 @@ def files(python: str, libpython: Path | None) -> Iterator[tuple[Path, str]]:
 def _package(name: str) -> Path:
     spec = importlib.util.find_spec(name)
     if spec is None or not spec.submodule_search_locations:
-        raise ValueError(f"{name} is missing here: pip install -r requirements.txt")
+        raise ValueError(f"the package {name} is missing: pip install -r requirements.txt")
     return Path(next(iter(spec.submodule_search_locations)))
 
 

@@ -61,7 +61,7 @@ def read_job(path: Path) -> Job:
         from perseus.measurement import measure  # noqa: F401, needs all packages except torch's
     except (ImportError, RuntimeError) as error:  # tritonclient raises a RuntimeError
         why = error.__cause__ or error
-        sys.exit(f"{why}: install the packages that the head of pack.py names")
+        sys.exit(f"{why}: install the packages that the first lines of pack.py list")
     return Job.model_validate_json(path.read_bytes())
 
 
@@ -125,8 +125,9 @@ def require(job: Job) -> None:
     folders = [HERE / "scripts" / "nvidia_pytriton.libs", sysconfig.get_config_var("LIBDIR")]
     if not any(Path(folder, library).exists() for folder in [*folders, *LIBRARIES]):
         sys.exit(
-            f"this machine has no {library}, which the server's Python stub needs: pack the study"
-            " again with --libpython and this file (from a libpython package of Debian or Ubuntu)"
+            f"this machine has no {library}, which the server needs to run models in Python: take"
+            " this file from a libpython package of Debian or Ubuntu, and pack the study again with"
+            " --libpython FILE"
         )
 
 
@@ -198,7 +199,7 @@ def begin(cell: str, results: Path, end_s: float, say: Callable[[str], None]) ->
             status = process.wait(left_s)
         except subprocess.TimeoutExpired:
             _end(process)
-            say(f"  {cell} is incomplete: the time is up")
+            say(f"  {cell} is incomplete: the time limit has been reached")
             return False
     if status == 0:
         record = json.loads(log_path.with_name("record.json").read_text())

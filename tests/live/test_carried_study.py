@@ -130,7 +130,7 @@ def test_what_there_is_no_time_for_is_listed(carried, tmp_path):
             [],
             "mobilenet_v3_small: a tenant with `preprocessing` cannot be packed",
         ),
-        ({}, ["--python", "3.99"], "no stub for Python 3.99"),
+        ({}, ["--python", "3.99"], "no triton_python_backend_stub for Python 3.99"),
         ({"models": []}, [], "models: must have at least 1 item"),
     ],
 )

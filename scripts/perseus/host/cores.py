@@ -37,9 +37,9 @@ def split_cores(server_cores: int, topology: Topology | None = None) -> tuple[li
     usable = usable_cpus(topology)
     if server_cores >= len(usable):
         raise TooFewCoresError(
-            f"the server asks for {server_cores} cores, and the client needs at least one further"
-            f" core, but this process may use only {len(usable)}{_quota()}: set `cores` of the"
-            " server lower, or measure on a larger machine"
+            f"the server asks for {server_cores} cores, and the client needs at least one core of"
+            f" its own, but this process may use only {len(usable)} cores{_quota()}: reduce `cores`"
+            " of the server, or measure on a larger machine"
         )
     return _split(server_cores, usable[::-1], topology)
 
@@ -83,10 +83,10 @@ def split_client_cores(
     usable = usable_cpus(topology)
     if client_cores >= len(usable):
         raise TooFewCoresError(
-            f"the client asks for {client_cores} cores, and the null model that measures the"
-            " client ceiling needs one further core, but this process may use only"
-            f" {len(usable)}{_quota()}: set `remote.client_cores` lower, or measure on a larger"
-            " machine"
+            f"the client asks for {client_cores} cores, and the null model (a model without work,"
+            " which measures the client ceiling) needs at least one core of its own, but this"
+            f" process may use only {len(usable)} cores{_quota()}: reduce `remote.client_cores`, or"
+            " measure on a larger machine"
         )
     return _split(client_cores, usable, topology)[::-1]
 
@@ -160,9 +160,8 @@ def claimed_cores(
     usable = usable_cpus(topology)
     if count > len(usable):
         raise TooFewCoresError(
-            f"the client asks for {count} cores, but this process may use only"
-            f" {len(usable)}{_quota()}: set `remote.client_cores` lower, or measure on a larger"
-            " machine"
+            f"the client asks for {count} cores, but this process may use only {len(usable)}"
+            f" cores{_quota()}: reduce `remote.client_cores`, or measure on a larger machine"
         )
     cores, waiting = topology.cores(usable), False
     while True:

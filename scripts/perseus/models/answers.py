@@ -1,11 +1,13 @@
 """Check the responses of a server against reference responses.
 
 The relative error of a response is its difference from the reference response, divided by the
-signal. The signal says how much the responses to different images differ.
+signal. The signal measures how much the reference responses to different images differ from each
+other.
 
-Perseus does not divide by the largest output: if an output is a large constant plus a small part
-that depends on the image, a wrong response would have a small error. Perseus sets no absolute limit
-for the difference, because all outputs of some networks with random weights are below 0.004.
+Perseus does not divide by the largest output: an output may be a large constant plus a small part
+that depends on the image, and then even a wrong response would have a small error. Perseus sets no
+absolute limit for the difference: in some networks with random weights, all outputs are below
+0.004, so even a wrong response could stay within such a limit.
 """
 
 from __future__ import annotations
@@ -21,22 +23,22 @@ from perseus.models.tensors import Tensor
 Array = NDArray[np.float32]
 
 TOLERANCES: Final = {"fp32": 1e-3, "fp16": 0.5, "bf16": 2.0, "int8": 3.0}
-"""Largest relative error of a response, for each numeric precision. Rounding can explain an error
-up to this value.
+"""Largest relative error that rounding can cause in a response, for each numeric precision. A
+response with a larger error is wrong.
 
 The responses of ONNX Runtime and OpenVINO on a CPU were compared with the outputs that torch
 computes. For thirteen architectures with random weights, the relative error was 1e-6 to 4e-5 in
 fp32, and 0.04 to 0.17 in bf16. In ONNX Runtime on a CPU, the relative error was 0.007 to 0.016 in
 fp16, and 0.5 to 1.0 in int8 (thirteen architectures each). Trained weights and photos can have
 larger errors. For comparison, a server that gives the mean response to every image has a relative
-error of 3.7 to 9.1, and a server that returns the response to another image has 5 or more (78
-architectures). Perseus has no measurements of these errors on a GPU.
+error of 3.7 to 9.1, and a server that returns the response to another image has a relative error
+of 5 or more (78 architectures). No errors on a GPU have been measured.
 """
 
 
 REPEATED: Final = TOLERANCES["fp16"]
-"""For a model with an unknown numeric precision: the tolerance for the relative difference between
-two responses to the same request. Rounding can explain a difference up to this tolerance."""
+"""Largest relative difference that rounding can cause between two responses to the same request,
+for a model whose numeric precision is unknown."""
 
 
 def signal(outputs: Tensor) -> float:
@@ -60,12 +62,13 @@ def repeated_error(
     relative to the signal.
 
     `answers` and `again` contain the responses of the first and of the second run. The result is
-    max |again - answers| / (`signal` of `answers`). For responses of different shapes, the divisor
-    is the standard deviation of all numbers in `answers`. If all requests have the same example
-    (`is_one_example`), the divisor is the standard deviation of the numbers in its first response.
+    max |again - answers| / (`signal` of `answers`). There are two exceptions. If the responses to
+    different requests differ in shape, the divisor is the standard deviation of all numbers in
+    `answers`. If all requests have the same example (`is_one_example`), the divisor is the standard
+    deviation of the numbers in the first response.
 
     The result is infinite if the responses of the two runs differ in shape, or if a value is not
-    finite. If the divisor is 0, any different response in `again` makes the result infinite.
+    finite. If the divisor is 0, any difference between the two runs makes the result infinite.
     """
     if [each.shape for each in answers] != [each.shape for each in again]:
         return float("inf")
@@ -81,8 +84,8 @@ def repeated_error(
 
 
 ROUNDING: Final = 1e-4
-"""Rounding may change an output by this share of its largest value, even if the responses to
-different inputs hardly differ.
+"""Share of its largest value by which rounding may change an output. This limit is necessary for
+outputs that hardly depend on the input, whose signal is close to 0.
 
 Source: ten public detection, text recognition and classification models with noise as input. The
 outputs of OpenVINO and ONNX Runtime in fp32 differ by 3e-7 to 2e-5 of the largest value. The
@@ -95,9 +98,9 @@ def scale_of(answers: Sequence[Tensor], tolerance: float) -> float:
     of the output are 0, or if the output is empty.
 
     The divisor is the larger of two values: the `signal` of the responses, and (largest absolute
-    value of the output) x ROUNDING / `tolerance`. The second value keeps errors from rounding
-    within the tolerance. For a single response, and for responses of different shapes, the standard
-    deviation of all their numbers replaces the signal.
+    value of the output) x ROUNDING / `tolerance`. Because of the second value, the relative error
+    that rounding causes is within the tolerance. For a single response, and for responses of
+    different shapes, the standard deviation of all their numbers replaces the signal.
     """
     numbers = [each.astype(np.float64) for each in answers]
     if not any(each.size for each in numbers):
@@ -111,9 +114,9 @@ def relative_error(answer: Tensor, expected: Tensor, scale: float) -> float:
 
     `scale` is the result of `scale_of` or `signal` for the expected responses to all examples.
 
-    For booleans and for integers wider than a byte (possibly class numbers), the error is
-    `wrong_to_right` of the values. The error is infinite for a wrong shape or a value that is not
-    finite.
+    Booleans and integers of several bytes may be the numbers of classes, whose differences have no
+    meaning. For booleans and integers of several bytes, the error is `wrong_to_right`. The error is
+    infinite if the shape is wrong, or if a value is not finite.
     """
     if answer.shape != expected.shape or not np.isfinite(answer).all():
         return float("inf")
@@ -128,9 +131,10 @@ def relative_error(answer: Tensor, expected: Tensor, scale: float) -> float:
 def wrong_to_right(is_wrong: Tensor) -> float:
     """Return the number of wrong values, divided by the number of right values plus 0.5.
 
-    With 0.5, the error of one wrong value without a right value is 2. The tolerances for bf16 and
-    int8 accept this error, because rounding can change which class has the largest score. If two
-    or more values are all wrong, the error is at least 4.
+    Because of the 0.5, the error is finite without right values. If the only value of an output is
+    wrong, the error is 2. The tolerances for bf16 and int8 accept this error, because rounding can
+    change which class has the largest score. If all of two or more values are wrong, the error is
+    at least 4.
     """
     wrong = int(np.count_nonzero(is_wrong))
     return wrong / (np.size(is_wrong) - wrong + 0.5)

@@ -208,8 +208,8 @@ class Timm:
         except Exception as error:  # timm, the hub and damaged files raise many kinds of errors
             raise WeightsError(
                 f"cannot load the weights of timm/{self.name}: {load_problem(error)}. If this"
-                " machine cannot reach huggingface.co, download the file elsewhere and give its"
-                " path as weights, or use 'random'"
+                " machine cannot reach huggingface.co, download the file on another machine and"
+                " write its path under the key `weights`, or write `weights: random`"
             ) from error
 
     def call(self, network: torch.nn.Module, images: torch.Tensor) -> Any:
@@ -238,7 +238,8 @@ def _size_refused(name: str, size: int | None) -> Iterator[None]:
             raise
         why = str(error).partition("\n")[0]
         raise ExportError(
-            f"{name} does not accept images of {size} x {size} pixels: {why}"
+            f"{name} does not accept images of {size} x {size} pixels: {why}. Change or remove"
+            " input_size"
         ) from error
 
 
@@ -289,6 +290,7 @@ def _trained_of_torchvision(name: str, weights: str) -> torch.nn.Module:
         ) from error
     except OSError as error:
         raise WeightsError(
-            f"cannot download the weights {weights} of {name}: {error}. "
-            "Download the file elsewhere and give its path as weights, or use 'random'."
+            f"cannot download the weights {weights} of {name}: {error}. Download the file on"
+            " another machine and write its path under the key `weights`, or write"
+            " `weights: random`."
         ) from error

@@ -3,9 +3,9 @@ weights.
 
 DataParallel and AveragedModel put `module.` before the name of each weight, and torch.compile puts
 `_orig_mod.` there. FSDP and activation checkpointing insert other prefixes into the names of
-weights. Lightning puts the name of an attribute before the name of each weight. Lightning, timm and
-other tools store the state_dict together with epochs, optimisers and a moving average (EMA) of the
-weights.
+weights. In a checkpoint of Lightning, the name of each weight begins with the attribute that holds
+the network. Lightning, timm and other tools store the state_dict together with epochs, optimisers
+and a moving average (EMA) of the weights.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ WRAPPERS: Final = frozenset(
 )
 """Names that wrappers of a network, such as DataParallel, insert into the names of its weights."""
 COUNTS: Final = frozenset({"n_averaged"})
-"""Names of the values that are not weights, in the state_dict of AveragedModel."""
+"""Names of the values in a state_dict of AveragedModel that are not weights."""
 
 State = Mapping[str, Any]
 
@@ -32,8 +32,8 @@ class CheckpointError(ValueError):
 class Found(NamedTuple):
     """One complete set of a network's weights in a checkpoint.
 
-    `key` is the key of the state_dict in the checkpoint, empty if the checkpoint itself is the
-    state_dict. In the checkpoint, the name of each weight is `prefix` followed by the name of the
+    `key` is the key of the state_dict in the checkpoint; empty if the checkpoint itself is the
+    state_dict. The name of each weight in the checkpoint is `prefix` followed by the name of the
     weight in the network.
     """
 
@@ -80,9 +80,9 @@ def weights_of(states: Mapping[str, State], names: Collection[str], path: Path) 
         return next(iter(states.values()))
     if not found:
         raise CheckpointError(
-            f"{path} contains the state_dicts {', '.join(map(repr, states))}, but none has the"
-            " names of the network's weights. Save the right state_dict with"
-            " torch.save(model.state_dict(), path)."
+            f"{path} contains the state_dicts {', '.join(map(repr, states))}, but none of them"
+            " contains all weights of the network by name. Write a file with only the weights of"
+            " the network: torch.save(model.state_dict(), path)."
         )
     first = found[0]
     part = f"torch.load({path.name!r}){f'[{first.key!r}]' if first.key else ''}"
@@ -94,8 +94,8 @@ def weights_of(states: Mapping[str, State], names: Collection[str], path: Path) 
     )
     several = "; ".join(each.description for each in found)
     raise CheckpointError(
-        f"{path} contains the weights of the network several times: {several}. Keep only one of"
-        f" these, for example: torch.save({kept}, 'one.pt')"
+        f"{path} contains the weights of the network several times: {several}. Write a file with"
+        f" only one of them, for example: torch.save({kept}, 'one.pt')"
     )
 
 
@@ -103,7 +103,7 @@ def _with(key: str, state: State, names: Collection[str]) -> Iterator[Found]:
     """For each prefix under which a state_dict contains all `names`, yield the weights of the
     network."""
     plain = {_plain(name): value for name, value in state.items() if name not in COUNTS}
-    if len(plain) < len(state.keys() - COUNTS):  # without wrappers, two names are equal
+    if len(plain) < len(state.keys() - COUNTS):  # two names differ only in their wrappers
         plain = dict(state)
     one = next(iter(names))
     prefixes = [name.removesuffix(one) for name in plain if f".{name}".endswith(f".{one}")]

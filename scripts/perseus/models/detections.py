@@ -1,7 +1,8 @@
 """Compare the detections (objects that a detection network finds) in a response with the expected
 detections.
 
-Rounding can change the order of detections, and can replace a few detections by others.
+Rounding can change the order of the detections, and can replace a few detections by others.
+Therefore the comparison accepts another order and a few wrong detections.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from perseus.models.answers import wrong_to_right
 from perseus.models.tensors import Tensor
 
 TIE: Final = 1e-4
-"""The check accepts any order of detections whose scores differ by at most this share of the
+"""The comparison accepts any order of detections whose scores differ by at most this share of the
 largest score.
 
 Source: in ssdlite320_mobilenet_v3_large, the scores of torch and ONNX Runtime differ by 1e-6 to
@@ -24,9 +25,9 @@ Source: in ssdlite320_mobilenet_v3_large, the scores of torch and ONNX Runtime d
 by less than 1e-6.
 """
 ONE_IN: Final = 100
-"""The check accepts one wrong detection in this number of detections. A network drops detections
-that overlap with other detections, and returns only a limited number of detections. Rounding can
-decide which of two detections with equal scores the network drops."""
+"""The comparison accepts one wrong detection among this number of detections. A network drops
+detections that overlap with other detections, and returns only a limited number of detections. If
+two detections have nearly equal scores, rounding can decide which of them the network drops."""
 
 
 def detections_error(
@@ -38,13 +39,14 @@ def detections_error(
     """Return the largest relative error of the detections in a response. Row i of each output
     describes detection i.
 
-    The function compares each expected detection with the most similar detection of the response,
-    among detections whose score differs from the expected score by at most TIE times the largest
-    score. Of n errors, the function leaves out the n // ONE_IN largest errors. `sorted_by` is the
-    name of the output with the scores. A wrong label has an error of 1, and the labels of all
-    detections together have the error `wrong_to_right`. The result is infinite if outputs are
-    missing, if the number of detections is wrong, if values are not finite, or if the scores do not
-    descend.
+    `sorted_by` is the name of the output with the scores. The function compares each expected
+    detection with the most similar detection of the response. Only detections whose score differs
+    from the expected score by at most TIE times the largest score are candidates. A wrong label has
+    an error of 1, and the labels of all detections together have the error `wrong_to_right`. Of n
+    errors, the function leaves out the n // ONE_IN largest errors.
+
+    The result is infinite if outputs are missing, if the number of detections is wrong, if values
+    are not finite, or if the scores are not in descending order.
     """
     if any(
         name not in answer or answer[name].shape != of.shape or not np.isfinite(answer[name]).all()

@@ -1,8 +1,8 @@
 """Write two Triton models for a tenant whose requests are image files: the preprocessing model and
 the ensemble.
 
-The ensemble passes a request through the preprocessing model and then through the neural network.
-The name of the ensemble is the name of the tenant.
+The ensemble sends each request first through the preprocessing model and then through the neural
+network. The name of the ensemble is the name of the tenant.
 
 A request has one row of bytes (TYPE_UINT8) per image file, shape (batch, bytes). Zeros fill the row
 of a file that is shorter than the longest file of the batch.
@@ -49,11 +49,9 @@ def preprocess_config(
 ) -> pb.ModelConfig:
     """Return the Triton configuration of the preprocessing model.
 
-    The preprocessing model converts encoded images into the input of the network (channels, height,
-    width).
-
-    The preprocessing model runs in `served.processes` processes on the CPU, one per core of the
-    server, without dynamic batching.
+    The preprocessing model converts encoded images into the input of the network, shape (channels,
+    height, width). It runs without dynamic batching in `served.processes` processes on the CPU, one
+    process per core of the server.
     """
     config = pb.ModelConfig(
         name=served.preprocess,

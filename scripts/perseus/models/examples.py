@@ -18,8 +18,9 @@ def random_images(count: int, size: int, seed: int) -> Array:
     """Return `count` seeded random images, shape (count, 3, size, size), float32, with values
     around zero.
 
-    An image has a grid of 1 x 1 to 16 x 16 coloured patches, plus noise, and a random contrast. If
-    images had only noise, the pooling in a network would make the images nearly equal.
+    Each image is a grid of 1 x 1 to 16 x 16 coloured patches with a random contrast, plus noise.
+    Noise alone is not enough: the pooling layers of a network average the noise, so the network
+    would respond nearly equally to all images.
     """
     rng = np.random.default_rng([seed, size])
     images = np.empty((count, 3, size, size), np.float32)
@@ -44,8 +45,9 @@ def examples(
     """Return `count` seeded examples of each input, shape (count, *dims).
 
     An FP32 input for square images gets `random_images`. Any other floating-point input gets
-    numbers with a standard normal distribution. Integers of one byte take any value, like pixels.
-    Integers of several bytes are 0 or 1, because every vocabulary, mask and index accepts 0 and 1.
+    numbers with a standard normal distribution. Integers of one byte take any value, because they
+    may be pixels. Integers of several bytes may be words of a vocabulary, masks or indices. They
+    are 0 or 1, because almost every model accepts these values.
     If `values` is given, all integers and floating-point numbers are uniformly distributed over the
     range `values`.
     """

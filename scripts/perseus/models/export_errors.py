@@ -1,14 +1,14 @@
-"""Write and read export errors. An export error is an error message in place of a model.
+"""Write and read export errors. An export error is a model file with an error message in place of a
+model.
 
-The model file contains the error message if Perseus cannot convert a model (to another precision, a
-program of torch.export or a TensorRT plan), or cannot export a model that only experiments
-`catalogue` use. All other failed exports stop their job and write no file.
+Perseus writes an export error in two cases: if it cannot convert a model (to another precision, a
+program of torch.export or a TensorRT plan), or if it cannot export a model that only experiments
+`catalogue` use. Any other failed export stops its job and writes no file.
 
-Snakemake handles a file with an error message in the same way as a model file. For an export error
-in a setting of a grid or in an experiment `catalogue`, the tables of results have the error message
-in place of results. The export error does not stop the measurements of other models and settings.
-If the model belongs to neither a setting of a grid nor an experiment `catalogue`, `require_model`
-stops the job.
+Snakemake handles a file with an error message in the same way as a model file. Therefore the
+measurements of other models and settings continue. In a grid and in an experiment `catalogue`, the
+tables of results have the error message in place of results. In any other scenario, `require_model`
+stops the job that needs the model.
 """
 
 from __future__ import annotations
@@ -22,11 +22,12 @@ from perseus.host.files import whole
 HEADER: Final = b"Perseus has no model here: "
 
 TEMPORARY_ERRORS: Final = (ImportError, MemoryError, OSError)
-"""Exceptions that are due to the machine, not to the neural network. A later run of the same job
-may succeed."""
+"""Exceptions whose cause is the machine and not the neural network. A later run of the same job may
+succeed."""
 
 OUT_OF_MEMORY: Final = ("can't allocate memory", "Failed to allocate memory", "bad_alloc")
-"""Texts in the error messages of torch, ONNX Runtime and C++ about too little memory."""
+"""Texts by which `raise_temporary` recognises too little memory in the error messages of torch,
+ONNX Runtime and C++."""
 
 
 class NoModelError(RuntimeError):
@@ -54,11 +55,12 @@ def export_or_write_error(
 
 
 def raise_temporary(error: Exception) -> None:
-    """If an exception of a library is due to the machine, raise a matching exception of the kinds
-    TEMPORARY_ERRORS. Otherwise, do nothing.
+    """If the machine caused an exception of a library, raise the error of the machine. Otherwise,
+    do nothing.
 
-    Libraries raise their own exceptions for a temporary error, with the temporary error as cause.
-    For too little memory, torch and ONNX Runtime raise a RuntimeError.
+    The raised exception is one of TEMPORARY_ERRORS. Libraries often hide such an error behind an
+    exception of their own, as its cause. For too little memory, torch and ONNX Runtime raise a
+    RuntimeError, so the function also searches the messages for OUT_OF_MEMORY.
     """
     cause: BaseException | None = error
     while cause is not None:

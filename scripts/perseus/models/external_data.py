@@ -1,7 +1,7 @@
-"""Read external data: weights that an ONNX file stores in other files. torch.onnx.export writes
-large weights as external data.
+"""Read external data: weights of an ONNX model that are stored in other files.
 
-The module reads external data only from the folder of the ONNX file.
+torch.onnx.export writes large weights as external data. For safety, this module reads external data
+only from the folder of the ONNX file.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ if TYPE_CHECKING:
     import onnx
 
 MISSING: Final = "does not exist"
-MAX_BYTES: Final = 2**31 - 1  # largest size of a protobuf message, and so of the served file
+MAX_BYTES: Final = 2**31 - 1  # largest size of a protobuf message, and so of an ONNX file
 
 
 def external_files(source: Path) -> list[str]:
-    """Return the paths of the files that contain the external data of an ONNX file. The result has
-    only existing files in the folder of the ONNX file.
+    """Return the paths of the files that contain the external data of an ONNX file.
 
-    The result is empty if the file is not an ONNX file, or if the package onnx is not installed.
+    The result leaves out missing files and files outside the folder of the ONNX file. The result is
+    empty if the file is not an ONNX file, or if the package onnx is not installed.
     """
     if importlib.util.find_spec("onnx") is None:
         return []
@@ -41,16 +41,19 @@ def external_files(source: Path) -> list[str]:
 
 
 def require_data_beside(model: onnx.ModelProto, source: Path) -> None:
-    """Raise ExportError if a file with external data is missing or outside the folder of `source`,
-    or if all files together exceed MAX_BYTES. The function reads no weights."""
+    """Raise ExportError unless Perseus can read the external data of the ONNX file `source`.
+
+    The function raises ExportError if a file with external data is missing or outside the folder of
+    `source`, or if all files together are larger than MAX_BYTES. The function reads no weights.
+    """
     size_bytes = source.stat().st_size
     for location in _locations(model):
         if problem := _problem(location, source.parent):
             todo = (
                 "copy this file into the folder of the ONNX file"
                 if problem == MISSING
-                else "put the weights into a file beside the ONNX file, with onnx.save(model,"
-                " path, save_as_external_data=True)"
+                else "write the weights into a file in the folder of the ONNX file, with"
+                " onnx.save(model, path, save_as_external_data=True)"
             )
             raise ExportError(
                 f"{source} stores weights in the file {location!r}, which {problem}: {todo}"
@@ -58,8 +61,8 @@ def require_data_beside(model: onnx.ModelProto, source: Path) -> None:
         size_bytes += (source.parent / location).stat().st_size
     if size_bytes > MAX_BYTES:
         raise ExportError(
-            f"{source} has {size_bytes / 1e9:.1f} GB together with its files of external weights,"
-            f" but Perseus can serve at most {MAX_BYTES / 1e9:.1f} GB"
+            f"{source} and its files of external weights have {size_bytes / 1e9:.1f} GB together,"
+            f" but Perseus can serve at most {MAX_BYTES / 1e9:.1f} GB per model"
         )
 
 
@@ -106,8 +109,8 @@ def _problem(location: str, folder: Path) -> str:
     if Path(location).is_absolute():
         return "is an absolute path"
     if not parts or ".." in parts:
-        return "is not inside its folder"
+        return "is not inside the folder of the ONNX file"
     steps = [folder.joinpath(*parts[:end]) for end in range(1, len(parts) + 1)]
     if any(step.is_symlink() for step in steps):
-        return "is reached through a link"
+        return "is a symbolic link or lies behind one"
     return "" if steps[-1].is_file() else MISSING

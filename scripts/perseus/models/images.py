@@ -38,9 +38,9 @@ def random_pictures(folder: Path, count: int, seed: int) -> tuple[str, ...]:
     """Write `count` seeded random JPEG images of the size PICTURE_PX (width, height) into `folder`.
     Return the paths of the images.
 
-    As in photos, the colours vary equally strongly at all distances from 4 pixels to the size of
-    the image (Field, Journal of the Optical Society of America, 1987). The file sizes and decoding
-    times are therefore realistic.
+    As in photos, the colours vary equally strongly over short and long distances, from 4 pixels to
+    the size of the image (Field, Journal of the Optical Society of America, 1987). Therefore the
+    files are about as large as photos, and decoding takes about as long.
     """
     from PIL import Image
 

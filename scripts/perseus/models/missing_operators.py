@@ -1,8 +1,8 @@
-"""Replace operators of torchvision if its build does not fit the build of torch.
+"""Replace the detection operators of torchvision if the shared library of torchvision does not
+load.
 
-The builds of torchvision on PyPI are for CUDA. With a CPU build of torch, the shared library of
-torchvision does not load, and its detection operators are missing. Without a replacement, the
-import of torchvision fails.
+The builds of torchvision on PyPI are for CUDA. With a CPU build of torch, their shared library does
+not load, so the detection operators are missing and the import of torchvision fails.
 """
 
 from __future__ import annotations
@@ -23,8 +23,9 @@ SCHEMAS: Final = (
 
 
 def declare(torch: ModuleType) -> Any:
-    """Declare the missing operators to torch. The caller must import torchvision afterwards, and
-    must keep the returned object: the operators disappear when Python deletes this object.
+    """Declare the missing operators to torch, so that the import of torchvision succeeds.
+
+    The caller must keep the returned object: the operators disappear when Python deletes it.
     """
     library = torch.library.Library("torchvision", "FRAGMENT")
     for schema in SCHEMAS:
@@ -33,7 +34,7 @@ def declare(torch: ModuleType) -> Any:
 
 
 def implement(library: Any, torch: ModuleType, torchvision: ModuleType) -> None:
-    """Implement the declared operators for a CPU."""
+    """Implement the operators that `declare` has declared, for a CPU."""
     library.impl("nms", functools.partial(_nms, torch), "CPU")
     module = importlib.import_module("torchvision.ops.roi_align")
     # torchvision's implementation in plain torch, without the wrapper that compiles it
@@ -43,7 +44,7 @@ def implement(library: Any, torch: ModuleType, torchvision: ModuleType) -> None:
 
 
 def _are_there() -> bool:
-    """Return True, in place of torchvision's function `_has_ops`, which torch cannot compile."""
+    """Return True. This function replaces torchvision's `_has_ops`, which torch cannot compile."""
     return True
 
 

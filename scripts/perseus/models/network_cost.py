@@ -18,16 +18,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class NetworkCost:
-    """Number of operations and bytes of an inference for one example, such as one image.
+    """Operations and bytes of one inference, for one example such as an image.
 
     `flops` is the number of operations: one multiplication and one addition count as two
     operations. For convolutions and matrix products, `flops` counts all operations; for any other
     node, `flops` counts one operation per element of the first output. `weight_bytes` is the size
     of the weights in the ONNX file. `traffic_bytes` is the number of bytes that all nodes read and
     write if no data is cached between nodes. `working_set_bytes` is the size of all weights, plus
-    the size of the activations that the node with the largest activations reads and writes. In a
-    network without branches, a cache of `working_set_bytes` can hold all data of the inference.
-    `operators` is the number of nodes.
+    the size of the activations (intermediate results) that the node with the largest activations
+    reads and writes. In a network without branches, a cache of this size is large enough for all
+    weights and for the activations of each node in turn. `operators` is the number of nodes.
     """
 
     flops: float
@@ -49,12 +49,12 @@ LEFT_OUT: Final = {"": _Tensor((0,), 0, is_weight=False)}
 
 
 def network_cost(onnx_path: Path, tensors: ModelTensors) -> NetworkCost:
-    """Return the number of operations and bytes of an inference for one example. `tensors` has the
-    inputs and outputs of the ONNX file.
+    """Return the number of operations and bytes of one inference, for one example.
 
-    The function counts no operations for a node whose shapes cannot be inferred, and no bytes for a
-    tensor of unknown shape. The function counts both branches of an If, and one iteration of a
-    loop.
+    `tensors` has the inputs and outputs of the ONNX file. If onnx cannot infer a shape, the counts
+    are too low: the function counts no operations for a node with an unknown shape, and no bytes
+    for a tensor of unknown shape. Of an If, the function counts both branches; of a loop, one
+    iteration.
     """
     import onnx
     from onnx.inliner import inline_local_functions
@@ -72,7 +72,7 @@ def network_cost(onnx_path: Path, tensors: ModelTensors) -> NetworkCost:
         of_weights += _bytes(each for each in _tensors(inner).values() if each.is_weight)
         for node in inner.node:
             if node.op_type == "Constant":
-                continue  # the node that reads a weight counts the weight
+                continue  # its bytes count at the nodes that read the constant
             operators += 1
             touched = [known[name] for name in (*node.input, *node.output) if name in known]
             flops += _flops(node, known)
@@ -166,7 +166,7 @@ def _flops(node: onnx.NodeProto, tensors: Mapping[str, _Tensor]) -> float:
 
 
 def _summed(equation: str, shapes: Sequence[Sequence[int]]) -> int:
-    """Return how many products an Einsum adds up for each element of its output."""
+    """Return how many products the operator Einsum adds up for each element of its output."""
     read, arrow, made = equation.replace(" ", "").partition("->")
     sizes: dict[str, int] = {}
     for labels, shape in zip(read.split(","), shapes, strict=True):

@@ -1,8 +1,8 @@
 """Export a neural network of timm, or a detection or segmentation network of torchvision, to ONNX.
 
 torch.onnx.export writes the ONNX file, and Perseus compares the responses of ONNX Runtime with the
-outputs that torch computes. To prepare the ONNX file for Triton, Perseus treats the file like an
-ONNX file of the user (`own_onnx`).
+outputs that torch computes. Then the module `own_onnx` prepares the ONNX file for Triton, in the
+same way as an ONNX file of the user.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ if TYPE_CHECKING:
     import torch
 
 TYPICAL: Final = 4
-"""Number of random images with which Perseus scales the batch normalisation of a network with
-random weights."""
+"""Number of random images by which Perseus scales the batch normalisation of a network with random
+weights (see `networks.build`)."""
 
 
 def export_network(task: NetworkTask, onnx_path: Path, reference_path: Path) -> dict[str, Any]:
@@ -41,11 +41,13 @@ def export_network(task: NetworkTask, onnx_path: Path, reference_path: Path) -> 
     Runtime to these examples, to `reference_path`. Return the export record (the content of
     check.json).
 
-    The input has the name "input" and contains images (n, 3, H, W). If the network does not name
-    its outputs, its only output has the name "output". If the network does not support batches,
-    `notes` in the record says why. Raises ExportError if the architecture or the weights are
-    unknown, if the weights or the input size do not fit the architecture, if torch cannot export
-    the network, or if the check fails.
+    The input of the ONNX file has the name "input" and contains images (n, 3, H, W). If the network
+    does not name its outputs, its only output has the name "output". If the network does not
+    support batches, `notes` in the record says why.
+
+    Raises ExportError if the architecture or the weights are unknown, if the architecture does not
+    accept the weights or the input size, if torch cannot export the network, or if the ONNX file
+    responds differently from torch.
     """
     of = of_library(task.architecture, task.input_size)
     size = task.input_size or of.input_px
@@ -94,8 +96,8 @@ def _reference(
         raise_temporary(error)
         size = alone.shape[-1]
         raise ExportError(
-            f"{what} does not accept images of {size} x {size} pixels: {error}. Leave input_size"
-            f" out to use {of.input_px}."
+            f"{what} does not accept images of {size} x {size} pixels: {error}. To use images of"
+            f" {of.input_px} x {of.input_px} pixels, remove input_size."
         ) from error
     numbers = [{name: value.numpy() for name, value in answer.items()} for answer in answers]
     sorted_by = "scores" if isinstance(of, Detector) else ""
@@ -111,8 +113,8 @@ def _named(answer: Any) -> dict[str, torch.Tensor]:
     named = answer if isinstance(answer, dict) else {"output": answer}
     if not all(isinstance(each, torch.Tensor) for each in named.values()):
         raise ExportError(
-            "the network returns values that are not tensors. Export the network yourself, and set"
-            " the key `onnx` to the file"
+            "the network returns values that are not tensors. Export the network to ONNX yourself,"
+            " and write the path of the ONNX file under the key `onnx`"
         )
     return dict(named)
 

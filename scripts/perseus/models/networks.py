@@ -26,12 +26,12 @@ if TYPE_CHECKING:
 
 
 IMAGENET_CLASSES = 1000
-"""Default number of classes of the networks of torchvision."""
+"""Default number of classes of the classification networks of torchvision."""
 
 
 COUNT = ".num_batches_tracked"
-"""Suffix of the names of the batch counters in batch normalisation. Only the training of a network
-reads these counters."""
+"""End of the name of each batch counter in batch normalisation. Only training uses these counters,
+so they may be missing in a file of weights."""
 
 
 class ExportError(ValueError):
@@ -72,8 +72,8 @@ class Architecture(Protocol):
 
 @functools.cache
 def import_torchvision() -> tuple[ModuleType, ModuleType]:
-    """Return the modules torch and torchvision. If the build of torchvision does not fit torch,
-    replace its missing operators."""
+    """Return the modules torch and torchvision. If the shared library of torchvision does not load,
+    replace the operators that the library would define."""
     import torch
 
     operators = _missing_operators()
@@ -86,8 +86,7 @@ def import_torchvision() -> tuple[ModuleType, ModuleType]:
 
 @functools.cache
 def _missing_operators() -> Any:
-    """Return replacements for missing operators of torchvision, or None if torchvision fits this
-    build of torch.
+    """Return replacements for the operators of torchvision; None if its shared library loads.
 
     `functools.cache` keeps the replacements in memory: torch loses an operator when Python deletes
     its replacement.
@@ -105,13 +104,13 @@ def _missing_operators() -> Any:
 
 
 def preset(architecture: str, weights: str, input_size: int | None = None) -> Any:
-    """Return torchvision's preprocessing for the weights `weights`. The preprocessing converts an
-    image into a tensor (3, H, W).
+    """Return torchvision's preprocessing for the weights `weights`: a function from an image to a
+    tensor (3, H, W).
 
-    The preprocessing resizes the short side to `resize_size`, crops the centre to `crop_size`, and
-    normalises the colours. Random weights and weights from a file have the preprocessing of the
-    DEFAULT weights. `input_size` replaces `crop_size`, and `resize_size` changes in the same
-    proportion. The function downloads nothing.
+    The preprocessing resizes the short side of the image to `resize_size`, crops the centre to
+    `crop_size`, and normalises the colours. For random weights and for weights from a file, the
+    function returns the preprocessing of the DEFAULT weights. If `input_size` is given, it replaces
+    `crop_size`, and `resize_size` changes in the same proportion. The function downloads nothing.
     """
     _, torchvision = import_torchvision()
     choices = torchvision.models.get_model_weights(architecture).__members__
@@ -124,8 +123,8 @@ def preset(architecture: str, weights: str, input_size: int | None = None) -> An
 
 
 def pixels_by(like: Any) -> Callable[[Any], torch.Tensor]:
-    """Return a function that resizes and crops an image as the preprocessing `like` does, and
-    converts the image into pixels (3, H, W), uint8."""
+    """Return a function that converts an image into pixels (3, H, W), uint8. The function resizes
+    and crops the image as the preprocessing `like` does."""
     _, torchvision = import_torchvision()
     do = torchvision.transforms.functional
 
@@ -169,18 +168,21 @@ def default_input_size(architecture: str, weights: str = "DEFAULT") -> int:
 
 
 def require_known(kind: str, name: str, known: Sequence[str]) -> None:
-    """Raise ExportError if `name` is not in `known`. The message suggests known names."""
+    """Raise ExportError if `name` is not in `known`. The message suggests known names, and calls
+    the unknown name a `kind`, such as "architecture"."""
     if name not in known:
         hint = meant_or_known(name, known)
-        raise ExportError(f"{kind} {name!r} is not known to torchvision{hint}")
+        raise ExportError(f"unknown {kind}: {name!r}{hint}")
 
 
 def build(of: Architecture, weights: str, typical: Array) -> torch.nn.Module:
     """Return the network of an architecture with its weights.
 
-    Random weights come from the random generator of torch. With random weights, batch normalisation
-    gets its variance from the activations for the images `typical` (n, 3, H, W). Raises
-    ExportError for an unknown weights name, and for a state_dict that does not fit the
+    `weights` is "random", the name of trained weights, or the path of a file. Random weights come
+    from the random generator of torch. In a network with random weights, batch normalisation gets
+    its variance from the activations for the images `typical` (n, 3, H, W).
+
+    Raises ExportError if the weights name is unknown, or if the file is no state_dict of the
     architecture. Raises WeightsError if trained weights cannot be loaded.
     """
     if weights == "random":
@@ -192,7 +194,9 @@ def build(of: Architecture, weights: str, typical: Array) -> torch.nn.Module:
     path = Path(weights)
     if not path.is_file():
         if len(path.parts) > 1 or path.suffix:
-            raise ExportError(f"weights file {path} does not exist: write the path of a state_dict")
+            raise ExportError(
+                f"weights file {path} does not exist: write the path of a file with a state_dict"
+            )
         require_known(f"weights of {of.name}", weights, ["random", *of.known_weights])
     return _from_file(of, path)
 
@@ -233,15 +237,18 @@ def _state_dict(of: Architecture, path: Path, device: str) -> Mapping[str, torch
     except Exception as error:  # pickle, zip and torch raise many kinds of errors
         raise ExportError(
             f"{path} is not a state_dict that can be loaded safely: {load_problem(error)}. "
-            "Write it with torch.save(model.state_dict(), path)."
+            "Write the file with torch.save(model.state_dict(), path)."
         ) from error
     if not isinstance(state, dict) or not all(isinstance(key, str) for key in state):
-        raise ExportError(f"{path} holds a {type(state).__name__}, not a state_dict")
+        raise ExportError(
+            f"{path} contains a {type(state).__name__}, not a state_dict. Write the file with"
+            " torch.save(model.state_dict(), path)."
+        )
     states = state_dicts(state, lambda value: isinstance(value, torch.Tensor))
     if not states:
         other = [key for key, value in state.items() if not isinstance(value, torch.Tensor)]
         raise ExportError(
-            f"{path} contains {_some('keys without tensors', other)}. Write it with"
+            f"{path} contains {_some('keys without tensors', other)}. Write the file with"
             " torch.save(model.state_dict(), path)."
         )
     names = of.bare().state_dict().keys()
@@ -271,7 +278,8 @@ def _fitting(of: Architecture, state: Mapping[str, torch.Tensor], path: Path) ->
     if any(wrong.values()):
         named = "; ".join(_some(label, keys) for label, keys in wrong.items() if keys)
         raise ExportError(
-            f"{path} does not fit {of.name}: {named}. Is it a state_dict of this architecture?"
+            f"the weights in {path} are not those of {of.name}: {named}. Is the file a state_dict"
+            " of this architecture?"
         )
     return network
 
@@ -293,8 +301,11 @@ def _classes(network: torch.nn.Module, state: Mapping[str, torch.Tensor], usual:
 
 
 def _classes_of_head(shape: Sequence[int], tuned: Sequence[int], usual: int) -> int | None:
-    """Return the number of classes of weights with the shape `tuned`, if weights with the shape
-    `shape` have `usual` classes. The result is None if the shapes do not fit each other."""
+    """Return the number of classes of a head with weights of the shape `tuned`. A head with weights
+    of the shape `shape` has `usual` classes.
+
+    The result is None if the shapes differ in more than the number of classes.
+    """
     classes, rest = divmod(tuned[0] * usual, shape[0])
     return classes if not rest and tuned[1:] == shape[1:] else None
 
@@ -311,7 +322,7 @@ def load_problem(error: Exception) -> str:
     if isinstance(error, pickle.UnpicklingError):
         names = re.findall(r"GLOBAL ([\w.]+)", str(error))
         return (
-            f"it names {names[0]}, which is code"
+            f"it refers to {names[0]}, which is code"
             if names
             else "it is damaged, or contains values that are not tensors"
         )
@@ -322,9 +333,9 @@ def load_problem(error: Exception) -> str:
 
 
 RANDOM_RMS: Final = 0.1
-"""Root mean square of the outputs of batch normalisation in a network with random weights. In this
-range, activation functions such as SiLU are nearly linear. If the root mean square were 1, the
-largest outputs of deep networks would grow with each layer."""
+"""Root mean square of the outputs of batch normalisation in a network with random weights. For
+such small values, activation functions such as SiLU are nearly linear. If the root mean square were
+1, the largest outputs of deep networks would grow with each layer."""
 
 
 def _give_signal(of: Architecture, network: torch.nn.Module, typical: Array) -> None:

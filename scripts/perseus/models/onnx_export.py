@@ -161,10 +161,10 @@ def answered(task: ExportTask) -> tuple[torch.nn.Module, Tensor, Array]:
             output: Array = network(torch.from_numpy(tensors)).numpy()
         except (AssertionError, RuntimeError, ValueError) as error:
             raise_temporary(error)
+            usual = default_input_size(task.architecture, task.weights)
             raise ExportError(
-                f"{task.architecture} does not accept images of {size} x {size} pixels: {error}. "
-                "Leave input_size out to use "
-                f"{default_input_size(task.architecture, task.weights)}."
+                f"{task.architecture} does not accept images of {size} x {size} pixels: {error}."
+                f" To use images of {usual} x {usual} pixels, remove input_size."
             ) from error
     return (network if tensors is images else of_pixels(network, like)), images, output
 
@@ -203,8 +203,8 @@ def check_onnx(
         raise ExportError(
             f"{what} responds differently after the export: the error is"
             f" {record['relative_error']:.3g} times the difference between responses to different"
-            f" images, but at most {tolerance:g} times is allowed. The export is wrong (try other"
-            " versions of torch and onnx), or the images are too similar."
+            f" images, but may be at most {tolerance:g} times this difference. Either the export is"
+            " wrong (try other versions of torch and onnx), or the images are too similar."
         )
     return record
 
@@ -251,9 +251,9 @@ def require_signal(expected: Array, what: str) -> float:
     level = float(np.max(np.abs(expected)))
     if not np.isfinite(scale) or scale <= MIN_SIGNAL_SHARE * level:
         raise ExportError(
-            f"{what} gives nearly the same response to every image (signal {scale:.3g}, largest"
-            f" output {level:.3g}): no check could detect a wrong response. Use other weights or"
-            " images."
+            f"{what} gives nearly the same response to every image, so no check could detect a wrong"
+            f" response (standard deviation over the images {scale:.3g}, largest output"
+            f" {level:.3g}). Use other weights or images."
         )
     return scale
 
@@ -279,8 +279,8 @@ def write_onnx(
     weights_bytes = sum(each.numel() * each.element_size() for each in network.parameters())
     if weights_bytes > LARGEST_BYTES:
         raise ExportError(
-            f"its weights have {weights_bytes / 1e9:.1f} GB, but an ONNX file can contain weights"
-            f" of at most {LARGEST_BYTES / 1e9:.1f} GB"
+            f"the weights of the network have {weights_bytes / 1e9:.1f} GB, but an ONNX file can"
+            f" contain weights of at most {LARGEST_BYTES / 1e9:.1f} GB"
         )
     try:
         with _without_logging():

@@ -139,8 +139,9 @@ def _with_channels(model: onnx.ModelProto) -> onnx.ModelProto:
             model = onnx.version_converter.convert_version(model, OPSET_OF_CHANNELS)
         except Exception as error:  # onnx raises exceptions of C++ without a common base class
             raise ExportError(
-                f"its opset is {opset}, and the package onnx cannot convert the network ({error}):"
-                f" export the network with opset {OPSET_OF_CHANNELS} or later"
+                f"its opset is {opset}, and the package onnx cannot convert the network to opset"
+                f" {OPSET_OF_CHANNELS} ({error}): export the network with opset"
+                f" {OPSET_OF_CHANNELS} or later"
             ) from error
     model.ir_version = max(model.ir_version, IR_VERSION_OF_CHANNELS)
     return model

@@ -111,7 +111,7 @@ def _problems_of_array(path: Path, array: Tensor, of: TensorSpec) -> Iterator[st
             f" shape (examples{''.join(f', {size}' for size in of.dims)})"
         )
     elif array.dtype.kind == "f" and not np.isfinite(array).all():
-        yield f"inputs: {path}: {of.name!r} has values that are not finite"
+        yield f"inputs: {path}: the array {of.name!r} has values that are not finite"
 
 
 def _problems_of_images(pixels: Pixels, inputs: Sequence[TensorSpec]) -> Iterator[str]:
@@ -124,17 +124,20 @@ def _problems_of_images(pixels: Pixels, inputs: Sequence[TensorSpec]) -> Iterato
         return
     (only,) = inputs
     if (layout := _layout(pixels, only)) is None:
-        wanted = f"layout: {pixels.layout}" if pixels.layout else "layout: nchw or nhwc"
-        yield (
-            f"images: input {only} must fit exactly one layout of an image with 1 or 3 channels"
-            f" ({wanted})"
+        sizes = {"nchw": "the first", "nhwc": "the last"}
+        wanted = (
+            f"{sizes[pixels.layout]} is the number of channels: 1 or 3"
+            if pixels.layout
+            else "either the first or the last is the number of channels: 1 or 3 (if both are 1 or"
+            " 3, set layout: nchw or layout: nhwc)"
         )
+        yield f"images: the input {only} of an image must have three sizes, of which {wanted}"
         return
     channels = only.dims[0 if layout == "nchw" else -1]
     for key in ("mean", "std"):
         values = getattr(pixels, key)
         if len(values) not in (1, channels):
-            yield f"{key}: has {len(values)} numbers, but the images have {channels} channels"
+            yield f"{key} has {len(values)} numbers, but the images have {channels} channels"
 
 
 def _layout(pixels: Pixels, of: TensorSpec) -> str | None:
@@ -177,8 +180,8 @@ def _problems_of_values(values: Values, of: TensorSpec) -> Iterator[str]:
         return
     if not fits:
         yield (
-            f"values: {values.low:g} to {values.high:g} do not fit the input {of.name!r} of type"
-            f" {of.datatype}"
+            f"values: the input {of.name!r} of type {of.datatype} cannot take values from"
+            f" {values.low:g} to {values.high:g}"
         )
 
 

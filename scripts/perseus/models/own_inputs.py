@@ -73,7 +73,7 @@ def problems(model: onnx.ModelProto, sizes: Sizes) -> Iterator[str]:
             if (datatype := declared(each).datatype) not in DTYPES:
                 yield (
                     f"its {what} {each.name!r} is of type {datatype}, but Perseus supports only"
-                    f" numbers ({', '.join(DTYPES)})"
+                    f" {', '.join(DTYPES)}"
                 )
     for name in sizes.shape:
         if name not in names:
@@ -83,8 +83,8 @@ def problems(model: onnx.ModelProto, sizes: Sizes) -> Iterator[str]:
     if sizes.input_size and not any(_has_size(each, sizes.input_size) for each in inputs):
         given = ", ".join(_described(each) for each in inputs)
         yield (
-            f"input_size: no size of the inputs ({given}) is variable or equals"
-            f" {sizes.input_size}, not counting the first size of each input. Remove input_size"
+            f"input_size: in the inputs {given}, no size after the first is variable or equals"
+            f" {sizes.input_size}. Remove input_size"
         )
 
 
@@ -95,7 +95,10 @@ def _size_problems(inputs: Sequence[onnx.ValueInfoProto], sizes: Sizes) -> Itera
         given, dims = sizes.shape.get(each.name), _dims(each, sizes)
         if given is not None and not _fillings(each, given):
             has = _described(each)
-            yield f"shape: {each.name!r}: {list(given)} does not fit the file's input {has}"
+            yield (
+                f"shape: {each.name!r}: the sizes {list(given)} contradict the input of the file,"
+                f" {has}"
+            )
         elif OPEN in dims[has_batch:] or not _has_shape(each):
             open_inputs.append(each)
     if not open_inputs:

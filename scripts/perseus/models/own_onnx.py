@@ -37,7 +37,8 @@ if TYPE_CHECKING:
 
 FIXED_BATCH: Final = (
     "ONNX Runtime cannot run the model with a batch size other than {size}. To export a PyTorch"
-    ' network with a variable batch size, use dynamic_shapes=({{0: "batch"}},)'
+    " network with a variable batch size, call torch.onnx.export with"
+    ' dynamic_shapes=({{0: "batch"}},)'
 )
 
 Examples = Mapping[str, Tensor]
@@ -230,8 +231,9 @@ def _reference(
         if task.examples.inputs or task.examples.images:
             raise
         raise ExportError(
-            f"{refusal}. The examples are seeded random values. If the model needs other values,"
-            " use your own examples (inputs: file.npz) or set their range (values: {low, high})"
+            f"{refusal}. Perseus sent random values. If the model needs other values, write your"
+            " own examples into a file (inputs: file.npz), or set the range of the random values"
+            " (values: {low, high})"
         ) from refusal
     found = Reference(given, answers, has_batches=False, precision=precision)
     for name in found.outputs:
@@ -241,7 +243,7 @@ def _reference(
         if not numbers[0].ndim:
             raise ExportError(
                 f"{what}: its output {name!r} is one number without dimensions, and the file"
-                " declares no shape for it. Declare the shape of the output"
+                " declares no shape of this output. Declare the shape in the file"
             )
         if not all(np.isfinite(each).all() for each in numbers):
             raise ExportError(f"{what}: its output {name!r} has values that are not finite")
@@ -255,8 +257,8 @@ def _reference(
     if task.deterministic:
         raise ExportError(
             f"{what}: two responses to the same request differ by {error:.2g} times the difference"
-            " between responses to different requests. Is a dropout still active? To measure the"
-            " model nevertheless, set deterministic: false"
+            " between responses to different requests. Is a dropout layer still active? To measure"
+            " the model nevertheless, set deterministic: false"
         )
     return replace(found, is_deterministic=False)
 

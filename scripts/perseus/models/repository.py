@@ -209,12 +209,18 @@ def _problems(tenant: ServedTenant) -> Iterator[str]:
             yield f"{name} is {value}, but must be at least 1"
     if tenant.max_queue_delay_us is None:
         if tenant.preferred_batch_sizes:
-            yield "preferred_batch_sizes need dynamic batching: set max_queue_delay_us, such as 0"
+            yield (
+                "preferred_batch_sizes need dynamic batching: set max_queue_delay_us, for example"
+                " to 0"
+            )
     elif tenant.max_queue_delay_us < 0:
         yield f"max_queue_delay_us is {tenant.max_queue_delay_us}, but must not be negative"
     for size in tenant.preferred_batch_sizes:
         if not 1 <= size <= tenant.max_batch_size:
-            yield f"preferred batch size {size} is not between 1 and {tenant.max_batch_size}"
+            yield (
+                f"preferred batch size {size} is not between 1 and the max_batch_size,"
+                f" {tenant.max_batch_size}"
+            )
 
 
 def _runtime_problems(tenant: ServedTenant, runtime: Runtime) -> Iterator[str]:
@@ -223,4 +229,7 @@ def _runtime_problems(tenant: ServedTenant, runtime: Runtime) -> Iterator[str]:
         yield f"{tenant.runtime} runs on {served} only: choose another runtime or device"
     if tenant.precision not in runtime.all_precisions:
         able = [name for name, each in RUNTIMES.items() if tenant.precision in each.all_precisions]
-        yield f"{tenant.runtime} does not compute in {tenant.precision}: use {' or '.join(able)}"
+        yield (
+            f"{tenant.runtime} does not compute in {tenant.precision}: use the runtime"
+            f" {' or '.join(able)}"
+        )

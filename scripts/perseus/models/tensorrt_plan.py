@@ -93,8 +93,8 @@ def build(
     if len({each["name"] for each in gpus["gpus"]}) > 1:
         names = ", ".join(each["name"] for each in gpus["gpus"])
         raise TensorRtError(
-            f"the GPUs of this server differ ({names}), but a plan fits only one kind of GPU:"
-            " configure one server for each kind"
+            f"the GPUs of this server differ ({names}), but a plan runs on only one kind of GPU:"
+            " configure one server for each kind of GPU"
         )
     program = shutil.which("trtexec")
     if program is None:

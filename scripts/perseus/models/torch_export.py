@@ -50,7 +50,8 @@ def export_program(task: ExportTask, path: Path) -> dict[str, Any]:
             raise ExportError(
                 f"{task.architecture} responds differently after the export by torch: the error is"
                 f" {deviation:.3g} times the difference between responses to different images, but"
-                f" at most {TOLERANCES['fp32']:g} times is allowed. Try another version of torch."
+                f" may be at most {TOLERANCES['fp32']:g} times this difference. Try another version"
+                " of torch."
             )
         return {
             "relative_error": deviation,

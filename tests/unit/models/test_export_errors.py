@@ -239,5 +239,5 @@ def test_an_error_that_a_library_wraps_is_seen_as_the_machine_s(error, seen):
 def test_weights_beyond_what_a_file_holds_are_told_before_the_export(tmp_path, monkeypatch):
     monkeypatch.setattr(onnx_export, "LARGEST_BYTES", 10**6)
     task = ExportTask(architecture="squeezenet1_1", input_size=64)
-    with pytest.raises(ExportError, match=r"its weights have 0\.0 GB, but an ONNX file"):
+    with pytest.raises(ExportError, match=r"weights of the network have 0\.0 GB, but an ONNX file"):
         onnx_export.export_model(task, tmp_path / "model.onnx", tmp_path / "reference.npz")

@@ -211,7 +211,7 @@ def test_what_is_wrong_is_said_before_any_job(tmp_path):
         "inputs",
     ]
     assert "'torchvision/deeplab' is not a detection or segmentation model" in told[0]
-    assert "does not fit lraspp_mobilenet_v3_large" in told[1]
+    assert "are not those of lraspp_mobilenet_v3_large" in told[1]
     assert "write 'random' or" in told[2]
 
 

@@ -288,7 +288,7 @@ def test_networks_with_a_fixed_input_size_are_built_for_the_size_of_the_model(
     torch.save(of.bare().state_dict(), tmp_path / "own.pth")
     networks.require_fit(of, tmp_path / "own.pth")
     if architecture == "vit_b_32":  # one weight for each patch of the image
-        with pytest.raises(ExportError, match=r"does not fit vit_b_32: .* of another shape"):
+        with pytest.raises(ExportError, match=r"not those of vit_b_32: .* of another shape"):
             networks.require_fit(Classifier(architecture), tmp_path / "own.pth")
 
 
@@ -297,7 +297,7 @@ def test_whether_a_file_fits_is_told_without_its_numbers(tmp_path):
     for architecture in ("squeezenet1_1", "inception_v3"):
         write_shapes(tmp_path / "fits.pth", architecture)
         networks.require_fit(Classifier(architecture), tmp_path / "fits.pth")
-        with pytest.raises(ExportError, match=r"does not fit resnet18: .* missing keys"):
+        with pytest.raises(ExportError, match=r"not those of resnet18: .* missing keys"):
             networks.require_fit(Classifier("resnet18"), tmp_path / "fits.pth")
     for architecture in ("alexnet", "regnet_x_400mf"):
         tuned = torchvision.models.get_model(architecture, num_classes=10)
@@ -380,7 +380,7 @@ def test_a_checkpoint_with_several_weights_is_refused_with_what_keeps_one(tmp_pa
         networks.require_fit(Classifier("resnet18"), path)
     assert str(refusal.value) == (
         f"{path} contains the weights of the network several times: key 'model'; key"
-        " 'model_ema'. Keep only one of these, for example:"
+        " 'model_ema'. Write a file with only one of them, for example:"
         " torch.save(torch.load('both.pt')['model'], 'one.pt')"
     )
     ema = {f"ema_model.{name}": value for name, value in state.items()}
@@ -389,7 +389,7 @@ def test_a_checkpoint_with_several_weights_is_refused_with_what_keeps_one(tmp_pa
         networks.require_fit(Classifier("resnet18"), path)
     assert str(refusal.value) == (
         f"{path} contains the weights of the network several times: prefix 'online_model.';"
-        " prefix 'ema_model.'. Keep only one of these, for example:"
+        " prefix 'ema_model.'. Write a file with only one of them, for example:"
         " torch.save({k.removeprefix('online_model.'): v for k, v in"
         " torch.load('both.pt').items() if k.startswith('online_model.')}, 'one.pt')"
     )
@@ -445,7 +445,7 @@ def test_names_in_a_file_cannot_write_to_the_terminal(tmp_path):
 @pytest.mark.parametrize(
     ("content", "why"),
     [
-        (lambda torchvision: torchvision.models.squeezenet1_1(), "it names .*SqueezeNet, which is"),
+        (lambda torchvision: torchvision.models.squeezenet1_1(), "refers to .*SqueezeNet, which"),
         (
             lambda torchvision: {"state_dict": {}, "epoch": 3},
             r"2 keys without tensors \('state",
@@ -515,7 +515,7 @@ def test_an_export_without_enough_memory_says_nothing_about_the_network(tmp_path
         ),
         (ExportTask(architecture="squeezenet1_1", input_size=8), "does not accept images of 8 x 8"),
         (ExportTask(architecture="vit_b_32", input_size=70), "70 x 70 pixels: Input shape indivi"),
-        (ExportTask(architecture="fasterrcnn_resnet50_fpn"), "not known"),
+        (ExportTask(architecture="fasterrcnn_resnet50_fpn"), "unknown architecture: 'fasterrcnn"),
     ],
 )
 def test_mistakes_are_explained(task, message, tmp_path):

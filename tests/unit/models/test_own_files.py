@@ -30,7 +30,7 @@ def models(tmp_path):
 
 def test_all_that_is_wrong_is_told(models):
     of_b, of_d = own_files.problems((model, ()) for model in models)
-    assert of_b.startswith("models: b: weights: ") and "does not fit resnet18" in of_b
+    assert of_b.startswith("models: b: weights: ") and "are not those of resnet18" in of_b
     assert of_d.startswith("models: d: onnx: ")
     assert "'x' FP32 (? x 3 x ? x ?) has variable sizes" in of_d
 

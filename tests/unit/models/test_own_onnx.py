@@ -112,7 +112,7 @@ def test_a_file_that_takes_one_batch_alone_is_served_as_it_is(tmp_path, batch):
     assert note.endswith(
         "own.onnx does not support batches, so each request has one example: ONNX Runtime cannot"
         f" run the model with a batch size other than {batch}. To export a PyTorch network with a"
-        ' variable batch size, use dynamic_shapes=({0: "batch"},)'
+        ' variable batch size, call torch.onnx.export with dynamic_shapes=({0: "batch"},)'
     )
     reference = Reference.read(tmp_path / "reference.npz")
     assert {len(each["scores"]) for each in reference.answers} == {batch}
@@ -412,12 +412,12 @@ def with_an_output_twice():
 @pytest.mark.parametrize(
     ("model", "asked", "why"),
     [
-        (of_text(), {}, "its input 'x' is of type STRING, but Perseus supports only numbers"),
-        (of_unknown_type(), {}, "its input 'x' is of type 77, but Perseus supports only numbers"),
+        (of_text(), {}, "its input 'x' is of type STRING, but Perseus supports only BOOL, FP16"),
+        (of_unknown_type(), {}, "its input 'x' is of type 77, but Perseus supports only BOOL, FP"),
         (
             of_sequences(),
             {},
-            "its output 'scores' is of type sequence, but Perseus supports only numbers",
+            "its output 'scores' is of type sequence, but Perseus supports only BOOL, FP16",
         ),
         (without_outputs(), {}, "it has no outputs"),
         (with_an_output_twice(), {}, "2 of its outputs have the name 'scores'"),
@@ -431,12 +431,12 @@ def with_an_output_twice():
         (
             network(),
             {"shape": {"x": (3, 48, 48)}},
-            "shape: 'x': [3, 48, 48] does not fit the file's input 'x' FP32 (? x 3 x 32 x 32)",
+            "shape: 'x': the sizes [3, 48, 48] contradict the input of the file, 'x' FP32 (? x 3 x",
         ),
         (
             network(),
             {"input_size": 48},
-            "input_size: no size of the inputs ('x' FP32 (? x 3 x 32 x 32)) is variable or equals",
+            "input_size: in the inputs 'x' FP32 (? x 3 x 32 x 32), no size after the first is",
         ),
     ],
 )
@@ -598,7 +598,7 @@ def test_an_image_needs_a_number_for_each_size_of_its_input(tmp_path):
     onnx.save(of_one_image("h", 32, 3, perm=(0, 3, 1, 2)), tmp_path / "own.onnx")
     images = OwnExamples(images=("photo.png",))
     (problem,) = own_problems(tmp_path / "own.onnx", Sizes({}), images)
-    assert "must fit exactly one layout of an image" in problem
+    assert "must have three sizes, of which either the first or the last is the number" in problem
 
 
 def test_sizes_stay_open_in_a_file_that_onnx_runtime_refuses_with_them(tmp_path):

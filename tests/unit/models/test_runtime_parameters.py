@@ -106,8 +106,8 @@ def test_captured_sizes_cover_every_batch_and_at_most_double_it(largest, preferr
     [
         (tenant("tensorrt"), "tensorrt runs on GPUs only"),
         (tenant("openvino", gpus=(0,)), "openvino runs on CPUs only"),
-        (tenant("openvino", precision="fp16"), "openvino does not compute in fp16: use onnxrun"),
-        (tenant("onnxruntime", precision="bf16"), "does not compute in bf16: use openvino"),
+        (tenant("openvino", precision="fp16"), "not compute in fp16: use the runtime onnxruntime"),
+        (tenant("onnxruntime", precision="bf16"), "not compute in bf16: use the runtime openvino"),
         (tenant("pytorch", precision="int8"), "compute in int8: use openvino or tensorrt"),
     ],
 )
