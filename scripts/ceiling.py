@@ -1,5 +1,4 @@
-"""Measure the client ceiling (the highest rate at which the client sends all requests on schedule)
-beside one server."""
+"""Measure the client ceiling for one server: the highest rate that the client sends on schedule."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Check that each table of a study keeps its own rules and contradicts no other table."""
+"""Check each table of a study against the rules of its columns and against the other tables."""
 
 from pathlib import Path
 

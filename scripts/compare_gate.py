@@ -1,4 +1,4 @@
-"""Exit with an error if a comparison of two studies found a worse result."""
+"""Exit with an error if a comparison of two studies shows a worse result in the new study."""
 
 from pathlib import Path
 

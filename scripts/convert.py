@@ -1,5 +1,4 @@
-"""Convert the ONNX file of a CNN to another numeric precision, and measure how much the responses
-of the CNN change."""
+"""Convert the ONNX file of a CNN to another numeric precision, and check the changed responses."""
 
 from pathlib import Path
 from typing import Any
@@ -14,8 +13,8 @@ exported, converted = Path(snakemake.input.model), Path(snakemake.output.model)
 
 
 def conversion() -> dict[str, Any]:
-    """Convert the ONNX file. If the export of the model has failed, raise the error of the
-    export."""
+    """Convert the ONNX file. If the file contains an export error instead of a model, raise this
+    error again."""
     if reason := export_error(exported):
         raise ExportError(reason)
     reference = Path(snakemake.input.reference)

@@ -1,9 +1,10 @@
-"""Check before the installation whether this machine has everything that Perseus needs.
+"""Check before the installation whether this machine meets the requirements of Perseus.
 
 python3 scripts/doctor.py
 
-The script prints one line for each requirement, and says how to meet a missing requirement. The
-exit code is 1 if a requirement is missing. The script needs only Python's standard library.
+The script prints one line for each requirement. If this machine does not meet a requirement, the
+line says what to do. The exit code is 1 if at least one requirement is missing. The script needs
+only Python's standard library.
 """
 
 from __future__ import annotations
@@ -21,12 +22,12 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "scripts"))  # for modules that need only the standard library
 OLDEST, NEWEST = (3, 11), (3, 13)
-"""Oldest and newest version of Python that the Triton server supports and for which all packages
-have wheels."""
+"""Oldest and newest version of Python that Perseus supports. For these versions, the Triton server
+runs Python models, and all packages have wheels."""
 GIB = 2**30
 MEMORY_GIB, SHARED_GIB, DISK_GIB, FILES = 4, 0.25, 10, 1024
-"""What the default study needs at least: memory, shared memory and disk space in GiB, and the limit
-of open files."""
+"""Least amounts that the default study needs: memory, shared memory and disk space in GiB, and the
+number of files that a process may open."""
 
 
 SHARED_ADVICE = "mount -o remount,size=1G /dev/shm (in a container, start it with --shm-size=1g)"
@@ -34,8 +35,8 @@ SHARED_ADVICE = "mount -o remount,size=1G /dev/shm (in a container, start it wit
 
 @dataclass(frozen=True)
 class Finding:
-    """Result of the check of one requirement. `advice` says how to meet the requirement, or
-    contains a warning."""
+    """Result of the check of one requirement. `advice` says how to meet the requirement, or warns
+    about an effect on the results."""
 
     name: str
     found: str
@@ -85,7 +86,8 @@ def python(version: tuple[int, int], has_uv: bool) -> Finding:
 
 
 def libpython(folders: list[Path]) -> Finding:
-    """Check that the shared library of Python exists, which Triton loads to run Python backends."""
+    """Check that one of the folders has the shared library of Python. Triton loads this library to
+    run models in Python."""
     name = f"libpython{sys.version_info.major}.{sys.version_info.minor}.so.1.0"
     for folder in folders:
         if (folder / name).exists():
@@ -120,7 +122,7 @@ def cores(count: int, hyper_threads: str | None) -> Finding:
 
 
 def enough(name: str, gib: float, least_gib: float, advice: str) -> Finding:
-    """Check that at least `least_gib` GiB of memory or disk space are free."""
+    """Check whether at least `least_gib` GiB of memory or disk space are free."""
     shown = f"{gib:.1f} GiB free"
     if gib >= least_gib:
         return Finding(name, shown)
@@ -174,8 +176,8 @@ def _usable_cores() -> int:
 
 
 def _memory_gib() -> float:
-    """Return the free memory in GiB. In a container, the memory limit may leave less than the
-    machine has."""
+    """Return the free memory in GiB. In a container, the memory limit may be reached before the
+    memory of the machine is full."""
     from perseus.host.memory_limit import free_bytes
 
     lines = (line.split() for line in (_read("/proc/meminfo") or "").splitlines())

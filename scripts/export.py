@@ -1,4 +1,4 @@
-"""Export one CNN to ONNX, and check that the ONNX file gives the same responses as torch."""
+"""Export one CNN of torchvision to ONNX, and check that the ONNX file responds as torch does."""
 
 from functools import partial
 from pathlib import Path

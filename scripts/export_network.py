@@ -1,5 +1,7 @@
-"""Export a network of timm, or a detection or segmentation network of torchvision, to ONNX. Check
-that the ONNX file gives the same responses as torch."""
+"""Export a network of timm, or a detection or segmentation network of torchvision, to ONNX.
+
+The job fails if the ONNX file does not give the same responses as torch, up to rounding.
+"""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Collect the labelled images of one CNN for the measurement of its accuracy."""
+"""Collect labelled images, with which Perseus measures the accuracy of one CNN."""
 
 from pathlib import Path
 

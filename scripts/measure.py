@@ -21,8 +21,8 @@ def files(what: str) -> list[Path]:
 
 
 def records(what: str) -> list[Path]:
-    """Return the paths of the records in a named input of the job: records of cells, or of all
-    repeats of a dedicated peak."""
+    """Return the paths of the records in a named input of the job. An input is the folder of a
+    cell, or a file with the records of all repeats of a dedicated peak."""
     return [arrived(path / RECORD) if path.is_dir() else path for path in files(what)]
 
 

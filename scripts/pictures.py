@@ -1,4 +1,7 @@
-"""Compute the responses of one CNN to image files, for tenants whose requests are image files."""
+"""Compute the reference responses of one CNN to image files.
+
+Perseus uses these responses for tenants (models on a server) whose requests are image files.
+"""
 
 from pathlib import Path
 

@@ -1,4 +1,7 @@
-"""Predict the sharing ratios of a study, and write them as tables in Parquet and CSV."""
+"""Predict the sharing ratios of a study, and write the predictions as tables in Parquet and CSV.
+
+A sharing ratio above 1 means that it saves money to share full servers.
+"""
 
 from pathlib import Path
 

@@ -1,4 +1,7 @@
-"""Join the records of all repeats of a dedicated peak in one file."""
+"""Write the records of all repeats of a dedicated peak into one file.
+
+A dedicated peak is the largest rate within the SLA of a model that has a server of its own.
+"""
 
 import json
 from pathlib import Path

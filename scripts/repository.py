@@ -1,4 +1,4 @@
-"""Write the Triton repository of a scenario."""
+"""Write the Triton model repository of a scenario (models that share a server)."""
 
 from pathlib import Path
 

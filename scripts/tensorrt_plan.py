@@ -1,4 +1,4 @@
-"""Build the TensorRT plan of one tenant."""
+"""Build the TensorRT plan of one tenant (a model on a server)."""
 
 import json
 from pathlib import Path

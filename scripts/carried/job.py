@@ -1,4 +1,4 @@
-"""Define the tasks in study.json, which `pack.py` writes and `run.py` reads."""
+"""Define the content of study.json: the tasks that `pack.py` writes and `run.py` executes."""
 
 from __future__ import annotations
 
@@ -13,11 +13,12 @@ from perseus.study.tasks.tables import TablesTask
 
 class Job(Part):
     """All tasks of a study: exports by model, repositories by scenario, and the cells in the order
-    of their measurement.
+    of their measurement. A cell is one repeat of one measurement.
 
-    For each cell, `dedicated` names the cells that measure the dedicated peaks which the cell
-    needs. For each cell of a frontier, `earlier` names the cells whose results determine its mix.
-    `files` has the paths of traces, as written in the tasks.
+    For each cell, `dedicated` names the cells that must run before, because they measure the
+    dedicated peaks (peaks of a single model) which the cell needs. For each cell of a frontier,
+    `earlier` names the cells whose results determine its mix of rates. `files` has the paths of
+    traces (recorded arrival times), as the tasks write them.
     """
 
     models: dict[str, ExportTask]
@@ -29,8 +30,8 @@ class Job(Part):
     files: tuple[str, ...]
 
     def carried(self, folder: Path) -> dict[str, Path]:
-        """Return the path of each trace in `folder`, the folder of the archive, by its path in the
-        tasks."""
+        """Return where each trace lies after unpacking, by the path that the tasks use. `folder` is
+        the folder of the unpacked archive."""
         return {
             name: folder / "files" / str(i) / Path(name).name for i, name in enumerate(self.files)
         }

@@ -4,8 +4,9 @@ export PYTHONPATH=scripts
 python scripts/carried/pack.py STUDY.yaml FOLDER [--python 3.12] [--libpython FILE]
 
 The script writes perseus-carried.tar.xz into FOLDER. The archive contains the package perseus, the
-Python backend for PyTorch, the Triton server with the stub for the other machine's Python, the
-client, and the cells and traces of the study. On the other machine, run:
+Triton server, the Python backend for PyTorch, the client, and the measurements and traces of the
+study. The option --python selects the program with which Triton runs Python models on the other
+machine: its version must be the version of the python3 there. On the other machine, run:
 
 tar xf perseus-carried.tar.xz && python3 perseus-carried/run.py RESULTS
 
@@ -67,7 +68,11 @@ def main() -> None:
 
 
 def pack(study: Study, folder: Path, python: str, libpython: Path | None) -> Path:
-    """Write the archive into `folder`. Raises ValueError for a study that cannot be packed."""
+    """Write the archive into `folder`, and return its path. `python` is the version of Python on
+    the other machine.
+
+    Raises ValueError for a study that cannot be packed.
+    """
     job = job_of(study)
     told = json.dumps(job.plain(), indent=1).encode()
     path = folder / f"{NAME}.tar.xz"
@@ -86,7 +91,10 @@ def pack(study: Study, folder: Path, python: str, libpython: Path | None) -> Pat
 
 
 def job_of(study: Study) -> Job:
-    """Return the tasks of the study. Snakemake's jobs on this machine would have the same tasks."""
+    """Return the tasks of the study: the same tasks as Snakemake's jobs on this machine would have.
+
+    Raises ValueError for a study that cannot be packed.
+    """
     runtimes = {server.runtime for server in study.servers.values()}
     launchers = {server.launcher for server in study.servers.values()}
     if runtimes != {"pytorch"} or launchers != {"embedded"}:
@@ -129,12 +137,15 @@ def _of_experiments(study: Study) -> Iterator[str]:
 
 
 def in_turn(study: Study) -> list[Cell]:
-    """Return the cells in the order of their measurement. At the time limit, the last cells may be
-    unmeasured.
+    """Return the cells (measurements) in their order on the other machine.
 
-    First come the dedicated peaks that the cells of shared servers need, and then these cells. Next
-    come the dedicated peaks that other experiments with one tenant need, and then these
-    experiments. All other dedicated peaks come last.
+    The most important cells come first, because the time may not suffice for the last cells:
+
+    1. the dedicated peaks (peaks of a single model) that the cells of shared servers need
+    2. the cells of shared servers
+    3. the dedicated peaks that other experiments with one model need
+    4. these experiments
+    5. all other dedicated peaks
     """
     cells = list(study.cells.values())
     shared = [cell for cell in cells if len(cell.scenario.tenants) > 1]
@@ -157,7 +168,7 @@ def in_turn(study: Study) -> list[Cell]:
 
 
 def files(python: str, libpython: Path | None) -> Iterator[tuple[Path, str]]:
-    """Yield (path of a file on this machine, its name in the archive)."""
+    """Yield each file of the archive as (its path on this machine, its name in the archive)."""
     for name in ("run.py", "job.py"):
         yield Path(__file__).with_name(name), name
     scripts = ROOT / "scripts"
@@ -165,7 +176,7 @@ def files(python: str, libpython: Path | None) -> Iterator[tuple[Path, str]]:
     facts = scripts / "perseus/study/architectures.csv"  # accuracies of the table `catalogue`
     for path in [*(scripts / "perseus").rglob("*.py"), facts, *backends]:
         yield path, f"scripts/{path.relative_to(scripts)}"
-    # Put these packages beside the package perseus, so that Python finds them.
+    # Put the packages below beside the package perseus, so that Python finds them.
     server = _package("pytriton")
     triton, site = server / "tritonserver", server.parent
     stub = triton / "python_backend_stubs" / python / "triton_python_backend_stub"

@@ -2,10 +2,12 @@
 
 python3 perseus-carried/run.py RESULTS [--limit-s 720]
 
-The script exports all models, several at the same time. Then it measures one cell after the other,
-each in its own process, as Snakemake does. At the time limit, the script stops, and lists the cells
-without a measurement. RESULTS gets summary.json (the host and the record of each cell), the tables
-as CSV, raw.tar.xz (the raw results of the cells, and the tables as Parquet), and run.log.
+The script exports all models, several at the same time. Then it measures one cell (one repeat of
+one measurement) after the other, each in its own process, as Snakemake does. 30 s before the time
+limit, the script stops the running cell, writes the tables, and lists the cells without a
+measurement. The script writes into the folder RESULTS: summary.json (the host and the record of
+each cell), the tables as CSV, raw.tar.xz (the raw results of the cells, and the tables as Parquet),
+and run.log.
 """
 
 from __future__ import annotations
@@ -54,7 +56,7 @@ def main() -> None:
 
 
 def read_job(path: Path) -> Job:
-    """Read the tasks. If a required package is missing, exit with a message of one sentence."""
+    """Read the tasks of the study. If a required package is missing, exit with a message."""
     try:
         from job import Job
 
@@ -66,8 +68,10 @@ def read_job(path: Path) -> Job:
 
 
 def run(job: Job, results: Path, end_s: float) -> None:
-    """Run all tasks until `end_s` of the monotonic clock; exit code 1 if no cell was measured or
-    this machine cannot export a model."""
+    """Run all tasks until the monotonic clock shows `end_s`.
+
+    The exit code is 1 if no cell was measured, or if this machine cannot run the study.
+    """
     from perseus.host import starter
     from perseus.results.tables import TABLES
 
@@ -104,13 +108,15 @@ def run(job: Job, results: Path, end_s: float) -> None:
 
 
 def require_own(results: Path) -> None:
-    """Exit with a message of one sentence if the folder has files, but none of an earlier run."""
+    """Exit with a message if the folder `results` contains files of another program, so that `run`
+    deletes only files of an earlier run."""
     if results.exists() and any(results.iterdir()) and not (results / LOG).exists():
         sys.exit(f"{results} has files of other programs: name a new or empty folder")
 
 
 def require(job: Job) -> None:
-    """Exit with a message of one sentence if this machine cannot run the study."""
+    """Exit with a message if this machine lacks the Triton server, a GPU or the shared library of
+    Python."""
     from perseus.host import gpu
     from perseus.serving import triton_wheel
     from perseus.serving.failures import ServerError
@@ -132,8 +138,8 @@ def require(job: Job) -> None:
 
 
 def export(job: Job, work: Path, say: Callable[[str], None]) -> None:
-    """Export all models, several at the same time. If an export fails due to the machine, exit with
-    its message."""
+    """Export all models, several at the same time. If an export fails because of this machine (for
+    example, its memory is too small), exit with a message."""
     from perseus.host.cores import usable_cpus
     from perseus.host.topology import read_topology
     from perseus.models.export_errors import TEMPORARY_ERRORS
@@ -157,11 +163,12 @@ def export(job: Job, work: Path, say: Callable[[str], None]) -> None:
 
 
 def prepare(job: Job, name: str, task: ExportTask, work: Path) -> str:
-    """Export the program of a model and the responses of torch; write the program into every
-    repository with this model. Return the export error, or an empty text.
+    """Export one model, and write it into the repository of every scenario with this model. Return
+    the export error; empty if torch can export the model.
 
-    The export record has the architecture and the input size. From these, the table `catalogue`
-    takes the accuracy.
+    The function writes the model as a program of torch.export, and the reference responses of
+    torch. The export record has the architecture and the input size, from which the table
+    `catalogue` derives the published accuracy of the model.
     """
     from perseus.host.files import write_json
     from perseus.models.export_errors import export_or_write_error
@@ -185,7 +192,8 @@ def prepare(job: Job, name: str, task: ExportTask, work: Path) -> str:
 
 
 def begin(cell: str, results: Path, end_s: float, say: Callable[[str], None]) -> bool:
-    """Measure a cell in its own process; return whether the cell has a record."""
+    """Measure a cell in its own process, until `end_s` of the monotonic clock at most. Return
+    whether the cell has a record (a complete measurement)."""
     left_s = end_s - time.monotonic()
     if left_s < MIN_CELL_S:
         return False
@@ -211,8 +219,8 @@ def begin(cell: str, results: Path, end_s: float, say: Callable[[str], None]) ->
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
-    """End the process of a cell, which ends its server. If SIGTERM does not end the process in
-    time, kill the process."""
+    """End the process of a cell with SIGTERM, so that the process can stop its server. If the
+    process does not end within half of SPARE_S seconds, kill it."""
     process.terminate()
     try:
         process.wait(SPARE_S / 2)
@@ -222,7 +230,7 @@ def _end(process: subprocess.Popen[bytes]) -> None:
 
 
 def measure_cell(job: Job, name: str, results: Path) -> None:
-    """Measure a cell, as the Snakemake rule `measure` does."""
+    """Measure the cell `name`, with the same inputs as in the Snakemake rule `measure`."""
     from perseus.host import starter
     from perseus.measurement.cell import Inputs, Outputs
     from perseus.measurement.measure import FAILURES, measure

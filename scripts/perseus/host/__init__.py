@@ -1,4 +1,5 @@
-"""Access the machine that runs a job: cores, processes, GPUs, files and cleanup.
+"""Access the machine that runs a job: its cores, processes, GPUs and files.
 
-The package chooses cores for pinning, reads /proc and NVML, and writes files atomically.
+For example, the modules of this package choose the cores of a server, read /proc and NVIDIA's
+management library, write files atomically, and remove what killed jobs have left.
 """

@@ -1,5 +1,4 @@
-"""Start programs that are pinned to cores and that end together with the process that started
-them."""
+"""Start programs on given cores, and end each program when the process that started it ends."""
 
 from __future__ import annotations
 
@@ -13,9 +12,10 @@ from pathlib import Path
 CORES_REFUSED = 96
 """Exit code of the child process if the kernel refuses to pin this process to its cores."""
 
-# This script runs in the child instead of a preexec_fn, which is unsafe in a process with threads,
-# for example gRPC's threads. The number 1 is PR_SET_PDEATHSIG. If the parent ended before the call
-# of prctl, getppid() returns another id.
+# This script runs in the child process before the program. A preexec_fn could do the same, but is
+# unsafe in a process with threads, for example gRPC's threads. The number 1 is PR_SET_PDEATHSIG: the
+# kernel sends SIGTERM when the parent ends. If the parent ended before the call of prctl, the kernel
+# sends no signal. In this case, getppid() returns another id, and the script exits.
 _EXEC = f"""
 import ctypes, os, signal, sys
 parent, cores, *command = sys.argv[1:]
@@ -56,8 +56,8 @@ def start(
 
 
 def kill_group(process: subprocess.Popen[bytes]) -> None:
-    """Kill a program that `start` has started, and its children; do nothing if the program has
-    already ended."""
+    """Kill a program from `start` together with its children. If the program has already ended, do
+    nothing."""
     if process.poll() is None:  # before the wait, no other process can get this process id
         os.killpg(process.pid, signal.SIGKILL)
         process.wait()

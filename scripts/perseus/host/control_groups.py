@@ -15,12 +15,13 @@ GROUPS, OWN_GROUPS = Path("/sys/fs/cgroup"), Path("/proc/self/cgroup")
 def folders(
     controller: str, groups: Path = GROUPS, own_groups: Path = OWN_GROUPS
 ) -> Iterator[Path]:
-    """Yield the folders from the control group of this process up to the root of its hierarchy, for
-    cgroup version 2 and version 1. A folder may occur twice.
+    """Yield the folder of this process's control group, and the folders of all groups above it.
 
-    `controller` is the name of the controller, such as "cpu" or "memory". In a container, the path
-    in /proc/self/cgroup may be valid only on the host. In this case, only the last yielded folder
-    exists: the folder of the container's own control group.
+    A limit of any of these groups also limits this process. `controller` is the name of the
+    controller, such as "cpu" or "memory". The function supports cgroup version 2 and version 1. A
+    folder may occur twice, and need not exist. In a container, the path in /proc/self/cgroup may be
+    valid only on the host. In this case, only the last folder exists: the folder of the container's
+    own control group.
     """
     for line in read(own_groups).splitlines():
         _, controllers, path = line.split(":", 2)
@@ -34,7 +35,7 @@ def folders(
 
 
 def read(path: Path) -> str:
-    """Return the text in a file; empty if the file is not readable."""
+    """Return the text in a file without surrounding spaces; empty if the file is not readable."""
     try:
         return path.read_text().strip()
     except OSError:

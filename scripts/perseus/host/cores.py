@@ -1,8 +1,8 @@
 """Choose the CPUs (logical processors) of a server and of its client on this host.
 
-If the machine reports its physical cores and has enough physical cores, no physical core has CPUs
-of both server and client. If possible, all CPUs of the server lie in a single NUMA node, and all
-CPUs of the client lie in a single NUMA node. Server and client may use the same NUMA node.
+If the machine has enough physical cores and reports them, server and client never share a physical
+core. If possible, all CPUs of the server lie in a single NUMA node, and all CPUs of the client lie
+in a single NUMA node. Server and client may use the same NUMA node.
 """
 
 from __future__ import annotations
@@ -21,17 +21,18 @@ from perseus.host.topology import Topology, read_topology
 
 
 class TooFewCoresError(RuntimeError):
-    """Error: the host has too few cores for the server, the client or the null model."""
+    """Error: the host has too few cores for the server, the client or the null model (a model that
+    does no work)."""
 
 
 def split_cores(server_cores: int, topology: Topology | None = None) -> tuple[list[int], list[int]]:
     """Return the CPUs of the server and the CPUs of the client; the two lists are disjoint.
 
-    The server gets the CPUs with the highest numbers that this process may use, because interrupts
-    and other work prefer the lowest numbers. If the server does not need all CPUs of its physical
-    cores, the remaining CPUs of these cores stay unused. Server and client share a physical core
-    only if the client would otherwise have no CPU. Raises TooFewCoresError if no CPU is left for
-    the client.
+    The server gets `server_cores` CPUs: those with the highest numbers that this process may use,
+    because the system runs interrupts and other work mostly on the lowest numbers. If the server
+    does not need all CPUs of its physical cores, the remaining CPUs of these cores stay unused.
+    Server and client share a physical core only if the client would otherwise have no CPU. Raises
+    TooFewCoresError if no CPU is left for the client.
     """
     topology = topology or read_topology()
     usable = usable_cpus(topology)
@@ -45,15 +46,17 @@ def split_cores(server_cores: int, topology: Topology | None = None) -> tuple[li
 
 
 def max_server_cores() -> int:
-    """Return the largest number of CPUs that a server may get, so that one CPU remains for the
+    """Return the largest number of CPUs that a server may get, if one CPU must remain for the
     client."""
     return len(usable_cpus(read_topology())) - 1
 
 
 def usable_cpus(topology: Topology) -> list[int]:
-    """Return the CPUs that this process may use, in ascending order. If the process has a CPU
-    quota, return no more CPUs than the quota can keep busy. If possible, the returned CPUs are on
-    different physical cores."""
+    """Return the CPUs that this process may use, in ascending order.
+
+    If a CPU quota can keep only n CPUs busy all the time, the function returns n CPUs, on different
+    physical cores if possible.
+    """
     cpus, quota = os.sched_getaffinity(0), read_quota()
     if quota is None or quota.whole_cores >= len(cpus):
         return sorted(cpus)
@@ -63,8 +66,8 @@ def usable_cpus(topology: Topology) -> list[int]:
 
 
 def _quota() -> str:
-    """If a CPU quota limits the number of CPUs of this process, return a text with this quota; else
-    an empty text."""
+    """Return a text with the CPU quota of this process, for error messages; empty if no quota
+    limits the number of CPUs."""
     quota = read_quota()
     is_limit = quota is not None and quota.whole_cores < len(os.sched_getaffinity(0))
     return f" (its CPU quota is {quota.cores:g} cores)" if quota and is_limit else ""
@@ -73,11 +76,12 @@ def _quota() -> str:
 def split_client_cores(
     client_cores: int, topology: Topology | None = None
 ) -> tuple[list[int], list[int]]:
-    """For a remote server, return the CPUs of the null model (a model that does no work) and the
-    CPUs of the client.
+    """Return the CPUs of the null model and the CPUs of the client, for a remote server.
 
-    The function follows the rules of `split_cores`, except that the client gets the CPUs with the
-    lowest numbers. Raises TooFewCoresError if no CPU is left for the null model.
+    The null model is a model that does no work. With this model on the host of the client, Perseus
+    measures the client ceiling. The function follows the rules of `split_cores`, but the client
+    gets `client_cores` CPUs, with the lowest numbers. Raises TooFewCoresError if no CPU is left for
+    the null model.
     """
     topology = topology or read_topology()
     usable = usable_cpus(topology)
@@ -103,8 +107,8 @@ def _split(count: int, usable: Sequence[int], topology: Topology) -> tuple[list[
             taken = _without_spare(count, taken)
         left = _by_node([core for core in cores if core not in taken], topology)
         if taken and left:
-            # If several NUMA nodes have equally many remaining CPUs, choose the last node, since
-            # its cores are farthest from the taken cores.
+            # If several NUMA nodes have the largest number of remaining CPUs, choose the last of
+            # these nodes, since its cores are farthest from the taken cores.
             rest = max(left[::-1], key=lambda node: sum(map(len, node)))
             return sorted(_cpus(taken)[:count]), sorted(_cpus(rest))
     return sorted(usable[:count]), sorted(usable[count:])
@@ -118,7 +122,7 @@ def _by_node(cores: Sequence[tuple[int, ...]], topology: Topology) -> list[list[
 
 
 def _first(count: int, cores: Sequence[tuple[int, ...]]) -> list[tuple[int, ...]]:
-    """Return the first cores of the list that together have at least `count` CPUs; empty if all
+    """Return as many cores from the start of the list as necessary for `count` CPUs; empty if all
     cores together have fewer CPUs."""
     for number in range(1, len(cores) + 1):
         if sum(map(len, cores[:number])) >= count:
@@ -127,8 +131,8 @@ def _first(count: int, cores: Sequence[tuple[int, ...]]) -> list[tuple[int, ...]
 
 
 def _without_spare(count: int, cores: Sequence[tuple[int, ...]]) -> list[tuple[int, ...]]:
-    """Remove cores that are unnecessary for `count` CPUs, beginning at the end of the list. Return
-    the remaining cores."""
+    """Return the cores without those that are unnecessary for `count` CPUs. The function removes
+    unnecessary cores from the end of the list first."""
     needed = list(cores)
     for core in reversed(cores):
         if sum(map(len, needed)) - len(core) >= count:
@@ -141,7 +145,8 @@ def _cpus(cores: Sequence[tuple[int, ...]]) -> list[int]:
 
 
 def core_locks(cpus: Collection[int], topology: Topology | None = None) -> set[str]:
-    """Return the names of the locks of these CPUs, one per physical core (`host.exclusive`)."""
+    """Return the names of the locks that reserve these CPUs, one lock per physical core (see
+    `host.exclusive`)."""
     topology = topology or read_topology()
     return {f"perseus-core-{min(topology.core_of(cpu))}" for cpu in cpus}
 
@@ -150,11 +155,12 @@ def core_locks(cpus: Collection[int], topology: Topology | None = None) -> set[s
 def claimed_cores(
     count: int, owner: str, say: Callable[[str], None], folder: Path = FOLDER
 ) -> Iterator[list[int]]:
-    """Wait until no other measurement uses the physical cores of `count` CPUs. Yield the numbers of
-    the reserved CPUs, and keep the CPUs reserved while the context is open.
+    """Reserve `count` CPUs for this measurement while the context is open. Yield their numbers.
 
-    If enough physical cores are free, no two of the reserved CPUs share a physical core. Raises
-    LockError. Raises TooFewCoresError if this process may use fewer than `count` CPUs.
+    If other measurements use too many physical cores, the function waits. If enough physical cores
+    are free, no two of the reserved CPUs share a physical core. `owner` is the name of this
+    measurement in the messages of waiting measurements. Raises LockError if a lock file is
+    unusable, and TooFewCoresError if this process may use fewer than `count` CPUs.
     """
     topology = read_topology()
     usable = usable_cpus(topology)

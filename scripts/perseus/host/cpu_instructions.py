@@ -1,4 +1,4 @@
-"""Detect whether the processors of this host have special instructions, such as bfloat16."""
+"""Detect whether the processors of this host have instructions for bfloat16 arithmetic."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
-"""Read the CPU quota of this process, and in how many quota periods the kernel stopped the process
-because of the quota.
+"""Read the CPU quota of this process, and how often the kernel stops the process because of it.
 
-The CPU quota of a container comes from the option `--cpus` of Docker or from the CPU limit of
-Kubernetes (docs.kernel.org/admin-guide/cgroup-v2.html and
-docs.kernel.org/scheduler/sched-bwc.html).
+A CPU quota is an amount of CPU time per period, usually per 100 ms. When the processes of a control
+group have used this amount, the kernel stops them until the next period. The CPU quota of a
+container comes from the option `--cpus` of Docker or from the CPU limit of Kubernetes
+(docs.kernel.org/admin-guide/cgroup-v2.html and docs.kernel.org/scheduler/sched-bwc.html).
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ from perseus.host.control_groups import GROUPS, OWN_GROUPS, folders, read
 
 @dataclass(frozen=True)
 class Throttling:
-    """`periods` is the number of quota periods of a control group. `throttled` is the number of
-    quota periods in which the kernel stopped the group until the next period."""
+    """Counters of a control group since its start. `periods` is the number of quota periods.
+    `throttled` is the number of quota periods in which the kernel stopped the group."""
 
     periods: int
     throttled: int
 
     def share_since(self, before: Throttling) -> float:
-        """Return the share (0..1) of throttled quota periods since the earlier reading `before`. In
-        a throttled quota period, the kernel stopped the control group."""
+        """Return the share (0..1) of the quota periods since the earlier reading `before` in which
+        the kernel stopped the control group."""
         periods = self.periods - before.periods
         return (self.throttled - before.throttled) / periods if periods > 0 else 0.0
 
@@ -39,8 +39,7 @@ class CpuQuota:
 
     @property
     def whole_cores(self) -> int:
-        """Return the number of cores that the control group can keep busy all the time, at least
-        1."""
+        """Number of cores that the control group can keep busy all the time; at least 1."""
         return max(1, int(self.cores))
 
     def throttling(self) -> Throttling:
@@ -50,8 +49,9 @@ class CpuQuota:
 
 
 def read_quota(groups: Path = GROUPS, own_groups: Path = OWN_GROUPS) -> CpuQuota | None:
-    """Return the smallest CPU quota among the control group of this process and its parent groups;
-    None without a quota."""
+    """Return the CPU quota that limits this process; None without a quota. If the control group of
+    this process and its parent groups have several quotas, the smallest quota limits the process.
+    """
     quotas = [
         CpuQuota(cores, folder)
         for folder in dict.fromkeys(folders("cpu", groups, own_groups))

@@ -1,8 +1,8 @@
 """Report a full disk if the Snakemake process ends because it cannot write its locks, records or
 scripts.
 
-Without this module, Snakemake prints only a traceback if the disk is full. If a job cannot write
-because the disk is full, the module `host.job` reports the full disk.
+Without this module, Snakemake would print only a traceback. If a job (not Snakemake itself) cannot
+write because the disk is full, the module `host.job` reports the full disk.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ FULL_MESSAGE: Final = f"\nThe disk is full. {MAKE_ROOM}"
 
 
 def report_if_full(folder: Path) -> None:
-    """Print what to do if the disk of this folder is full."""
+    """If the disk of this folder is full, print a message that says what to do."""
     if _is_full(folder):
         print(FULL_MESSAGE, file=sys.stderr)
 

@@ -1,9 +1,10 @@
 """Lock cores and GPUs of this machine, so that only one measurement at a time uses a core or GPU.
 
-A measurement takes each lock by calling flock(2) on a lock file. The kernel releases the lock when
-the measuring process ends for any reason. The lock files are in /tmp, even if TMPDIR names another
-folder. All users of a machine find the same files in /tmp, and the sticky bit protects the files. A
-measurement in a container with its own /tmp does not see the lock files of the host.
+For each core and GPU, a measurement calls flock(2) on a lock file. The kernel releases the lock
+when the measuring process ends for any reason. The lock files are always in /tmp, even if TMPDIR
+names another folder: all users of a machine find the same files in /tmp, and the sticky bit of /tmp
+prevents that one user removes the files of another user. A container with its own /tmp does not
+contain the lock files of the host, so the locks do not work between container and host.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from pathlib import Path
 from typing import Final
 
 FOLDER: Final = Path("/tmp")
-MAX_BYTES = 200  # largest length of the owner's name in a lock file
+MAX_BYTES = 200  # a lock file contains at most this number of bytes: the name of the owner
 
 
 class LockError(RuntimeError):
@@ -28,12 +29,12 @@ class LockError(RuntimeError):
 def exclusive(
     names: Collection[str], owner: str, say: Callable[[str], None], folder: Path = FOLDER
 ) -> Iterator[None]:
-    """Wait until no other process holds the locks with these names. Hold the locks while the
-    context is open.
+    """Hold the locks with these names while the context is open. Wait if other processes hold them.
 
     All processes take locks in the same order, so no deadlock is possible. `owner` is the name that
     other processes print for this process while they wait for it. If this process must wait, the
-    function calls `say` with a message that names the owner of the lock. Raises LockError.
+    function calls `say` with a message that names the owner of the lock. Raises LockError if a lock
+    file is unusable.
     """
     messages: list[str] = []
 
@@ -50,8 +51,11 @@ def exclusive(
 
 @contextmanager
 def exclusive_if_free(name: str, owner: str, folder: Path = FOLDER) -> Iterator[bool]:
-    """Take the lock with this name, unless another process holds it. Yield whether this process got
-    the lock. Raises LockError."""
+    """Hold the lock with this name while the context is open, unless another process holds it.
+
+    The function does not wait. It yields whether this process has the lock. Raises LockError if the
+    lock file is unusable.
+    """
     with _opened(folder / f"{name}.lock") as descriptor:
         free = _locked_now(descriptor) and _still_is(folder / f"{name}.lock", descriptor)
         if free:
@@ -85,8 +89,9 @@ def _locked_now(descriptor: int) -> bool:
 def _opened(path: Path) -> Iterator[int]:
     """Open the file of a lock, and create the file if it is missing.
 
-    Because another user may have created a link at the path of the lock file, the function accepts
-    only regular files with a single hard link, and follows no symbolic links.
+    Another user may have created a link at the path of the lock file, so that Perseus overwrites a
+    file elsewhere. Therefore the function follows no symbolic links, and accepts only a regular
+    file with a single hard link.
     """
     try:
         descriptor = _open(path)
@@ -119,13 +124,16 @@ def _open(path: Path) -> int:
 def _unusable(path: Path, why: str | None) -> str:
     action, remedy = "created", f"allow this user to create files in {path.parent}"
     if os.path.lexists(path):
-        action, remedy = "used", "remove it, or ask its owner to remove it"
-    return f"the lock file {path} for measurements cannot be {action} ({why}): {remedy}"
+        action, remedy = "used", "remove this file, or ask its owner to remove it"
+    return f"the lock file {path}, which every measurement needs, cannot be {action} ({why}): {remedy}"
 
 
 def _still_is(path: Path, descriptor: int) -> bool:
-    """Return whether the path of a lock still leads to the opened file. If another process has
-    replaced the file, other processes lock the new file."""
+    """Return whether the path of a lock still leads to the opened file.
+
+    If another process has removed or replaced the file, later processes lock a new file, so the
+    lock on the opened file excludes nobody.
+    """
     try:
         return os.path.samestat(os.fstat(descriptor), path.lstat())
     except FileNotFoundError:
@@ -139,7 +147,7 @@ def _write_owner(descriptor: int, owner: str) -> None:
 
 
 def _read_owner(descriptor: int) -> str:
-    """Return the name of the process that holds a lock. Any user can write into the lock file, so
-    the function drops unprintable characters."""
+    """Return the name of the process that holds a lock. The function drops unprintable characters,
+    because any user can write into the lock file."""
     text = os.pread(descriptor, MAX_BYTES, 0).decode(errors="replace")
     return "".join(filter(str.isprintable, text)) or "another process"

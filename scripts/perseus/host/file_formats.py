@@ -1,4 +1,4 @@
-"""Detect truncated files from their first and last bytes, without reading the whole file."""
+"""Detect truncated files, mostly from their first and last bytes alone."""
 
 from __future__ import annotations
 
@@ -25,7 +25,8 @@ JSON_ENDS: Final[Mapping[bytes, bytes]] = {b"{\n": b"\n}\n", b"[\n": b"\n]\n"}
 
 ONNX: Final = ".onnx"
 MODEL_FIELDS: Final = frozenset({1, 2, 3, 4, 5, 6, 7, 8, 14, 20, 25, 26})
-"""Numbers of the fields of a ModelProto (github.com/onnx/onnx, onnx/onnx.proto)."""
+"""Numbers of the fields of a ModelProto, the content of an ONNX file (github.com/onnx/onnx,
+onnx/onnx.proto)."""
 
 ZIPPED: Final = (".npz", ".pt2")
 ZIP: Final = b"PK\x03\x04"
@@ -35,12 +36,13 @@ TAIL_BYTES: Final = 64
 
 
 def lacks_end(path: Path) -> bool | None:
-    """Return whether a file is truncated, judged by its start and its end; None if unknown.
+    """Return whether a file is truncated, from its start and its end; None if unknown.
 
-    A truncated file is empty, begins with zeros, or begins like a complete file but ends
-    differently. (A disk that has lost data returns zeros.) The result is None for other formats.
-    The result is also None for an ONNX model that ends between two fields, because the model may be
-    complete. Raises OSError.
+    A file is truncated if it is empty, if it begins with zeros (as after a loss of data on the
+    disk), or if it begins like a complete file of its format but ends differently. The result is
+    None for other formats than those in this module. The result is also None for an ONNX model that
+    ends between two fields, because the model may be complete. Raises OSError if the file cannot be
+    read.
     """
     if path.suffix not in {JSON, ONNX, *ZIPPED, *ENDS}:
         return None
@@ -63,15 +65,15 @@ def lacks_end(path: Path) -> bool | None:
 
 
 def _tail(file: BinaryIO, size_bytes: int, behind: int) -> bytes:
-    """Return the last bytes of a file: at most TAIL_BYTES bytes, and only bytes from the position
-    `behind` on."""
+    """Return the last bytes of a file: at most TAIL_BYTES bytes, and no bytes before the position
+    `behind`."""
     file.seek(max(size_bytes - TAIL_BYTES, behind))
     return file.read()
 
 
 def _is_truncated_json(file: BinaryIO, size_bytes: int) -> bool | None:
-    """Return whether a JSON file is truncated; None if its layout differs from the layout of
-    `write_json`."""
+    """Return whether a JSON file is truncated; None if the file is complete but `write_json` did
+    not write it, or if it does not begin like JSON of `write_json`."""
     head = file.read(2)
     starts = [each for each in JSON_ENDS if each.startswith(head)]
     if not starts:
@@ -92,7 +94,7 @@ def _has_zip_end(file: BinaryIO, size_bytes: int) -> bool:
 
 
 def _is_truncated_message(file: BinaryIO, size_bytes: int) -> bool:
-    """Return whether the last field of an ONNX model is longer than the rest of the file.
+    """Return whether an ONNX file ends in the middle of a field.
 
     The result is False for a file that is no ONNX model, such as a text with an export error.
     """
@@ -121,9 +123,10 @@ def _is_truncated_message(file: BinaryIO, size_bytes: int) -> bool:
 
 
 def _varint(file: BinaryIO) -> int:
-    """Return the next variable-length integer of a protobuf message.
+    """Return the variable-length integer of a protobuf message at the position of `file`.
 
-    Raises EOFError at the end of the file. Raises ValueError if the integer is too long.
+    Raises EOFError if the file ends before the end of the integer. Raises ValueError if the integer
+    is too long.
     """
     value = 0
     for shift in range(0, 70, 7):

@@ -14,18 +14,18 @@ from typing import Any, Final
 from perseus.host.identity import PATTERN, identity, is_gone
 
 WRITTEN: Final = "user.perseus.written"
-"""Name of the extended attribute that contains the length and the first bytes of a file at the time
-of writing."""
+"""Name of the extended attribute in which `seal` records the length and the first bytes of a file.
+"""
 
 HEAD_BYTES: Final = 16
 
 PARTIAL: Final = re.compile(rf"\.(.+)\.({PATTERN})\.partial")
-"""Pattern of the temporary names from `partial_path`. The groups of the pattern are the name of the
-final file and the identity of the writing process."""
+"""Pattern of the names that `partial_path` gives to temporary files. The groups of the pattern are
+the name of the final file and the identity of the process that writes it."""
 
 LATE_S: Final = 30.0
-"""Longest time in seconds to wait until a file appears on a shared file system. The cluster
-profiles set Snakemake's `latency-wait` to the same time."""
+"""Longest time in seconds that a job waits until a file of another machine appears on a shared file
+system. The cluster profiles set Snakemake's `latency-wait` to the same time."""
 
 
 @contextmanager
@@ -33,8 +33,9 @@ def whole(path: Path) -> Iterator[Path]:
     """Yield a temporary path at which the caller writes a file. If the context ends without an
     exception, the function renames the temporary file to `path`.
 
-    The temporary path is in the folder of `path` (`partial_path`). The function syncs the file to
-    the disk before it renames the file.
+    The temporary path is in the folder of `path` (see `partial_path`). The function syncs the
+    temporary file to the disk before it renames the file, so that not even a power failure leaves a
+    partly written file at `path`.
     """
     partial = partial_path(path)
     try:
@@ -49,9 +50,9 @@ def partial_path(path: Path) -> Path:
     """Return the temporary path at which this process writes a file before renaming it to `path`.
     Create the folder of the file.
 
-    The temporary name contains the identity of this process, and begins with a dot, so that Triton
-    ignores the file. The function removes the temporary files that killed processes have left for
-    the same `path`.
+    The temporary name contains the identity of this process, so that no other process writes the
+    same file. It begins with a dot, so that Triton ignores the file. The function also removes the
+    temporary files for the same `path` that killed processes have left.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     for other in path.parent.iterdir():
@@ -63,9 +64,9 @@ def partial_path(path: Path) -> Path:
 
 def seal(path: Path) -> None:
     """Sync a file to the disk, and record its length and its first bytes in an extended attribute.
-    The module `host.truncated_files` uses this attribute to detect truncated files.
 
-    On file systems without extended attributes, the function records nothing.
+    With this attribute, the module `host.truncated_files` later detects whether the file has been
+    truncated. On file systems without extended attributes, the function records nothing.
     """
     with path.open("rb") as file:
         os.fsync(file.fileno())
@@ -75,10 +76,10 @@ def seal(path: Path) -> None:
 
 
 def arrived(path: Path) -> Path:
-    """Wait until a path exists, at most LATE_S seconds, and return the path.
+    """Wait until a path exists, but at most LATE_S seconds. Return the path.
 
     On a shared file system, a folder may appear before the files that another machine wrote into
-    this folder. Snakemake waits only until the folder exists.
+    this folder. Snakemake waits only for the folder, so a job must wait for the files itself.
     """
     deadline_s = time.monotonic() + LATE_S
     while not path.exists() and time.monotonic() < deadline_s:

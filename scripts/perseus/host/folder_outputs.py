@@ -1,5 +1,7 @@
-"""Find missing files in the output folders of jobs. Snakemake checks only whether an output folder
-exists."""
+"""Find missing files in the output folders of jobs.
+
+Snakemake does not notice missing files, because it checks only whether an output folder exists.
+"""
 
 from __future__ import annotations
 
@@ -12,11 +14,12 @@ from typing import Final
 from perseus.host.truncated_files import recorded
 
 UNFINISHED: Final = Path(".snakemake/incomplete")
-"""Folder with one file for each output whose job runs or was interrupted. The name of each file
-encodes the path of the output, like the names of Snakemake's records."""
+"""Folder in which Snakemake keeps one file for each output whose job is running or was interrupted.
+The name of each file encodes the path of the output, like the names of Snakemake's records."""
 
 TIME_STAMP: Final = ".snakemake_timestamp"
-"""File that Snakemake writes into a folder that a job has made."""
+"""File that Snakemake writes into each output folder, as the time at which the job made the folder.
+"""
 
 
 def unfinished(folder: Path) -> set[str]:
@@ -27,8 +30,8 @@ def unfinished(folder: Path) -> set[str]:
 
 
 def files_lost(folders: Iterable[str], names: Iterable[str]) -> Iterator[str]:
-    """Each of `folders` should contain one file for each name in `names`. Yield the paths of the
-    missing files. The function ignores missing folders."""
+    """Yield the path of each file that is missing: each folder in `folders` should contain a file
+    for each name in `names`. The function ignores folders that do not exist."""
     expected = tuple(names)
     for folder in folders:
         with suppress(OSError):

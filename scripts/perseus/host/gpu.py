@@ -1,9 +1,9 @@
 """Check, describe and sample the GPUs of a server with NVIDIA's management library (NVML).
 
 The number of a GPU in a study is the number that nvidia-smi shows. If CUDA_VISIBLE_DEVICES is set
-(for example in a cluster job), the number of a GPU is its position in CUDA_VISIBLE_DEVICES. If a
-GPU does not report a value, the module leaves the value out of a sample, and writes None in a
-description. If a GPU is missing, the module raises GpuError.
+(for example in a cluster job), the number of a GPU is its position in CUDA_VISIBLE_DEVICES, counted
+from 0. Some GPUs do not report all values. A missing value is None in a description, and is left
+out of a sample. If a GPU is missing, the functions of this module raise GpuError.
 """
 
 from __future__ import annotations
@@ -43,14 +43,15 @@ METRICS = {
 
 
 class GpuError(RuntimeError):
-    """Error: the GPUs that a study needs are unavailable."""
+    """Error: this machine lacks a GPU that the study needs. The message says what to do."""
 
 
 def visible(gpus: Sequence[int]) -> list[int] | list[str]:
-    """Convert the GPU indices of a study (0, 1, ...) into the names that CUDA and container engines
-    use.
+    """Return the names of the GPUs of a study for CUDA and for container engines.
 
-    Raises GpuError for a GPU outside CUDA_VISIBLE_DEVICES.
+    `gpus` has the numbers of the GPUs in the study (0, 1, ...). If CUDA_VISIBLE_DEVICES is set, the
+    result has its entries at these positions. Raises GpuError for a number beyond the last entry of
+    CUDA_VISIBLE_DEVICES.
     """
     listed = os.environ.get("CUDA_VISIBLE_DEVICES")
     if listed is None:
@@ -66,7 +67,7 @@ def visible(gpus: Sequence[int]) -> list[int] | list[str]:
 
 
 def cuda_environment(gpus: Sequence[int]) -> dict[str, str]:
-    """Return environment variables for a program that must see only these GPUs of a study. In the
+    """Return environment variables with which a program sees only these GPUs of a study. In the
     program, the GPUs have the numbers 0, 1, 2, ..."""
     return {
         "CUDA_DEVICE_ORDER": "PCI_BUS_ID",  # the order of nvidia-smi, not the fastest first
@@ -101,7 +102,8 @@ def describe(gpus: Sequence[int]) -> dict[str, Any]:
 
 
 def locks(gpus: Sequence[int]) -> set[str]:
-    """Return the names of the locks of these GPUs (`host.exclusive`). Raises GpuError."""
+    """Return the names of the locks that reserve these GPUs (see `host.exclusive`). Raises GpuError
+    if a GPU is missing."""
     uuids = [each["uuid"] for each in describe(gpus).get("gpus", ())]
     return {f"perseus-gpu-{uuid or name}" for uuid, name in zip(uuids, visible(gpus), strict=True)}
 
@@ -147,10 +149,11 @@ def _mps_runs() -> bool:
 
 
 class GpuSampler:
-    """Samples the METRICS of GPUs. Use each sampler in one thread only.
+    """Samples the METRICS of GPUs. Use each sampler in one thread only, and call `close` at the
+    end.
 
-    Calls of NVML take milliseconds. All calls of NVML run on `cores`, so choose cores that the
-    client does not use. Raises GpuError if a GPU is missing. Call `close` at the end.
+    `sample` calls NVML on the CPUs `cores`. A call of NVML takes milliseconds, so choose CPUs that
+    the client does not use. Raises GpuError if a GPU is missing.
     """
 
     def __init__(self, gpus: Sequence[int], cores: Sequence[int]) -> None:
@@ -171,7 +174,7 @@ class GpuSampler:
             return [(gpu, *pair) for gpu in self._gpus for pair in self._sample(gpu)]
 
     def close(self) -> None:
-        """Shut NVML down."""
+        """Release NVML. Afterwards, the sampler returns no more values."""
         if self._handles:
             self._handles = {}
             pynvml.nvmlShutdown()
@@ -215,7 +218,7 @@ class OtherGpuWork:
     """Measures for which share of the time the GPUs of a server work for other processes.
 
     `root` is the process id of the server, None if unknown. All descendants of the process `root`
-    belong to the server. Calls of NVML run on `cores`.
+    also belong to the server. Calls of NVML run on the CPUs `cores`.
     """
 
     def __init__(self, handles: Sequence[Handle], cores: Sequence[int], root: int | None) -> None:
@@ -227,10 +230,12 @@ class OtherGpuWork:
         """Return the share (0..1) of the time from `start_ns` to now in which a GPU worked for
         processes outside the server.
 
-        `start_ns` is on the monotonic clock. With several GPUs, the result is the highest share of
-        all GPUs. The result is None if the process id of the server is unknown, if no GPU reports
-        any process, or if no GPU has ever reported a process of the server. In a container with its
-        own process ids, the result is None, because NVML reports the process ids of the host.
+        `start_ns` is on the monotonic clock. With several GPUs, the result is the share of the GPU
+        with the most such work.
+
+        The result is None if the process id of the server is unknown, if no GPU reports any
+        process, or if no GPU has ever reported a process of the server. The last case always occurs
+        in a container with its own process ids, because NVML reports the process ids of the host.
         """
         if self._root is None:
             return None
@@ -252,12 +257,11 @@ class OtherGpuWork:
 def other_gpu_work(
     gpus: Sequence[int], cores: Sequence[int], root: int | None
 ) -> Iterator[OtherGpuWork | None]:
-    """Yield an `OtherGpuWork` for these GPUs of a study; None if NVML cannot distinguish the server
-    from other processes.
+    """Yield an `OtherGpuWork` for these GPUs of a study; None without GPUs.
 
-    The result is also None if there are no GPUs, or if CUDA's Multi-Process Service (MPS) runs.
-    With MPS, a single process uses the GPU on behalf of all other processes. Raises GpuError if a
-    GPU is missing.
+    The result is also None if CUDA's Multi-Process Service (MPS) runs. With MPS, a single process
+    uses the GPU on behalf of all other processes, so NVML cannot distinguish the server from other
+    processes. Raises GpuError if a GPU is missing.
     """
     if not gpus or _mps_runs():
         yield None
@@ -270,8 +274,8 @@ def _used(handle: Handle, since_us: int) -> dict[int, float]:
     """Return, by process id, the share of the time from `since_us` (Unix time) to now in which the
     process used the GPU.
 
-    The function ignores two kinds of unused entries in the driver's buffer: (1) entries with a time
-    before `since_us`, and (2) entries with a share above 1.
+    The buffer of the driver also contains unused entries. The function recognises and ignores them:
+    their time is before `since_us`, or their share is above 1.
     """
     samples = _query(pynvml.nvmlDeviceGetProcessUtilization, handle, since_us) or ()
     return {

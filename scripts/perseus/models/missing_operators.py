@@ -1,5 +1,4 @@
-"""Replace the detection operators of torchvision if the shared library of torchvision does not
-load.
+"""Replace the detection operators of torchvision if its shared library does not load.
 
 The builds of torchvision on PyPI are for CUDA. With a CPU build of torch, their shared library does
 not load, so the detection operators are missing and the import of torchvision fails.

@@ -1,5 +1,4 @@
-"""Export a classification CNN of torchvision to ONNX, and check that the ONNX file gives the same
-responses as the network in torch.
+"""Export a classification CNN of torchvision to ONNX, and check the responses of the ONNX file.
 
 The function `export_model` builds the network, writes `model.onnx` with a variable batch size, runs
 the file in ONNX Runtime, and compares the responses with the outputs that torch computes.
@@ -49,15 +48,16 @@ from perseus.study.tasks.export import ExportTask
 if TYPE_CHECKING:
     import torch
 
-# Least signal (difference between responses to different images) as a share of the largest output.
-# This share is clearly above float32 rounding, which is 2**-24 = 6e-8 per operation.
+# Smallest permitted signal (difference between responses to different images), as a share of the
+# largest output. With this signal, the check can distinguish a wrong response from float32
+# rounding, which is 2**-24 = 6e-8 per operation.
 MIN_SIGNAL_SHARE: Final = 1e-4
 # ONNX Runtime 1.18 (in Triton 24.06) and all newer runtimes read this opset and this IR version.
 OPSET: Final = 18
 MAX_IR_VERSION: Final = 10
 LARGEST_BYTES: Final = 2**31 - 2**20
-"""Largest size of the weights in an ONNX file: ONNX files are protobuf messages, which have at most
-2 GiB."""
+"""Largest size of the weights in an ONNX file: an ONNX file is a protobuf message, which can be at
+most 2 GiB."""
 
 
 def export_model(task: ExportTask, onnx_path: Path, reference_path: Path) -> dict[str, Any]:
@@ -67,9 +67,12 @@ def export_model(task: ExportTask, onnx_path: Path, reference_path: Path) -> dic
 
     The ONNX file has the input "input" [batch, 3, H, W] and the output "output" float32 [batch,
     classes], and contains the weights. The type of the input is float32 or, for uint8 requests,
-    uint8. The function writes both files only after the check has passed. Raises ExportError if the
-    architecture or the weights are unknown, if the weights or the input size do not fit the
-    architecture, if an image cannot be read, or if the check fails.
+    uint8. The function writes both files only if the responses of the ONNX file agree with the
+    outputs of torch, up to rounding.
+
+    Raises ExportError if the architecture or the weights are unknown, if the architecture does not
+    accept the weights or the input size, if an image cannot be read, or if the ONNX file responds
+    differently from torch.
     """
     torch, _ = import_torchvision()
     network, images, output = answered(task)
@@ -103,8 +106,8 @@ def surveyed_export(
     """Export a model of an experiment `catalogue`. If the network cannot be exported, write the
     reason to `onnx_path`.
 
-    The function writes the reference even if the network cannot be exported to ONNX, because a
-    runtime that needs no ONNX file may serve the network.
+    Even then, the function writes the reference, because a runtime that needs no ONNX file may
+    serve the network.
     """
     check = export_or_write_error(
         lambda: export_model(task, onnx_path, reference_path), onnx_path, say, ExportError
@@ -116,11 +119,12 @@ def surveyed_export(
 
 
 def write_reference(task: ExportTask, path: Path) -> dict[str, Any]:
-    """Write a reference to `path`, for a server without an ONNX file: images, and the outputs that
+    """Write the reference of a model without an ONNX file to `path`: images, and the outputs that
     torch computes for these images.
 
     Return the names, types and sizes of the model's inputs and outputs, as in an export record. If
-    torch cannot run the network, no runtime serves it, and the reference contains zeros.
+    torch cannot run the network, the reference contains zeros. In this case no runtime serves the
+    network, so Perseus compares no response with the zeros.
     """
     try:
         _, images, output = answered(task)
@@ -142,8 +146,8 @@ def answered(task: ExportTask) -> tuple[torch.nn.Module, Tensor, Array]:
     """Return the network, its images (n, 3, H, W), and its responses to the images (n, classes).
 
     For uint8 requests, the returned images are pixels, and the returned network normalises pixels
-    itself. Raises ExportError if the architecture or the weights are unknown, or if the weights or
-    the input size do not fit the architecture.
+    itself. Raises ExportError if the architecture or the weights are unknown, or if the
+    architecture does not accept the weights or the input size.
     """
     torch, torchvision = import_torchvision()
     require_known(
@@ -245,14 +249,17 @@ def keep_answers(
 
 
 def require_signal(expected: Array, what: str) -> float:
-    """Return how much the responses to different images differ (see `signal`). Raises ExportError
-    if the responses hardly depend on the image."""
+    """Return the `signal`: how much the responses to different images differ from each other.
+
+    Raises ExportError if the responses hardly depend on the image, because then no check could
+    detect a wrong response.
+    """
     scale = signal(expected)
     level = float(np.max(np.abs(expected)))
     if not np.isfinite(scale) or scale <= MIN_SIGNAL_SHARE * level:
         raise ExportError(
-            f"{what} gives nearly the same response to every image, so no check could detect a wrong"
-            f" response (standard deviation over the images {scale:.3g}, largest output"
+            f"{what} gives nearly the same response to every image, so no check could detect a"
+            f" wrong response (standard deviation over the images {scale:.3g}, largest output"
             f" {level:.3g}). Use other weights or images."
         )
     return scale
@@ -269,9 +276,11 @@ def write_onnx(
 ) -> tuple[int, int]:
     """Write the ONNX file. Return the opset and the IR version of the file.
 
-    For a variable batch size, `example` must have 2 or more images, since torch.export treats the
-    sizes 0 and 1 as constants. With `is_traced`, the TorchScript exporter writes the file: only
-    this exporter supports shapes that depend on the number of detections.
+    If `is_batch_open` is true, the batch size of the ONNX file is variable. For a variable batch
+    size, `example` must have 2 or more images, since torch.export treats the sizes 0 and 1 as
+    constants. If `is_traced` is true, the TorchScript exporter writes the file: only this exporter
+    supports shapes that depend on the number of detections. Raises ExportError if torch cannot
+    export the network, or if the weights are too large for an ONNX file.
     """
     torch, _ = import_torchvision()
     import onnx
@@ -315,8 +324,7 @@ def write_onnx(
 
 @contextlib.contextmanager
 def _without_logging() -> Iterator[None]:
-    """Silence the progress bar, warnings and log lines of the exporter. The context does not
-    suppress exceptions."""
+    """Suppress the progress bar, warnings and log lines of the exporter, but no exceptions."""
     before = logging.root.manager.disable
     logging.disable(logging.WARNING)
     try:

@@ -54,10 +54,10 @@ def _graphs_in(node: onnx.NodeProto) -> Iterator[onnx.GraphProto]:
 
 
 def give_dimensions(model: onnx.ModelProto) -> None:
-    """Convert inputs and outputs without dimensions (single numbers) into tensors of size one,
-    since Triton cannot serve values without dimensions.
+    """Convert inputs and outputs without dimensions (single numbers) into tensors of size one.
 
-    The function changes the model in place.
+    The conversion is necessary because Triton cannot serve values without dimensions. The function
+    changes the model in place.
     """
     from onnx import helper, numpy_helper
 
@@ -97,17 +97,21 @@ def _is_number(value: onnx.ValueInfoProto) -> bool:
 
 
 WITHOUT: Final = "/without dimensions"
-"""Inside the graph, an input or output without dimensions gets a new name, which ends with this
-suffix."""
+"""End of the new name that an input or output without dimensions gets inside the graph. The tensor
+of size one keeps the old name."""
 
 
 QUANTISED: Final = ("Quantize", "QLinear", "Integer", "DynamicQuantize")
-"""An operator whose name starts or ends with one of these words computes with quantised numbers."""
+"""Words at the start or the end of the names of all operators that compute with quantised
+numbers."""
 
 
 def precision_inside(model: onnx.ModelProto) -> Precision:
-    """Return the lowest numeric precision in which an ONNX file computes, judged by its operators
-    and by the types of its weights and constants."""
+    """Return the lowest numeric precision that occurs in an ONNX model.
+
+    The function derives the precision from the operators of the model, and from the types of its
+    weights and constants.
+    """
     import onnx
 
     bodies = [function.node for function in model.functions]

@@ -21,12 +21,11 @@ class OnnxRuntimeError(ExportError):
 
 
 class OnnxNetwork:
-    """An ONNX model, loaded in ONNX Runtime. `model` is the path of an ONNX file, or the content of
-    the file.
+    """An ONNX model, loaded in ONNX Runtime.
 
-    `output_shapes` has the shape that ONNX Runtime infers for each output, by name. Raises
-    OnnxRuntimeError if ONNX Runtime cannot load or run the model. `what` is the name of the model
-    in error messages.
+    `model` is the path of an ONNX file, or the content of the file. `what` is the name of the model
+    in error messages. The attribute `output_shapes` has the shape that ONNX Runtime infers for each
+    output, by name. Raises OnnxRuntimeError if ONNX Runtime cannot load or run the model.
     """
 
     def __init__(self, model: str | bytes, what: str) -> None:
@@ -34,12 +33,12 @@ class OnnxNetwork:
         try:
             self._session = onnx_session(model)
             self.output_shapes = {each.name: each.shape for each in self._session.get_outputs()}
-        except Exception as error:  # the errors of onnxruntime share no base class except Exception
+        except Exception as error:  # onnxruntime's errors have no base class except Exception
             raise_temporary(error)
             raise OnnxRuntimeError(self._refusal(error)) from error
 
     def answer(self, given: Mapping[str, Tensor]) -> dict[str, Tensor]:
-        """Return the outputs of the model for the inputs `given`, both by name."""
+        """Return the outputs of the model for the inputs `given`. Both mappings are by name."""
         sent = {name: np.asarray(each) for name, each in given.items()}
         try:
             answers = self._session.run(list(self.output_shapes), sent)

@@ -1,7 +1,8 @@
 """Convert an exported ONNX file to another numeric precision.
 
-The ONNX file determines the numeric precision for TensorRT, for ONNX Runtime on a GPU, and for
-OpenVINO with int8. Inputs and outputs stay fp32, so that clients and checks need no change.
+TensorRT, ONNX Runtime on a GPU, and OpenVINO with int8 compute in the numeric precision of the ONNX
+file. The inputs and outputs of the converted file stay fp32. Therefore clients and checks need no
+change.
 """
 
 from __future__ import annotations
@@ -25,8 +26,8 @@ if TYPE_CHECKING:
 QUANTISED = ["Conv", "Gemm", "MatMul"]
 
 OPSET_OF_CHANNELS, IR_VERSION_OF_CHANNELS = 13, 7
-"""The first opset that supports one quantisation scale per channel of the weights, and the IR
-version of this opset."""
+"""The oldest opset (version of the ONNX operators) that supports one quantisation scale per channel
+of the weights, and the IR version (version of the ONNX format) that this opset needs."""
 
 Examples = Sequence[Mapping[str, Tensor]]
 """Examples for the calibration of int8: the inputs by name. If the model supports batches, each
@@ -42,9 +43,10 @@ def convert(
     """Convert an ONNX file and write the result to `converted_path`. Return a record with the
     relative error of the converted file's responses and the hashes of both files.
 
-    Raises ExportError if the file cannot be converted, or if its responses (in ONNX Runtime on the
-    CPU) differ from the reference by more than rounding explains, to `precision` or to the
-    precision of the original file.
+    Raises ExportError if the file cannot be converted. Also raises ExportError if the responses of
+    the converted file (in ONNX Runtime on the CPU) differ from the reference by more than the
+    tolerance for `precision`. If the precision of the original file has a larger tolerance, this
+    tolerance applies.
     """
     import onnx
 
@@ -75,13 +77,11 @@ def _half(onnx_path: Path, examples: Examples) -> onnx.ModelProto:
 
 
 def _quantised(onnx_path: Path, examples: Examples) -> onnx.ModelProto:
-    """Return the network in int8 with explicit quantisation (QuantizeLinear and DequantizeLinear
-    nodes), as TensorRT requires.
+    """Return the network in int8, with QuantizeLinear and DequantizeLinear nodes as TensorRT
+    requires.
 
-    The quantisation is symmetric, with one scale per channel of the weights, and without
-    quantisation of the bias.
-
-    The range of each activation is its largest absolute value over all `examples`.
+    The quantisation is symmetric, and has one scale per channel of the weights. The bias is not
+    quantised. The range of each activation is its largest absolute value over all `examples`.
     """
     import onnx
     from onnxruntime import quantization
@@ -104,8 +104,8 @@ def _quantised(onnx_path: Path, examples: Examples) -> onnx.ModelProto:
             str(quantised),
             Reader(),
             quant_format=quantization.QuantFormat.QDQ,
-            # A CPU without VNNI adds two products in 16 bits: with weights of 8 bits, this sum can
-            # overflow.
+            # Use weights of 7 bits. A CPU without VNNI adds two products in 16 bits, and with
+            # weights of 8 bits, this sum can overflow.
             reduce_range=True,
             op_types_to_quantize=QUANTISED,
             per_channel=True,
@@ -122,8 +122,8 @@ def _quantised(onnx_path: Path, examples: Examples) -> onnx.ModelProto:
 
 
 def _with_channels(model: onnx.ModelProto) -> onnx.ModelProto:
-    """Return the network in an opset that supports one quantisation scale per channel of the
-    weights.
+    """Return the network in opset OPSET_OF_CHANNELS or later, so that each channel of the weights
+    can have its own quantisation scale.
 
     Raises ExportError if the package onnx cannot convert the network to OPSET_OF_CHANNELS.
     """

@@ -31,8 +31,8 @@ def own_examples(asked: OwnExamples, inputs: Sequence[TensorSpec], seed: int) ->
 
 
 def are_whole_inputs(asked: OwnExamples, inputs: Sequence[TensorSpec]) -> bool:
-    """Return whether each image or array in the configuration is an example of all dimensions of
-    the inputs `inputs`, so that no dimension is a batch."""
+    """Return whether one example in the configuration is a complete input of the model, so that the
+    model has no batch dimension."""
     if any(OPEN in each.dims for each in inputs):
         return False
     if asked.images:
@@ -47,8 +47,8 @@ def are_whole_inputs(asked: OwnExamples, inputs: Sequence[TensorSpec]) -> bool:
 
 
 def example_problems(asked: OwnExamples, inputs: Sequence[TensorSpec]) -> Iterator[str]:
-    """Yield the reasons why the examples in the configuration do not fit a model with the inputs
-    `inputs`."""
+    """Yield the reasons why a model with the inputs `inputs` cannot take the examples in the
+    configuration."""
     if asked.inputs:
         yield from _problems_of_file(Path(asked.inputs), inputs)
     if asked.images:
@@ -141,8 +141,10 @@ def _problems_of_images(pixels: Pixels, inputs: Sequence[TensorSpec]) -> Iterato
 
 
 def _layout(pixels: Pixels, of: TensorSpec) -> str | None:
-    """Return the layout of an input for images ("nchw" or "nhwc"), or None if the shape of the
-    input fits no layout or both layouts."""
+    """Return the layout of an input for images: "nchw" (channels first) or "nhwc" (channels last).
+
+    The result is None if the shape of the input is possible in no layout or in both layouts.
+    """
     places = {"nchw": 0, "nhwc": -1}
     asked = [pixels.layout] if pixels.layout else list(places)
     fitting = [each for each in asked if len(of.dims) == 3 and of.dims[places[each]] in (1, 3)]
@@ -150,8 +152,8 @@ def _layout(pixels: Pixels, of: TensorSpec) -> str | None:
 
 
 def _pixels(path: Path, pixels: Pixels, of: TensorSpec) -> Tensor:
-    """Return an image as input of the model: resized to the size of the input, with each pixel
-    converted into (pixel * scale - mean) / std."""
+    """Return the image in the file `path` as an input of the model. The function resizes the image
+    to the size of the input, and converts each pixel into (pixel * scale - mean) / std."""
     from PIL import Image
 
     is_first = _layout(pixels, of) == "nchw"

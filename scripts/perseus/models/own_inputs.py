@@ -33,8 +33,7 @@ def inputs_of(graph: onnx.GraphProto) -> list[onnx.ValueInfoProto]:
 
 
 def declared(value: onnx.ValueInfoProto) -> TensorSpec:
-    """Return an input or output with all sizes that the file declares. The first size may be the
-    batch size.
+    """Return an input or output as the ONNX file declares it. The first size may be the batch size.
 
     If Triton does not support the type of the tensor, `datatype` has ONNX's name of the type.
     """
@@ -54,13 +53,16 @@ def declared(value: onnx.ValueInfoProto) -> TensorSpec:
 
 
 def asked_inputs(model: onnx.ModelProto, sizes: Sizes) -> list[TensorSpec]:
-    """Return the inputs with the sizes that the study sets. If the study sets no number for a
-    variable first size, the first size is the batch size."""
+    """Return the inputs of an ONNX file with the sizes that the study sets.
+
+    A first size that stays variable, because the study sets no number for it, is the batch size.
+    """
     return [replace(declared(each), dims=_dims(each, sizes)) for each in inputs_of(model.graph)]
 
 
 def problems(model: onnx.ModelProto, sizes: Sizes) -> Iterator[str]:
-    """Yield the problems of a file's inputs and outputs, and of the sizes that the study sets."""
+    """Yield what is wrong with the inputs and outputs of an ONNX file, and with the sizes that the
+    study sets."""
     inputs = inputs_of(model.graph)
     names = [each.name for each in inputs]
     for what, values in (("input", inputs), ("output", list(model.graph.output))):
@@ -116,8 +118,8 @@ def _size_problems(inputs: Sequence[onnx.ValueInfoProto], sizes: Sizes) -> Itera
 
 
 def _wanted(value: onnx.ValueInfoProto, has_batch: bool) -> list[str]:
-    """Return the names of an input's variable sizes. If `has_batch` is true, the function leaves
-    out the first size."""
+    """Return the names of the variable sizes of an input; "size" for a size without a name. If
+    `has_batch` is true, the function leaves out the first size."""
     sizes = zip(value.type.tensor_type.shape.dim, declared(value).dims, strict=True)
     return [
         dim.dim_param if re.fullmatch(r"[^\W\d]\w*", dim.dim_param) else "size"
@@ -127,7 +129,7 @@ def _wanted(value: onnx.ValueInfoProto, has_batch: bool) -> list[str]:
 
 
 def common_size(dims: Iterable[Sequence[int]]) -> int | None:
-    """Return the first size of all inputs, or None if the inputs have different first sizes. The
+    """Return the first size that all inputs have in common; None if their first sizes differ. The
     result is 1 if the first size is variable."""
     sizes = {each[0] if each else None for each in dims}
     if sizes <= {OPEN, 1}:
@@ -141,8 +143,8 @@ def _key(name: str) -> str:
 
 
 def _dims(value: onnx.ValueInfoProto, sizes: Sizes) -> tuple[int, ...]:
-    """Return the sizes of an input after the study's sizes are set. Sizes that remain unknown are
-    variable."""
+    """Return the sizes of an input, with the numbers that the study sets. Sizes that neither the
+    file nor the study states stay variable."""
     given = sizes.shape.get(value.name)
     if given is not None:
         return next(iter(_fillings(value, given)), declared(value).dims)
@@ -155,8 +157,8 @@ def _dims(value: onnx.ValueInfoProto, sizes: Sizes) -> tuple[int, ...]:
 def _fillings(value: onnx.ValueInfoProto, given: Sequence[int]) -> list[tuple[int, ...]]:
     """Return the possible shapes of an input if the study sets the sizes `given`.
 
-    The study may set all sizes of the input, or only its variable sizes. `given` may lack the first
-    size of the input.
+    `given` has either all sizes of the input, or only its variable sizes. In both cases, `given`
+    may leave out the first size of the input.
     """
     dims = declared(value).dims
     if not _has_shape(value):

@@ -1,6 +1,7 @@
 """Prepare an ONNX file of the user for Triton, and check that its responses do not change.
 
-This module executes the file only in ONNX Runtime. ONNX Runtime never runs code from a model file.
+This module runs the model only in ONNX Runtime, because ONNX Runtime never executes program code
+from a model file.
 """
 
 from __future__ import annotations
@@ -61,13 +62,13 @@ def take_onnx(
     name of the output with the scores of a detection network (see `Reference`).
 
     Inputs and outputs keep their names. The sizes in the task replace the variable sizes of the
-    inputs. The model gets a variable batch size if its responses to a batch equal its responses to
-    single examples. If the model does not support batches, a request has only one example, and
-    `notes` in the record says why.
+    inputs. If the responses of the model to a batch equal its responses to single examples, up to
+    rounding, the written file has a variable batch size. Otherwise, a request has only one example,
+    and `notes` in the record says why the model does not support batches.
 
-    Raises ExportError for the problems in `own_problems`, and for a file that ONNX Runtime cannot
-    run. Raises ExportError if two responses to the same request differ, unless `task.deterministic`
-    is false.
+    Raises ExportError for each problem that `own_problems` finds, and for a file that ONNX Runtime
+    cannot run. Raises ExportError if two responses to the same request differ, unless
+    `task.deterministic` is false.
     """
     model, sizes, what = read_onnx(source), Sizes(task.shape, task.input_size), what or str(source)
     if wrong := list(problems(model, sizes)):
@@ -110,8 +111,8 @@ def take_onnx(
 
 
 def own_problems(source: Path, sizes: Sizes, asked: OwnExamples) -> Iterator[str]:
-    """Yield the problems of an ONNX file, of the sizes that the study sets, and of the examples.
-    The function does not run the file.
+    """Yield what is wrong with an ONNX file, with the sizes that the study sets, and with the
+    examples. The function does not run the model.
 
     Raises ExportError if the file cannot be read or loaded in ONNX Runtime.
     """
@@ -151,15 +152,16 @@ def read_onnx(source: Path) -> onnx.ModelProto:
 
 
 def _batch_size(inputs: Sequence[TensorSpec], examples: OwnExamples) -> int | None:
-    """Return the first size of all inputs. The result is None if the inputs have different first
-    sizes, or if the first dimension belongs to the examples."""
+    """Return the batch size: the first size that all inputs have in common. The result is None if
+    their first sizes differ, or if the first dimension belongs to each example."""
     if are_whole_inputs(examples, inputs):
         return None
     return common_size([each.dims for each in inputs])
 
 
 def _rows_of(inputs: Sequence[TensorSpec], size: int | None) -> list[TensorSpec]:
-    """Return the inputs of one example: without the first size, if it is the batch size `size`."""
+    """Return the inputs of one example. If `size` (the batch size) is given, the function removes
+    the first size of each input."""
     return [replace(each, dims=each.dims[1:]) if size else each for each in inputs]
 
 
@@ -177,8 +179,9 @@ def _served(
     """Set the input sizes of a model to `inputs`. Return the new model twice: as an ONNX model, and
     loaded in ONNX Runtime.
 
-    If ONNX Runtime rejects the sizes in `inputs`, these sizes stay variable. ONNX Runtime rejects
-    sizes that are invalid in any branch of the graph, even if no request takes this branch.
+    If ONNX Runtime rejects the sizes in `inputs`, all sizes stay variable. The model may
+    nevertheless run with the sizes in `inputs`: ONNX Runtime rejects sizes that are invalid in any
+    branch of the graph, even if no request takes this branch.
     """
     sized = _as_served(model, inputs)
     try:
@@ -190,8 +193,8 @@ def _served(
 
 
 def _as_served(model: onnx.ModelProto, inputs: Sequence[TensorSpec]) -> onnx.ModelProto:
-    """Return the model with the input sizes in `inputs`. The returned model declares no shapes of
-    outputs and intermediate tensors, because ONNX Runtime infers these shapes."""
+    """Return the model with the input sizes in `inputs`. The returned model declares no shape of an
+    output or intermediate tensor, so that ONNX Runtime infers these shapes from the inputs."""
     import onnx
 
     served = onnx.ModelProto()
@@ -247,10 +250,10 @@ def _reference(
             )
         if not all(np.isfinite(each).all() for each in numbers):
             raise ExportError(f"{what}: its output {name!r} has values that are not finite")
-    tolerance = TOLERANCES["fp32"]  # both runs compute in the same precision
+    tolerance = TOLERANCES["fp32"]  # rounding is the same in both runs, even in a low precision
     scales = found.scales(tolerance)
-    # Run every example a second time: if responses are random but have few numbers, two of them may
-    # be equal by chance.
+    # Run every example a second time, not only one: if the response has few numbers, even two
+    # random responses may be equal by chance.
     error = max(found.error([i], network.answer(found.given([i])), scales) for i in range(count))
     if error <= tolerance:
         return found
@@ -279,9 +282,10 @@ def _notes(reference: Reference, what: str) -> Iterator[str]:
 
 
 def _rows(alone: Reference, given: Examples, size: int | None) -> Reference:
-    """Return the reference for single examples. The reference `alone` contains the responses to
-    batches of `size` examples. The response to a single example is the first row of the response to
-    the batch that begins with this example.
+    """Return the reference for single examples, from the responses to batches.
+
+    The reference `alone` contains the responses to batches of `size` examples. The response to a
+    single example is the first row of the response to the batch that begins with this example.
 
     Raises ExportError if the first size of an output is not the batch size, or if the shape of an
     output varies.

@@ -24,12 +24,11 @@ from perseus.study.tasks.labelled import LabelledTask
 
 
 def export_pictures(task: ExportTask, path: Path) -> None:
-    """Write images, and the outputs that torch computes for these images, into `path` (.npz). The
-    images are the images of the task or, if the task has none, seeded random images.
+    """Write images, and the outputs that torch computes for these images, into `path` (.npz).
 
-    The file contains the arrays of a `Reference` and of `Pictures`. Raises ExportError if torch
-    cannot run the network, if an image cannot be read, or if the responses do not depend on the
-    image.
+    If the task names no images, the function writes seeded random images. The file contains the
+    arrays of a `Reference` and of `Pictures`. Raises ExportError if torch cannot run the network,
+    if an image cannot be read, or if the outputs hardly depend on the image.
     """
     with temporary_folder() as folder:
         names = task.images or random_pictures(folder, MIN_IMAGES, task.seed)
@@ -43,8 +42,9 @@ def export_pictures(task: ExportTask, path: Path) -> None:
 
 
 def write_labelled(task: LabelledTask, reference: Path, path: Path) -> None:
-    """Write the labelled images of a model into `path` (.npz, see `models.labelled`). The file
-    `reference` (.npz) states the input size and the number of classes.
+    """Write the labelled images of a model into `path` (.npz, see `models.labelled`).
+
+    The function takes the input size and the number of classes from the file `reference` (.npz).
 
     Raises ExportError if an image cannot be read, or if the network has too few classes.
     """
@@ -68,7 +68,8 @@ def write_labelled(task: LabelledTask, reference: Path, path: Path) -> None:
 
 
 def _preprocessing(task: ExportTask | LabelledTask, input_size: int) -> Preprocessing:
-    """Return the preprocessing for the requests of the task. Pixels (uint8) are not normalised."""
+    """Return the preprocessing that converts an image file into a request of the task. For uint8
+    requests, the preprocessing does not normalise the colours."""
     of_weights = preprocessing_for(task.architecture, task.weights, input_size)
     return replace(of_weights, normalises=task.request == "float32")
 

@@ -1,5 +1,8 @@
-"""Read and write pictures.npz: encoded images for requests, the tensors into which the
-preprocessing converts these images, and the outputs that torch computes from these tensors."""
+"""Read and write pictures.npz: encoded images (PNG or JPEG files) for requests.
+
+The file also contains the tensors into which the preprocessing converts these images, and the
+outputs that torch computes from these tensors.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +23,7 @@ File = NDArray[np.uint8]
 
 @dataclass(frozen=True)
 class Pictures:
-    """Encoded image files, and the preprocessing that the network needs."""
+    """Encoded image files, and the preprocessing that converts them into inputs of the network."""
 
     files: Sequence[File]
     preprocessing: Preprocessing
@@ -50,8 +53,8 @@ def as_batch(files: Sequence[File]) -> NDArray[np.uint8]:
     """Return image files as one array of bytes, shape (number of files, length of the longest
     file).
 
-    Zeros fill the rows of shorter files, because image decoders ignore zeros after the end of a
-    file.
+    Zeros fill the rows of shorter files. These zeros are harmless, because image decoders ignore
+    zeros after the end of a file.
     """
     longest = max(map(len, files))
     return np.stack([np.pad(file, (0, longest - len(file))) for file in files])

@@ -1,9 +1,9 @@
 """Convert images into tensors as torchvision does, using only Pillow and NumPy.
 
-This file is also the model.py of a Triton model: for a tenant with `preprocessing: server`,
-Triton's Python backend runs this file before the network. This file imports no module of Perseus,
-because the containers of NVIDIA do not contain Perseus. With this file, the client and the server
-preprocess images in the same way.
+Both the client and the server run this file, so both preprocess images in the same way. For a
+tenant with `preprocessing: server`, this file is the model.py of a Triton model, which Triton's
+Python backend runs before the network. This file imports no module of Perseus, because the
+containers of NVIDIA do not contain Perseus.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class Preprocessing:
         """
         with Image.open(io.BytesIO(picture.data), formats=("PNG", "JPEG")) as file:
             image = file.convert("RGB")
-        # rounds as torchvision does
+        # Round the sizes as torchvision does.
         short, px = min(image.size), self.crop_px
         width, height = (int(self.resize_px * side / short) for side in image.size)
         image = image.resize((width, height), Image.Resampling[self.resample])

@@ -16,7 +16,7 @@ from perseus.models.tensors import Tensor
 from perseus.study.model import Precision
 
 Answers = Sequence[Mapping[str, Tensor]]
-"""The responses to all examples; each response has the outputs by name."""
+"""The responses of a model, one per example. Each response contains the outputs by name."""
 
 
 @dataclass(frozen=True)
@@ -24,8 +24,8 @@ class Reference:
     """Examples (contents of requests), and the response of a model to each single example.
 
     `inputs` has n examples of each input by name, shape (n, *dims). `has_batches` is true if the
-    model supports batches. For a model that supports batches, the responses in the reference have
-    no batch dimension. If the model does not support batches, the responses may differ in shape.
+    model supports batches. If the model supports batches, each response in `answers` is one row of
+    the output, without the batch dimension. Otherwise, the responses may differ in shape.
     `precision` is the numeric precision in which the model computes. If `is_deterministic` is
     false, two responses to the same example may differ. For a detection network, `sorted_by` is the
     name of the output with the scores.
@@ -74,10 +74,9 @@ class Reference:
         """Return the largest relative error of the response `answer` to a request with the examples
         at the indices `examples`.
 
-        The error is infinite if an output is missing or has a wrong shape.
-
-        For a model whose responses are not deterministic, the function checks only that no output
-        is missing.
+        The error is infinite if an output is missing or has a wrong shape. For a model whose
+        responses are not deterministic, the function checks only that no output is missing, and
+        then returns 0.
         """
         expected = self.expected(examples)
         if not self.is_deterministic:

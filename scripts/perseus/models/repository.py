@@ -1,14 +1,15 @@
-"""Write the Triton model repository of one scenario.
+"""Write the Triton model repository of one scenario (models that share a server).
 
 For each tenant, `write_repository` writes `<root>/<tenant>/config.pbtxt`, the model file in
-`<root>/<tenant>/1/`, and the reference responses. The module `ensemble` writes the preprocessing
-model of a tenant whose requests are image files. `model_config` defines the content of
-config.pbtxt. The parameters of a runtime come from the module of the same name in `runtimes`.
+`<root>/<tenant>/1/`, and the reference responses. The function `model_config` makes the content of
+config.pbtxt. The parameters of a runtime in config.pbtxt come from the module of the same name in
+`runtimes`. The module `ensemble` writes the preprocessing model of a tenant whose requests are
+image files.
 
 The Python backends of Perseus (scripts/backends) and the C++ backends in the containers of NVIDIA
 can serve this repository. Perseus starts the containers with --disable-auto-complete-config.
-Without --disable-auto-complete-config, a C++ backend enables dynamic batching for a tenant with a
-max_batch_size above 1, even if the study configures no dynamic batching (max_queue_delay_us=None).
+Without this option, a C++ backend would enable dynamic batching for each tenant with a
+max_batch_size above 1, even if the study does not configure dynamic batching for this tenant.
 """
 
 from __future__ import annotations
@@ -44,8 +45,8 @@ class RepositoryError(ValueError):
 
 @dataclass(frozen=True)
 class ModelFiles:
-    """Input files for one tenant: the model, its export record (check.json), and the reference
-    responses."""
+    """The files from which Perseus makes the repository of one tenant: the model, its export record
+    (check.json), and the reference responses."""
 
     model: Path
     check: Path
@@ -61,11 +62,11 @@ def write_repository(
     `is_variant` is true if the scenario is one setting of a grid, or belongs to an experiment
     `catalogue`.
 
-    Perseus cannot serve a model if its export failed, or if the model does not support the
-    configured batches. If `is_variant` is true, the function writes an error message in place of a
-    model that Perseus cannot serve. If `is_variant` is false, the function raises NoModelError for
-    a failed export, and RepositoryError for a model that does not support the configured batches.
-    Raises RepositoryError for a tenant with invalid settings.
+    Perseus cannot serve a model if its export failed, or if the model does not support the batches
+    that the study configures. If `is_variant` is true, the function writes an error message in
+    place of such a model. If `is_variant` is false, the function raises NoModelError for a failed
+    export, and RepositoryError for a model without support for the configured batches. In both
+    cases, it raises RepositoryError for a tenant with invalid settings.
     """
     for tenant, files in zip(task.tenants, model_files, strict=True):
         check = json.loads(files.check.read_text())
@@ -77,7 +78,7 @@ def write_repository(
         write_tenant(root, tenant, files.model, check)
         if unfit:
             write_export_error(model_path(root, tenant.name, tenant.model_file), unfit)
-        if tenant.ensemble:  # so that other jobs do not depend on this module
+        if tenant.ensemble:  # import here, so that other jobs do not depend on this module
             before = import_module("perseus.models.ensemble")
             before.write_ensemble(root, tenant.ensemble, files.reference, check)
         with whole(root / answers_file(tenant_of(tenant.name))) as partial:
@@ -95,8 +96,8 @@ def write_tenant(root: Path, tenant: ServedTenant, model: Path, check: Mapping[s
 
 
 def unfit_batches(tenant: ServedTenant, check: Mapping[str, Any]) -> str:
-    """Return the reason why a network does not support the configured batches; empty if it supports
-    them.
+    """Return the reason why a network does not support the batches that the study configures; empty
+    if the network supports them.
 
     `check` is the export record of the network, as in `write_tenant`.
     """
@@ -118,8 +119,8 @@ def write_model(root: Path, config: pb.ModelConfig, file: str, source: Path) -> 
     """Write one Triton model into the repository `root`. The model file `file` is a copy of
     `source`.
 
-    The repository contains a copy and not a link: a later export may change a linked file, and a
-    hard link cannot point to another disk.
+    The repository contains a copy and not a link: through a link, a later export would change the
+    model, and a hard link cannot point to another disk.
     """
     # Write the model file first, so that no config.pbtxt exists without its model.
     with whole(model_path(root, config.name, file)) as partial:
@@ -138,12 +139,11 @@ def model_config(tenant: ServedTenant, tensors: ModelTensors) -> pb.ModelConfig:
     """Return the Triton configuration (config.pbtxt) of a tenant. `tensors` has the inputs and
     outputs of the tenant's model.
 
-    The priority of a tenant becomes its priority in Triton's rate limiter. An instance of a tenant
-    with a priority needs one unit of the resource "cores" per thread. The rate limiter is active in
-    a server with `--rate-limit=execution_count`. The option `--rate-limit-resource=cores:<n>` of
-    the server sets the number of units of the resource "cores". Without this option, the server has
-    only as many units as the largest instance needs, and never executes two such instances at the
-    same time.
+    The priority of a tenant becomes its priority in Triton's rate limiter. The rate limiter is
+    active only if the server runs with `--rate-limit=execution_count`. An instance of a tenant with
+    a priority needs one unit of the resource "cores" per thread. The server must set the number of
+    units with `--rate-limit-resource=cores:<n>`. Without this option, the server has only as many
+    units as the largest instance needs, and never executes two such instances at the same time.
 
     Raises RepositoryError for settings that Triton or the runtime rejects.
     """
@@ -183,10 +183,10 @@ def model_config(tenant: ServedTenant, tensors: ModelTensors) -> pb.ModelConfig:
 def tensor(kind: Callable[..., T], of: TensorSpec) -> T:
     """Return the Triton configuration of an input or output.
 
-    Triton does not support a tensor whose only dimension is the batch. If the only dimension of a
-    tensor is the batch, requests and responses contain the tensor with a second dimension of size
-    1. With the setting `reshape`, Triton removes the second dimension from the inputs of the model,
-    and adds the second dimension to the outputs of the model.
+    Triton does not support a tensor whose only dimension is the batch. Requests and responses
+    contain such a tensor with a second dimension of size 1. With the setting `reshape`, Triton
+    removes the second dimension before it passes an input to the model, and adds the second
+    dimension to an output of the model.
     """
     datatype = pb.DataType.Value(f"TYPE_{of.datatype}")
     if of.dims:

@@ -1,14 +1,13 @@
 """Build a TensorRT plan from an ONNX file with `trtexec`, a program of TensorRT.
 
-A plan fits one kind of GPU and one version of TensorRT. Therefore Perseus builds a plan on the
-machine of the server, with the version of TensorRT that the server uses. The `trtexec` on the PATH
-may be a script that runs a container of NVIDIA.
+A plan runs only on the kind of GPU and in the version of TensorRT with which it was built.
+Therefore Perseus builds a plan on the machine of the server, with the version of TensorRT that the
+server uses. The `trtexec` on the PATH may be a script that runs a container of NVIDIA.
 
 TensorRT 11 and later take the numeric precision of a network from its ONNX file and have no option
---fp16. For TensorRT 10, Perseus sets the option --stronglyTyped. With the option --stronglyTyped,
-TensorRT 10 takes the precision from the ONNX file, like TensorRT 11. For a plan in fp16 or int8,
-`onnx_precision.convert` first converts the ONNX file to the precision of the plan. The inputs and
-outputs of the converted file stay fp32.
+--fp16. TensorRT 10 does the same if Perseus sets the option --stronglyTyped. Therefore, for a plan
+in fp16 or int8, `onnx_precision.convert` first converts the ONNX file to the precision of the plan.
+The inputs and outputs of the converted file stay fp32.
 """
 
 from __future__ import annotations
@@ -50,8 +49,8 @@ class NoPlanError(TensorRtError):
 
 @dataclass(frozen=True)
 class Batches:
-    """Least and largest batch size of a plan, and the size `best` for which TensorRT optimises the
-    plan."""
+    """Smallest and largest batch size that a plan supports, and the size `best` for which TensorRT
+    optimises the plan."""
 
     least: int
     best: int
@@ -61,9 +60,9 @@ class Batches:
 def batches(task: TensorRtTask) -> Batches:
     """Return the batch sizes for the plan of a tenant.
 
-    With dynamic batching, TensorRT optimises the plan for the largest of the
-    `preferred_batch_sizes`, or for `max_batch_size` if there are no preferred sizes. Without
-    dynamic batching, TensorRT optimises the plan for `request_batch_size`.
+    If `dynamic_batching` is true, TensorRT optimises the plan for the largest of the
+    `preferred_batch_sizes`, or for `max_batch_size` if there are no preferred sizes. If
+    `dynamic_batching` is false, TensorRT optimises the plan for `request_batch_size`.
     """
     joined = max(task.preferred_batch_sizes, default=task.max_batch_size)
     best = joined if task.dynamic_batching else task.request_batch_size
@@ -82,12 +81,14 @@ def build(
     build.
 
     `check` is the export record, which has the inputs of the network. `timing_cache` is the file in
-    which TensorRT stores the execution times of layers for all plans of this server, so that a
-    second build with the same layers takes only seconds. `log_path` is the file for the output of
-    trtexec. Raises TensorRtError if trtexec is missing or too old, NoPlanError if trtexec fails,
-    and GpuError if a GPU is missing.
+    which TensorRT stores the execution times of layers. All plans of this server use the same file,
+    so that a second build with the same layers takes only seconds. `log_path` is the file for the
+    output of trtexec.
+
+    Raises TensorRtError if trtexec is missing or too old, or if the GPUs of the server differ;
+    NoPlanError if trtexec fails; and GpuError if a GPU is missing.
     """
-    # A build on the first GPU is enough, since all GPUs of the server must be of one kind.
+    # A build on the first GPU is enough, since all GPUs of the server must be of the same kind.
     environment = {**os.environ, **gpu.cuda_environment(task.gpus[:1])}
     gpus = gpu.describe(task.gpus)
     if len({each["name"] for each in gpus["gpus"]}) > 1:
@@ -131,12 +132,11 @@ def build(
 def no_measurement_running(
     task: TensorRtTask, owner: str, say: Callable[[str], None], folder: Path = FOLDER
 ) -> Iterator[None]:
-    """Reserve the GPUs and cores of this job while the job builds a plan, so that no measurement
-    runs on these GPUs and cores.
+    """Keep measurements off the GPUs and cores of this job while the job builds a plan.
 
     If another job uses one of the GPUs or cores, this job waits, and logs the name of the other job
-    with `say`. `owner` is the name of this job in the messages of waiting jobs. Raises GpuError and
-    LockError.
+    with `say`. `owner` is the name of this job in the messages of waiting jobs. Raises GpuError if
+    a GPU is missing, and LockError if a lock file is unusable.
     """
     locks = core_locks(os.sched_getaffinity(0)) | gpu.locks(task.gpus)
     with exclusive(locks, owner, say, folder):
@@ -161,7 +161,7 @@ def arguments(
         f"--onnx={onnx}",
         f"--saveEngine={plan}",
         *(_shapes(tensors, sizes) if tensors.has_batches else []),
-        "--noTF32",  # keep fp32, which TensorRT would replace by TF32
+        "--noTF32",  # otherwise, TensorRT would compute in TF32 instead of fp32
         f"--memPoolSize=workspace:{_WORKSPACE_MIB}M",
         "--builderOptimizationLevel=3",
         f"--timingCacheFile={timing_cache}",
@@ -176,8 +176,7 @@ def _shapes(tensors: ModelTensors, sizes: Batches) -> Iterator[str]:
 
 
 def _version(program: str, environment: Mapping[str, str], log_path: Path) -> tuple[int, int, int]:
-    """Return the version of TensorRT (major, minor, patch). trtexec prints this version, whatever
-    its arguments are."""
+    """Return the version of TensorRT (major, minor, patch), which trtexec prints in each run."""
     _run([program, "--help"], environment, log_path)
     match = re.search(r"TensorRT v(\d+)", log_path.read_text(errors="replace"))
     if match is None:
@@ -205,10 +204,10 @@ def parse_version(number: int) -> tuple[int, int, int]:
 def _run(command: Sequence[str], environment: Mapping[str, str], log_path: Path) -> int:
     """Run trtexec and return its exit code.
 
-    If the process of Perseus ends, trtexec also ends. The output of trtexec replaces the content of
-    the log file. To stop trtexec, the function sends SIGTERM, and kills trtexec if it still runs
-    LEAVES_S seconds later. If `trtexec` is a script, its child processes also get SIGTERM, and can
-    forward SIGTERM to a container.
+    The output of trtexec replaces the content of the log file. If the process of Perseus ends,
+    trtexec also ends. If trtexec exceeds BUILD_S seconds or this job is stopped, the function sends
+    SIGTERM, and kills trtexec if it still runs LEAVES_S seconds later. If `trtexec` is a script,
+    its child processes also get SIGTERM, so that they can stop a container.
     """
     here = sorted(os.sched_getaffinity(0))
     process = child_process.start(command, here, log_path, environment)

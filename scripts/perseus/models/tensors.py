@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 Tensor = NDArray[Any]
 
 OPEN: Final = -1
-"""Value of a variable size in `dims`."""
+"""Size in `dims` that means: this size of the tensor is variable."""
 
 DTYPES: Final[dict[str, np.dtype[Any]]] = {
     "BOOL": np.dtype(np.bool_),
@@ -22,11 +22,11 @@ DTYPES: Final[dict[str, np.dtype[Any]]] = {
     **{f"INT{bits}": np.dtype(f"int{bits}") for bits in (8, 16, 32, 64)},
     **{f"UINT{bits}": np.dtype(f"uint{bits}") for bits in (8, 16, 32, 64)},
 }
-"""The numpy type of each data type of Triton, by the name in Triton. BYTES and BF16 are missing,
-since numpy has no such types."""
+"""The numpy type of each data type of Triton, by the name of the type in Triton. BYTES and BF16 are
+missing, since numpy has no such types."""
 
 DATATYPES: Final = {dtype: name for name, dtype in DTYPES.items()}
-"""The name in Triton of each data type, by its numpy type."""
+"""The name in Triton of each data type, by its numpy type: the inverse of DTYPES."""
 
 
 @dataclass(frozen=True)
@@ -81,8 +81,11 @@ class ModelTensors:
 
 
 def closings(dims: Sequence[int], given: Sequence[int]) -> list[tuple[int, ...]]:
-    """Return the possible shapes of a tensor with the declared sizes `dims`. The numbers in `given`
-    are either all sizes of the tensor, or only its variable sizes."""
+    """Return the possible shapes of a tensor if the user states the sizes `given`.
+
+    `dims` has the sizes that the model file declares. `given` has either all sizes of the tensor,
+    or only its variable sizes. The result is empty if `given` contradicts `dims`.
+    """
     found = []
     if list(dims).count(OPEN) == len(given):
         left = iter(given)

@@ -1,8 +1,9 @@
 """Export a torchvision CNN as a program of torch.export, for the runtime `pytorch`.
 
-The program is a zip archive with JSON and raw tensors. If such an archive contains files of another
-kind, torch.export.load unpickles these files, and unpickling can run code. For safety, the backend
-(scripts/backends/pytorch) rejects an archive if it contains anything except JSON and raw tensors.
+The program is a zip archive with JSON and raw tensors. If an archive contains files of another
+kind, torch.export.load unpickles these files, and unpickling can run malicious code. Therefore the
+backend (scripts/backends/pytorch) rejects an archive that contains anything except JSON and raw
+tensors.
 """
 
 from __future__ import annotations
@@ -27,12 +28,12 @@ LARGEST_BATCH: Final = 1024  # the limit of `max_batch_size` in the configuratio
 
 
 def export_program(task: ExportTask, path: Path) -> dict[str, Any]:
-    """Write the program to `path` (.pt2). Return a record with the relative error of the program's
-    responses, compared with the responses of the network.
+    """Write the program to `path` (.pt2). Return a record with the relative error of its responses.
 
-    The program converts images (batch, 3, H, W) into scores, float32 (batch, classes), for 1 to
-    LARGEST_BATCH images. The images are float32 or, for uint8 requests, uint8. Raises ExportError
-    if torch cannot export the network, or if the responses differ.
+    The relative error compares the responses of the program with the responses of the network in
+    torch. The program converts images (batch, 3, H, W) into scores, float32 (batch, classes), for
+    1 to LARGEST_BATCH images. The images are float32 or, for uint8 requests, uint8. Raises
+    ExportError if torch cannot export the network, or if the relative error is too large.
     """
     torch, _ = import_torchvision()
     network, images, expected = answered(task)

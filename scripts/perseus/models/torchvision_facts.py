@@ -1,5 +1,7 @@
-"""Write architectures.csv (see `study.architectures`): what torchvision states about the weights of
-its classification networks."""
+"""Write architectures.csv: what torchvision states about its classification networks.
+
+The module `study.architectures` reads architectures.csv.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +35,7 @@ def rows() -> Iterator[dict[str, object]]:
 
 
 def recipe(url: str) -> str:
-    """Return the path of a training recipe on GitHub from the URL of the recipe."""
+    """Return the path on GitHub of a training recipe with this URL; "not stated" without a URL."""
     return url.removeprefix("https://github.com/").rstrip("/") or "not stated"
 
 

@@ -136,7 +136,7 @@ def test_what_another_user_put_there_is_neither_followed_nor_written_to(tmp_path
     target.write_text("precious")
     planted(tmp_path / "core-0.lock", target)
     with (
-        pytest.raises(LockError, match=r"core-0\.lock.*cannot be used.*remove it"),
+        pytest.raises(LockError, match=r"core-0\.lock.*cannot be used.*remove this file"),
         exclusive(["core-0"], "a", print, tmp_path),
     ):
         pytest.fail("it was locked")

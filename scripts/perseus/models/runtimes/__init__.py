@@ -1,7 +1,7 @@
-"""Return the parameters of a runtime in config.pbtxt. For each runtime, the module with its name
-has a function `parameters`.
+"""Define the parameters that config.pbtxt passes to a runtime, such as the number of threads.
 
-`study.runtimes.RUNTIMES` has the properties of each runtime.
+For each runtime, the module with the name of the runtime has a function `parameters`. The other
+properties of each runtime are in `study.runtimes.RUNTIMES`.
 """
 
 from __future__ import annotations
@@ -12,5 +12,5 @@ from perseus.study.tasks.repository import ServedTenant
 
 
 def parameters_of(tenant: ServedTenant) -> dict[str, str]:
-    """Return the parameters in config.pbtxt for the runtime of a tenant."""
+    """Return the parameters in config.pbtxt for the runtime of a tenant, by name."""
     return import_module(f"{__name__}.{tenant.runtime}").parameters(tenant)

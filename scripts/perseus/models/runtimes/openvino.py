@@ -1,11 +1,13 @@
 """Set the parameters of OpenVINO, for the Python backend of Perseus and the C++ backend of Triton.
 
-With the same parameters in config.pbtxt, the Python backend and the C++ backend behave differently.
-The C++ backend has a parameter for bf16 (`HINT_BF16: YES`) but none for fp32. In the C++ backend,
-the precision "fp32" means the default of OpenVINO, which is bf16 on a CPU with instructions for
-bf16. Without the parameter `ENABLE_BATCH_PADDING`, the C++ backend rejects batches smaller than
-max_batch_size. With this parameter, the C++ backend pads smaller batches to max_batch_size. The
-inference of a padded batch takes as long as the inference of a full batch.
+With the same parameters in config.pbtxt, the two backends behave differently in two respects:
+
+- Precision: the C++ backend has a parameter for bf16 (`HINT_BF16: YES`) but none for fp32. In the
+  C++ backend, the precision "fp32" means the default of OpenVINO, which is bf16 on a CPU with
+  instructions for bf16.
+- Batches: without the parameter `ENABLE_BATCH_PADDING`, the C++ backend rejects batches smaller
+  than max_batch_size. With this parameter, the C++ backend pads smaller batches to max_batch_size,
+  so each batch takes as long as a full batch.
 """
 
 from __future__ import annotations
@@ -25,7 +27,7 @@ def parameters(tenant: ServedTenant) -> dict[str, str]:
         "INFERENCE_NUM_THREADS": str(tenant.instances * tenant.intra_op_threads),
     }
     if tenant.precision == "bf16":
-        found["HINT_BF16"] = "YES"  # the only value that the backend accepts
+        found["HINT_BF16"] = "YES"  # the C++ backend accepts no other value
     if tenant.max_batch_size > 1:
         found["ENABLE_BATCH_PADDING"] = "YES"
     return found

@@ -9,8 +9,8 @@ from perseus.study.tasks.repository import ServedTenant
 
 
 def parameters(tenant: ServedTenant) -> dict[str, str]:
-    """Return the number of threads, the precision if it is not fp32, and, on a GPU, the batch sizes
-    with a CUDA graph."""
+    """Return the number of threads of each instance, the precision if it is fp16, and, on a GPU,
+    the batch sizes for which the backend captures a CUDA graph."""
     found = {"intra_op_thread_count": str(tenant.intra_op_threads)}
     if tenant.precision == "fp16":
         found["precision"] = "fp16"
@@ -24,8 +24,8 @@ def captured_sizes(largest: int, preferred: Sequence[int] = ()) -> list[int]:
     """Return the batch sizes for which the backend captures a CUDA graph: the powers of two up to
     `largest`, the sizes in `preferred`, and `largest`.
 
-    The backend pads a batch of another size to the next larger captured size. A padded batch has
-    less than twice as many images as the original batch.
+    The backend pads a batch of another size to the next larger captured size. Because of the powers
+    of two, a padded batch has less than twice as many images as the original batch.
     """
     powers = {2**i for i in range(largest.bit_length()) if 2**i <= largest}
     return sorted({*powers, *preferred, largest})
