@@ -21,7 +21,8 @@ FILES = {
 """For each section of requirements.in: the file of its pins, and the first line of this file."""
 
 OF_TORCH = re.compile(r"triton|cuda-.*|nvidia-(cu|nccl|nvjitlink|nvshmem|nvtx).*")
-"""Packages that the CUDA build of torch pins itself. The CPU build needs none of these packages."""
+"""Names of packages that the CUDA build of torch pins itself. They get no pin here, because the CPU
+build of torch needs none of them."""
 
 
 def sections() -> dict[str, list[Requirement]]:
@@ -38,7 +39,7 @@ def sections() -> dict[str, list[Requirement]]:
 
 
 def needed(requirements: Iterable[Requirement]) -> set[str]:
-    """Return the names of the packages that these requirements need, with all dependencies."""
+    """Return the names of these packages and of all their dependencies, also indirect ones."""
     names: set[str] = set()
     seen: set[str] = set()
     todo = list(requirements)

@@ -1,6 +1,6 @@
 #!/bin/sh
 # status.sh ID: print the state of a Slurm job in one word, as Snakemake expects.
-# Slurm forgets a job some minutes after its end (MinJobAge). Snakemake asks earlier.
+# Slurm forgets a job some minutes after its end (MinJobAge), but Snakemake asks before.
 state=$(squeue --noheader --states=all --jobs="$1" --format=%T 2>&1)
 case $state in
   COMPLETED) echo success ;;

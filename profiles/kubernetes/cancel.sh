@@ -1,3 +1,3 @@
 #!/bin/sh
-# cancel.sh ID...: end jobs and their pods, and do not wait until they have ended.
+# cancel.sh ID...: delete jobs and their pods, without waiting until the pods have ended.
 exec kubectl delete job --ignore-not-found --wait=false "$@"

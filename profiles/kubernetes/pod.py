@@ -1,7 +1,7 @@
 """First process of a pod: run a script with sh, and pass SIGTERM on to all processes of the pod.
 
-If Kubernetes deletes a pod, only the first process gets SIGTERM. After SIGTERM, this program waits
-until all processes have ended, so that a measurement can stop its server properly.
+If Kubernetes deletes a pod, it sends SIGTERM only to the first process. After SIGTERM, this program
+waits until all other processes have ended, so that a measurement can stop its server properly.
 """
 
 import contextlib

@@ -1,4 +1,7 @@
-"""Hand one job of Snakemake to Kubernetes: python3 submit.py OPTIONS JOBSCRIPT; prints its id."""
+"""Submit one job of Snakemake to Kubernetes, and print the id of the job.
+
+python3 submit.py OPTIONS JOBSCRIPT
+"""
 
 import argparse
 import json
@@ -11,8 +14,10 @@ import yaml
 
 
 def job(options: argparse.Namespace, folder: Path) -> dict[str, Any]:
-    """Return the manifest job.yaml for a job that runs a script in `folder`, with the resources in
-    `options`."""
+    """Return the manifest of a Kubernetes job that runs the script `options.jobscript` in `folder`.
+
+    The manifest is the template job.yaml with the command and the resources in `options`.
+    """
     manifest = yaml.safe_load(Path(__file__).with_name("job.yaml").read_text())
     pod = manifest["spec"]["template"]["spec"]
     # The limit of a pod begins on its node. The limit of a Kubernetes job would also count the time
@@ -25,10 +30,11 @@ def job(options: argparse.Namespace, folder: Path) -> dict[str, Any]:
     amounts = {"cpu": str(options.cpus), "memory": f"{options.mem_mb}M"}
     if options.gpus:
         amounts["nvidia.com/gpu"] = str(options.gpus)
-    # Only if its requests equal its limits can a pod get CPUs of its own from the kubelet.
+    # The kubelet gives a pod CPUs of its own only if the requests of the pod equal its limits.
     container["resources"] = {"requests": amounts, "limits": amounts}
     if options.alone:
-        # While this pod runs, Kubernetes also places no other pod of Perseus on its node.
+        # Kubernetes places this pod on a node without pods of Perseus, and places no other pod of
+        # Perseus on this node while this pod runs.
         others = {"labelSelector": {"matchLabels": {"app": "perseus"}}}
         apart = [others | {"topologyKey": "kubernetes.io/hostname"}]
         never = "requiredDuringSchedulingIgnoredDuringExecution"

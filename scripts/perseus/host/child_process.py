@@ -13,9 +13,9 @@ CORES_REFUSED = 96
 """Exit code of the child process if the kernel refuses to pin this process to its cores."""
 
 # This script runs in the child process before the program. A preexec_fn could do the same, but is
-# unsafe in a process with threads, for example gRPC's threads. The number 1 is PR_SET_PDEATHSIG: the
-# kernel sends SIGTERM when the parent ends. If the parent ended before the call of prctl, the kernel
-# sends no signal. In this case, getppid() returns another id, and the script exits.
+# unsafe in a process with threads, for example gRPC's threads. The number 1 is PR_SET_PDEATHSIG:
+# the kernel sends SIGTERM when the parent ends. If the parent ended before the call of prctl, the
+# kernel sends no signal. In this case, getppid() returns another id, and the script exits.
 _EXEC = f"""
 import ctypes, os, signal, sys
 parent, cores, *command = sys.argv[1:]

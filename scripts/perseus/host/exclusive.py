@@ -2,8 +2,8 @@
 
 For each core and GPU, a measurement calls flock(2) on a lock file. The kernel releases the lock
 when the measuring process ends for any reason. The lock files are always in /tmp, even if TMPDIR
-names another folder: all users of a machine find the same files in /tmp, and the sticky bit of /tmp
-prevents that one user removes the files of another user. A container with its own /tmp does not
+names another folder: all users of a machine find the same files in /tmp, and because of the sticky
+bit of /tmp, no user can remove the files of another user. A container with its own /tmp does not
 contain the lock files of the host, so the locks do not work between container and host.
 """
 
@@ -125,7 +125,10 @@ def _unusable(path: Path, why: str | None) -> str:
     action, remedy = "created", f"allow this user to create files in {path.parent}"
     if os.path.lexists(path):
         action, remedy = "used", "remove this file, or ask its owner to remove it"
-    return f"the lock file {path}, which every measurement needs, cannot be {action} ({why}): {remedy}"
+    return (
+        f"the lock file {path}, with which measurements reserve cores and GPUs, cannot be {action}"
+        f" ({why}): {remedy}"
+    )
 
 
 def _still_is(path: Path, descriptor: int) -> bool:

@@ -72,8 +72,8 @@ def _tail(file: BinaryIO, size_bytes: int, behind: int) -> bytes:
 
 
 def _is_truncated_json(file: BinaryIO, size_bytes: int) -> bool | None:
-    """Return whether a JSON file is truncated; None if the file is complete but `write_json` did
-    not write it, or if it does not begin like JSON of `write_json`."""
+    """Return whether a JSON file is truncated; None if another function than `write_json` seems to
+    have written the file."""
     head = file.read(2)
     starts = [each for each in JSON_ENDS if each.startswith(head)]
     if not starts:

@@ -14,8 +14,7 @@ from typing import Any, Final
 from perseus.host.identity import PATTERN, identity, is_gone
 
 WRITTEN: Final = "user.perseus.written"
-"""Name of the extended attribute in which `seal` records the length and the first bytes of a file.
-"""
+"""Name of the extended attribute in which `seal` records the length and first bytes of a file."""
 
 HEAD_BYTES: Final = 16
 

@@ -18,8 +18,7 @@ UNFINISHED: Final = Path(".snakemake/incomplete")
 The name of each file encodes the path of the output, like the names of Snakemake's records."""
 
 TIME_STAMP: Final = ".snakemake_timestamp"
-"""File that Snakemake writes into each output folder, as the time at which the job made the folder.
-"""
+"""File that Snakemake creates in each output folder, beside the files of the job."""
 
 
 def unfinished(folder: Path) -> set[str]:

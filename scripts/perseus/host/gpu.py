@@ -174,7 +174,7 @@ class GpuSampler:
             return [(gpu, *pair) for gpu in self._gpus for pair in self._sample(gpu)]
 
     def close(self) -> None:
-        """Release NVML. Afterwards, the sampler returns no more values."""
+        """Release NVML. Do not call `sample` afterwards."""
         if self._handles:
             self._handles = {}
             pynvml.nvmlShutdown()

@@ -1,5 +1,4 @@
-"""Give each process a unique name. From the unique name, other processes find out whether the
-process has ended."""
+"""Give each process a unique name, from which other processes can find out whether it has ended."""
 
 from __future__ import annotations
 
@@ -12,21 +11,21 @@ from typing import Final
 from perseus.host.procfs import start_ticks
 
 PATTERN: Final = r"[0-9a-f]{8}-\d+-\d+"
-"""Regular expression for the result of `identity`."""
+"""Regular expression for each result of `identity`."""
 
 
 def identity(pid: int | None = None) -> str:
-    """Return a unique name of a process, by default of this process. No other process on this or
-    another host ever has the same `identity`."""
+    """Return a unique name of the process `pid`, by default of this process. No other process on
+    this or another host ever has the same name."""
     pid = os.getpid() if pid is None else pid
     return f"{_scope()}-{pid}-{start_ticks(pid)}"
 
 
 def is_gone(name: str) -> bool:
-    """Return whether the process with this `identity` has ended; False if unknown.
+    """Return whether the process with the `identity` `name` has ended; False if unknown.
 
-    For a process on another host, in another container or from an earlier boot, the result is
-    False.
+    The result is always False for a process on another host, in another container or from an
+    earlier boot, since this process cannot see those processes.
     """
     if not re.fullmatch(PATTERN, name):
         return False
@@ -37,8 +36,8 @@ def is_gone(name: str) -> bool:
 
 
 def _is_hidden(pid: int) -> bool:
-    """Return whether a process exists although /proc does not show the process, for example because
-    of the mount option hidepid."""
+    """Return whether a process exists although /proc does not show it, for example because /proc is
+    mounted with the option hidepid."""
     if Path(f"/proc/{pid}").exists():
         return False
     try:
@@ -51,7 +50,8 @@ def _is_hidden(pid: int) -> bool:
 
 
 def _scope() -> str:
-    """Return a hash of this boot and this pid namespace, within which process ids are unique."""
+    """Return a hash of the boot id and the pid namespace. Two running processes with the same hash
+    have different process ids."""
     boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
     namespace = Path("/proc/self/ns/pid").readlink()
     return hashlib.sha256(f"{boot} {namespace}".encode()).hexdigest()[:8]

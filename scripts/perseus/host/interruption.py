@@ -1,6 +1,7 @@
-"""Hide the errors of jobs that end because the user pressed Ctrl-C on Snakemake.
+"""Hide the error messages that Snakemake prints after the user has pressed Ctrl-C.
 
-After SIGTERM, Snakemake lets running jobs finish, so the module does not hide their errors.
+After Ctrl-C, Snakemake ends all running jobs, and these jobs look as if they had failed. After
+SIGTERM, Snakemake lets running jobs finish, so the module does not hide their errors.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Run the body of a job with a log, progress messages, and errors without a traceback."""
+"""Run the body of a Snakemake job with a log, progress messages, and errors without a traceback."""
 
 from __future__ import annotations
 
@@ -30,11 +30,12 @@ def job(log: str, *expected: type[Exception]) -> Iterator[Callable[[str], None]]
     terminal and to the log of the job.
 
     If one of the `expected` exceptions occurs or the disk is full, the process ends with an error
-    message and exit code 1. The function also writes the error message to a file *.error beside the
-    log. At the end of the run, Perseus prints the content of all files *.error. Any other exception
-    is a bug of Perseus and keeps its traceback. If the Snakemake process that started a job ends,
-    the job ends, too. After Ctrl-C, a job prints no message to the terminal. Output of libraries
-    goes only to the log.
+    message and exit code 1. The function also writes the error message to a file *.error in the
+    folder of the log. At the end of the run, Perseus prints the content of all files *.error. Any
+    other exception is a bug of Perseus and keeps its traceback.
+
+    If the Snakemake process that started the job ends, the job ends, too. After Ctrl-C, the job
+    prints no message to the terminal. The output of libraries goes only to the log.
     """
     path = Path(log)
     failure = path.with_suffix(".error")
@@ -64,7 +65,7 @@ def _logged(
             print(line, file=file)
             print(line, file=sys.stderr, flush=True)
 
-        # This message goes only to the log, since the terminal may have been closed together with
+        # Print this message only to the log: the terminal may have been closed, and with it
         # Snakemake.
         end_with_starter(lambda message: print(f"[{path.stem}] {message}", file=file))
         try:
@@ -75,7 +76,7 @@ def _logged(
         except expected as error:
             if isinstance(error, OSError) and error.errno in FULL:
                 raise
-            # Libraries quote the names of a user's files without escaping special characters.
+            # The message of a library may contain control codes from the name of a user's file.
             message = f"\n{path.stem}: {printable(str(error) or repr(error), allowed=LAYOUT)}"
             print(message, file=file)
             failure.write_text(message + "\n")
@@ -84,8 +85,8 @@ def _logged(
 
 @contextmanager
 def _printed_to(file: TextIO) -> Iterator[None]:
-    """Redirect the standard output to a file, including the output of C libraries, for example
-    HiGHS."""
+    """Redirect the standard output of this process to a file, including the output of C libraries
+    such as HiGHS."""
     terminal = os.dup(1)
     os.dup2(file.fileno(), 1)
     try:

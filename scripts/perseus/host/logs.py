@@ -1,4 +1,4 @@
-"""Read the end of a log."""
+"""Read the last lines of a server's log, for an error message."""
 
 from __future__ import annotations
 
@@ -11,9 +11,10 @@ _ERROR_LINES = 20
 def last_lines(log_path: Path) -> str:
     """Return the last informative lines of the log of a server, at most _ERROR_LINES lines.
 
-    The result leaves out tables, messages of the level info, and messages that usually report a
-    missing GPU. If several model instances write the same message, the result contains this message
-    once. Without an informative line, the function returns the last lines of the log.
+    The result leaves out tables, messages of the level info, and messages about NVIDIA's libraries,
+    which usually mean only that the machine has no GPU. If several model instances write the same
+    message, the result contains this message once. If the log has no informative line, the function
+    returns the last lines of the log.
     """
     lines = [line.rstrip() for line in log_path.read_text(errors="replace").splitlines()]
     noise = re.compile(r"^I\d{4} |^[+|]|^$|NVML|DCGM|CudaDriverHelper|pinned_memory_manager")

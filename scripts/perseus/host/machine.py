@@ -1,4 +1,4 @@
-"""Describe the machine and the software with which Perseus measures."""
+"""Describe the machine and the versions of the software with which Perseus measures."""
 
 from __future__ import annotations
 
@@ -34,7 +34,9 @@ PACKAGES = (
 def describe(
     server_cores: Sequence[int], client_cores: Sequence[int], topology: Topology | None = None
 ) -> dict[str, Any]:
-    """Return CPU, memory, operating system, used cores, and versions of the software."""
+    """Return the CPU, memory, operating system and software of this machine, for the record of a
+    measurement. The result also says which cores server and client use, and whether they share
+    physical cores or NUMA nodes."""
     topology = topology or read_topology()
     return {
         "cpu": _cpu_name(),
@@ -76,8 +78,11 @@ def _read(path: str) -> str | None:
 
 @cache
 def package_version(package: str) -> str | None:
-    """Return the version of an installed package or, in its place, of its build for GPUs, such as
-    onnxruntime-gpu; None if neither is installed."""
+    """Return the version of an installed package; None if the package is not installed.
+
+    Some packages have a second build for GPUs, such as onnxruntime-gpu. If only this build is
+    installed, the function returns its version.
+    """
     for name in (package, f"{package}-gpu"):
         with suppress(importlib.metadata.PackageNotFoundError):
             return importlib.metadata.version(name)

@@ -1,4 +1,4 @@
-"""Read how much memory the memory limits of this process leave, for example in a container."""
+"""Read how much more memory this process may use, if it has a memory limit (as in a container)."""
 
 from __future__ import annotations
 
@@ -10,13 +10,14 @@ FILES = (
     ("memory.max", "memory.current", "inactive_file"),
     ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"),
 )
-"""For cgroup version 2 and version 1: the file with the limit, the file with the used memory, and
-the key in memory.stat of cached files that the kernel can drop."""
+"""Names of files in the folder of a control group, for cgroup version 2 and for version 1: the file
+with the limit, and the file with the used memory. The third name is a key in the file memory.stat:
+the memory of cached files, which the kernel can free at any time."""
 
 
 def free_bytes(groups: Path = GROUPS, own_groups: Path = OWN_GROUPS) -> int | None:
-    """Return the memory that the control group of this process and its parent groups leave; None
-    without a memory limit."""
+    """Return how many bytes of memory this process may use in addition; None without a memory
+    limit. Limits of the control group of this process and of its parent groups count."""
     left = map(_free_bytes, folders("memory", groups, own_groups))
     return min((each for each in left if each is not None), default=None)
 

@@ -1,5 +1,8 @@
-"""Detect a run in which Snakemake has nothing to do. If Snakemake has nothing to do, it does not
-call the hooks of a workflow (`onstart`, `onsuccess`)."""
+"""Detect a run in which Snakemake has nothing to do.
+
+In such a run, Snakemake does not call the hooks of a workflow (`onstart`, `onsuccess`). Perseus
+must therefore detect the message that Snakemake prints.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
 """Remove processes, shared memory and folders that a killed server or job has left on its host.
 
-The name of each resource contains the identity of its owner process, from which Perseus finds out
-whether the owner still runs. Perseus removes nothing that belongs to other programs.
+The name of each folder and each region of shared memory contains the identity of its owner, the
+process that created it. From the identity, a later job finds out whether the owner still runs. The
+module removes nothing that belongs to other programs.
 """
 
 from __future__ import annotations
@@ -28,10 +29,10 @@ _POLL_S = 0.01
 
 
 def place() -> Path:
-    """Return the folder in which Perseus creates temporary folders.
+    """Return the folder in which Perseus creates temporary folders: the folder in TMPDIR or /tmp.
 
-    If the path in TMPDIR has characters that Triton's Python backend does not accept (`is_plain`),
-    Perseus ignores TMPDIR.
+    If Perseus may not write to this folder, or if its path has characters that Triton's Python
+    backend does not accept (see `is_plain`), the function returns /tmp or /var/tmp if possible.
     """
     wanted = Path(tempfile.gettempdir())
     plain = (each for each in (wanted, *_PLACES) if is_plain(each) and os.access(each, os.W_OK))
@@ -47,8 +48,8 @@ def is_plain(path: Path) -> bool:
 def make_folder() -> Path:
     """Create the temporary folder of a server or job.
 
-    The name of the folder is a `unique_name`. The names of the server's shared memory begin with
-    the name of the folder.
+    The name of the folder is a `unique_name`. The names of the server's regions of shared memory
+    begin with the name of the folder, so that `remove` finds them.
     """
     folder = place() / unique_name()
     folder.mkdir(mode=0o700)
@@ -66,8 +67,8 @@ def temporary_folder() -> Iterator[Path]:
 
 
 def unique_name() -> str:
-    """Return a unique name for a resource of this process. The name of a file in /dev/shm consists
-    of a unique name and a suffix that begins with "-"."""
+    """Return a unique name for a folder or server of this process. The name of a region of shared
+    memory (a file in /dev/shm) is such a unique name, followed by "-" and any text."""
     return f"{_PREFIX}-{identity()}-{secrets.token_hex(4)}"
 
 
@@ -80,19 +81,22 @@ def sweep_dead_owners() -> None:
 
 
 def names_of_dead_owners(found: Iterable[str]) -> list[str]:
-    """Return the `unique_name`, without suffix, of each resource in `found` whose owner process has
-    ended."""
+    """Return the `unique_name` of each resource in `found` whose owner process has ended.
+
+    `found` has names of folders and of regions of shared memory.
+    """
     pattern = re.compile(rf"({_PREFIX}-({PATTERN})-[0-9a-f]{{8}})(-.*)?")
     matches = filter(None, map(pattern.fullmatch, found))
     return sorted({m[1] for m in matches if is_gone(m[2])})
 
 
 def unlink_memory(name: str) -> None:
-    """Remove the names of a ready server's shared memory from /dev/shm.
+    """Remove the files of a server's shared memory from /dev/shm. `name` is the name of the server.
 
-    The processes of a ready server no longer need the names, because they have already mapped the
-    memory. The kernel frees memory without a name when the last process that uses the memory ends.
-    Therefore no memory remains, even if a cluster kills the whole job at once.
+    Call this function as soon as the server is ready. The processes of a ready server no longer
+    need the files, because they have already mapped the memory. The kernel frees shared memory
+    without a file when the last process that uses the memory ends. Therefore no memory remains,
+    even if a cluster kills the whole job at once.
     """
     for region in SHM.glob(f"{name}-*"):
         with contextlib.suppress(OSError):
@@ -100,7 +104,8 @@ def unlink_memory(name: str) -> None:
 
 
 def remove(folder: Path) -> None:
-    """Kill the remaining processes of a server or job, and remove its memory and folder."""
+    """Kill the remaining processes of a server, and remove its shared memory and its temporary
+    folder `folder`."""
     deadline = time.monotonic() + _REMOVE_S
     while (left := _processes_of(folder)) and time.monotonic() < deadline:
         for process in left:

@@ -1,5 +1,4 @@
-"""Evict files from the page cache of the system, and measure which share of their pages is in
-memory."""
+"""Evict files from the page cache (the system's cache of files in memory), and check the result."""
 
 from __future__ import annotations
 
@@ -11,12 +10,12 @@ from pathlib import Path
 
 
 def evict(paths: Sequence[Path]) -> None:
-    """Ask the system to evict files from the page cache. To check which share of the files is still
-    in the cache, call `resident_share`.
+    """Ask the system to evict files from the page cache, so that the next read comes from the disk.
 
-    The function needs no privileges, and affects no other file (posix_fadvise(2),
+    The system may keep some pages: to check which share of the files is still in the cache, call
+    `resident_share`. The function needs no privileges, and affects no other file (posix_fadvise(2),
     POSIX_FADV_DONTNEED). The system does not evict modified pages, so the function syncs the files
-    first.
+    to the disk first.
     """
     for path in paths:
         descriptor = os.open(path, os.O_RDONLY)
@@ -28,14 +27,14 @@ def evict(paths: Sequence[Path]) -> None:
 
 
 def resident_share(paths: Sequence[Path]) -> float:
-    """Return the share (0..1) of the pages of these files that is in memory (mincore(2))."""
+    """Return which share (0..1) of the pages of these files is in the page cache (mincore(2))."""
     pages = [_resident(path) for path in paths]
     total = sum(map(len, pages))
     return sum(map(sum, pages)) / total if total else 0.0
 
 
 def _resident(path: Path) -> list[int]:
-    """Return, for each page of a file, 1 if the page is in memory, else 0."""
+    """Return, for each page of a file, 1 if the page is in the page cache, else 0."""
     size = path.stat().st_size
     if not size:
         return []
@@ -47,5 +46,5 @@ def _resident(path: Path) -> list[int]:
             if ctypes.CDLL(None, use_errno=True).mincore(address, ctypes.c_size_t(size), flags):
                 raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
         finally:
-            del start  # while `start` exists, the memory map cannot close
+            del start  # the memory map cannot be closed while `start` refers to it
     return [flag & 1 for flag in flags]

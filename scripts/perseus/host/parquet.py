@@ -18,13 +18,15 @@ TEXT, REAL, WHOLE, FLAG = pa.string(), pa.float64(), pa.int64(), pa.bool_()
 def column(
     name: str, kind: pa.DataType, unit: str, meaning: str, *, nullable: bool = True
 ) -> pa.Field:
-    """Return a column whose metadata contains its unit ("" without a unit) and its meaning."""
+    """Return a table column. Its metadata contains its unit ("" without a unit) and its meaning."""
     return pa.field(name, kind, nullable, metadata={"unit": unit, "meaning": meaning})
 
 
 def table(rows: Sequence[Mapping[str, Any]], schema: pa.Schema) -> pa.Table:
-    """Convert rows to a table with the columns of `schema`. NaN becomes null. Raises KeyError if
-    the keys of a row differ from the columns."""
+    """Convert rows to a table with the columns of `schema`. NaN becomes null.
+
+    Raises KeyError if the keys of a row are not exactly the names of the columns.
+    """
     names = set(schema.names)
     for row in rows:
         if row.keys() != names:
@@ -47,7 +49,7 @@ def write(made: pa.Table, parquet: Path, csv: Path) -> None:
 
 
 def _csv_values(of: pa.ChunkedArray) -> list[Any]:
-    """Return the values of a column for CSV; an unknown value is empty."""
+    """Return the values of a column for CSV; an unknown real number becomes an empty text."""
     if pa.types.is_floating(of.type):
         return ["" if value is None else f"{value:.6g}" for value in of.to_pylist()]
     return of.to_pylist()

@@ -1,8 +1,9 @@
 """Read the energy of the host's processors and their memory.
 
-In /sys/class/powercap, Linux shows the energy counters (RAPL) of Intel and AMD processors. Since
-Linux 5.10, only root may read the counters by default. Many virtual machines and containers have no
-energy counters. Perseus never estimates missing energy.
+Linux shows the energy counters (RAPL) of Intel and AMD processors in /sys/class/powercap. Since
+Linux 5.10, only root may read the counters by default, and many virtual machines and containers
+have no counters. If the counters are not readable, the result is None: Perseus never estimates the
+energy.
 """
 
 from __future__ import annotations
@@ -23,16 +24,18 @@ METRICS: Final = {
 
 
 class EnergyCounters:
-    """The energy counters of all processors of the host, and their values at the previous
-    reading."""
+    """The energy counters of all processors of the host. The object remembers the previous reading.
+    """
 
     def __init__(self, folder: Path = POWERCAP) -> None:
         self._zones = zones(folder)
         self._before_uj: Sequence[int] | None = None
 
     def joules(self) -> float | None:
-        """Return the energy in J that all counters together have counted since the previous
-        reading; None for the first reading, or if a counter is not readable."""
+        """Return the energy in J since the previous call, summed over all counters.
+
+        The result of the first call is None. The result is also None if a counter is not readable.
+        """
         now_uj = _energies_uj(self._zones)
         if now_uj is None:
             return None
@@ -51,9 +54,8 @@ def zones(folder: Path = POWERCAP) -> list[Path]:
     """Return the folders of the counters of processor packages (such as intel-rapl:0) and of their
     memory (such as intel-rapl:0:1).
 
-    The function leaves out the counters of cores and graphics, because the counters of the packages
-    include the energy of cores and graphics. The function also leaves out the counter of the
-    platform (psys), because this counter includes the energy of the packages.
+    Other counters would count energy twice. The counters of cores and graphics are parts of the
+    counters of the packages, and the counter of the platform (psys) includes the packages.
     """
     found = sorted(folder.glob("intel-rapl:*"))
     return [zone for zone in found if _name(zone).startswith(("package-", "dram"))]
@@ -76,8 +78,8 @@ def _energies_uj(of: Sequence[Path]) -> list[int] | None:
 
 
 def _increase_uj(zone: Path, before_uj: int, now_uj: int) -> int:
-    """Return the increase of a counter between two readings. Between the readings, the counter may
-    overflow once."""
+    """Return the increase of a counter between two readings. The result is correct if the counter
+    has overflowed at most once between the readings."""
     if now_uj >= before_uj:
         return now_uj - before_uj
     return now_uj + int((zone / "max_energy_range_uj").read_text()) - before_uj

@@ -4,5 +4,6 @@ from __future__ import annotations
 
 
 def printable(text: str, allowed: str = "") -> str:
-    """Escape all characters that are not printable, for example control codes, except `allowed`."""
+    """Escape each character that is not printable (for example, a control code) and not in
+    `allowed`."""
     return "".join(c if c.isprintable() or c in allowed else repr(c)[1:-1] for c in text)

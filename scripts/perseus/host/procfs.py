@@ -1,7 +1,7 @@
 """Read processes, memory, cores and network counters of a Linux host from /proc.
 
-Perseus calls the functions during measurements, so they must be fast: they read a process tree in a
-fraction of the time that psutil needs.
+Perseus calls these functions during measurements, so they must use little CPU time: they read a
+process tree in a fraction of the time that psutil needs.
 """
 
 from __future__ import annotations
@@ -21,11 +21,13 @@ TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 
 
 class Process(NamedTuple):
-    """Fields of /proc/<pid>/stat. One tick is 1 / TICKS_PER_S seconds.
+    """Values of one process from /proc/<pid>/stat. One tick is 1 / TICKS_PER_S seconds.
 
-    `cpu_ticks` is the CPU time of the process itself. `ended_ticks` is the CPU time of its ended
-    children, and of the descendants of these children. The kernel adds the time of a child to
-    `ended_ticks` when the process calls wait(2) for the child.
+    `parent` is the process id of the parent process. `cpu_ticks` is the CPU time of the process
+    itself. `ended_ticks` is the CPU time of its ended children, and of the descendants of these
+    children. The kernel adds the time of a child to `ended_ticks` when the process calls wait(2)
+    for the child. `start_ticks` is the time from boot to the start of the process. `rss_pages` is
+    the resident memory in pages.
     """
 
     parent: int
@@ -49,8 +51,8 @@ def _read_process(pid: int) -> Process | None:
             stat = file.read()
     except OSError:  # the process has ended
         return None
-    # `fields` begins with the fourth field of proc(5). The second field is the name of the process,
-    # which may contain any character.
+    # The second field of proc(5) is the name of the process in parentheses. The name may contain
+    # any character, so split the text behind the last ")". `fields` begins with the fourth field.
     state, *fields = stat.rpartition(b")")[2].split()
     if state in (b"Z", b"X"):
         return None
@@ -74,7 +76,8 @@ def start_ticks(pid: int) -> int | None:
 
 
 def tree(table: Mapping[int, Process], root: int) -> set[int]:
-    """Return the process ids of a process and all its descendants."""
+    """Return the process ids of the process `root` and all its descendants; empty if `root` is not
+    in the process table."""
     children = defaultdict(list)
     for pid, process in table.items():
         children[process.parent].append(pid)
@@ -116,8 +119,8 @@ def resources(table: Mapping[int, Process], pids: Iterable[int]) -> Resources:
 
 
 def core_ticks() -> dict[int, tuple[int, int]]:
-    """Return, for each core, the busy ticks and the total ticks since boot. A core that waits for a
-    disk is not busy."""
+    """Return (busy ticks, total ticks) since boot for each core. The time in which a core waits for
+    a disk counts as idle."""
     ticks = {}
     for line in (_PROC / "stat").read_text().splitlines():
         name, *fields = line.split()
@@ -133,8 +136,12 @@ def busy_shares(
     after: Mapping[int, tuple[int, int]],
     cores: Sequence[int],
 ) -> list[float]:
-    """Return the busy share (0..1) of the time between two readings, for each core that is in both
-    readings."""
+    """Return, for each of these cores, the share (0..1) of the time between two readings in which
+    the core was busy.
+
+    `before` and `after` are results of `core_ticks`. The function leaves out a core that is missing
+    in one of them.
+    """
     shares = []
     for core in cores:
         if core in before and core in after:
@@ -146,9 +153,12 @@ def busy_shares(
 
 @dataclass(frozen=True)
 class CpuReading:
-    """CPU times in ticks. `busy` and `total` are the busy time and the total time of some cores
-    together since boot. `used` is the CPU time of a server's process tree. `others` contains the
-    CPU time of every process outside the process tree of the server, by process id."""
+    """CPU times in ticks at one moment, for the comparison of two moments.
+
+    `busy` and `total` are the busy time and the total time since boot, summed over the cores of a
+    server. `used` is the CPU time of the server and its descendants. `others` contains the CPU time
+    of every other process, by process id.
+    """
 
     busy: int
     total: int
@@ -157,10 +167,10 @@ class CpuReading:
 
 
 def read_cpu(cores: Sequence[int], root: int | None) -> CpuReading:
-    """Read the CPU time of these cores, of the process tree of `root`, and of all other processes.
+    """Read the CPU time of these cores, of a server, and of all other processes.
 
-    If `root` is None, all times in the result are 0. The caller passes None for a server on another
-    host.
+    `root` is the process id of the server; None for a server on another host. If `root` is None,
+    all times in the result are 0, and `others` is empty.
     """
     if root is None:
         return CpuReading(0, 0, 0, {})
@@ -176,19 +186,21 @@ def read_cpu(cores: Sequence[int], root: int | None) -> CpuReading:
 
 
 def other_cpu_share(before: CpuReading, after: CpuReading) -> float:
-    """Return the share (0..1) of the cores' time that processes outside the server, or other
-    virtual machines, used between two readings."""
+    """Return which share (0..1) of the cores' time between two readings was used by other processes
+    than the server, or by other virtual machines."""
     busy, total = after.busy - before.busy, after.total - before.total
-    # After the end of a descendant, its CPU time is missing until its parent has called wait(2).
+    # `used` may decrease: after the end of a descendant, its CPU time is missing until its parent
+    # has called wait(2).
     used = max(0, after.used - before.used)
     return max(0.0, (busy - used) / total) if total > 0 else 0.0
 
 
 def most_at_work(before: CpuReading, after: CpuReading, cores: Collection[int]) -> str:
-    """Return the name and id of the busiest process outside the server that may run on these cores.
+    """Return the name of the process outside the server that used the most CPU time.
 
-    The text is, for example, "make (process 7)". The text is empty if no visible process used more
-    than a tenth of a core.
+    The function considers only processes that may run on these cores. The text is, for example,
+    "make (process 7)". The text is empty if no visible process used more than a tenth of a core
+    between the two readings.
     """
     worked = {pid: ticks - before.others.get(pid, 0) for pid, ticks in after.others.items()}
     least = 0.1 * (after.total - before.total) / max(len(cores), 1)

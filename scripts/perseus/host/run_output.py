@@ -9,7 +9,8 @@ import logging
 from typing import Final
 
 STREAM_HANDLER: Final = "DefaultStreamHandler"
-"""Name of Snakemake's own log handler for the terminal. A logger plugin replaces this handler."""
+"""Name of Snakemake's own log handler for the terminal. If the user chooses a logger plugin, this
+handler is missing, and the module changes nothing."""
 
 JOB, JOB_COUNTS, JOB_ERROR = "job_info", "run_info", "job_error"
 HIDDEN_EVENTS: Final = (
@@ -29,18 +30,21 @@ HIDDEN_TEXTS: Final = (
 
 
 def shorten(logger: logging.Logger) -> None:
-    """Hide most messages of Snakemake's logger from the terminal, until the process ends."""
+    """Hide most messages of Snakemake's logger from the terminal, from now until the process ends.
+    """
     for handler in logger.handlers:
         if handler.name == STREAM_HANDLER:
             lines = _JobLines(handler.formatter or logging.Formatter())
-            # The filter of `--quiet progress` drops the message with the number of jobs.
+            # Insert this filter first: the filter of `--quiet progress` drops the message with the
+            # number of jobs.
             handler.filters.insert(0, lines.is_shown)
             handler.setFormatter(lines)
 
 
 class _JobLines(logging.Formatter):
-    """Formats Snakemake's messages for the terminal. The formatter numbers the jobs in the order in
-    which they start, and removes the date from errors of jobs."""
+    """Formats Snakemake's messages for the terminal: one line such as "[3 of 20] Measure …" per
+    job, and errors of jobs without the date. The jobs have numbers in the order in which they
+    start."""
 
     def __init__(self, snakemake: logging.Formatter) -> None:
         super().__init__()

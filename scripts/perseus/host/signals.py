@@ -12,8 +12,8 @@ from types import FrameType
 from typing import Final
 
 LEAVES_S: Final = 30.0
-"""Time in seconds for the cleanup after a signal. During this time, the program ignores further
-signals."""
+"""Time in seconds in which a program may clean up after a signal. During this time, the program
+ignores all later signals."""
 
 _STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
@@ -22,12 +22,13 @@ _STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 def terminate_as_exit() -> Iterator[None]:
     """Turn SIGTERM and SIGHUP into SystemExit, so that context managers clean up.
 
-    SIGINT raises KeyboardInterrupt. After the first signal, the process ignores further signals for
-    LEAVES_S seconds, so that it can clean up. After LEAVES_S seconds, the process handles the next
-    signal like the first signal. The exception from the first signal may be lost: Python drops
-    exceptions in destructors and in callbacks of C code. Enter this context in the main thread,
-    before the context of a server. If the process already ignores a signal (as with nohup), it
-    continues to ignore this signal.
+    SIGINT raises KeyboardInterrupt. After the first signal, the process ignores all signals for
+    LEAVES_S seconds, so that it can clean up. Afterwards, the process handles the next signal like
+    the first signal. The next signal is necessary if the exception from the first signal was lost:
+    Python drops exceptions in destructors and in callbacks of C code.
+
+    Enter this context in the main thread, before the context of a server. If the process already
+    ignores a signal (as with nohup), it continues to ignore this signal.
     """
     signalled_s = -math.inf
 
@@ -56,8 +57,9 @@ def terminate_as_exit() -> Iterator[None]:
 def signals_deferred() -> Iterator[None]:
     """Delay the signals that stop a program until the context ends.
 
-    A signal mask would not delay a signal: the kernel would deliver the signal to another thread,
-    and Python would still run the handler in the main thread.
+    Outside the main thread, the context does nothing, because Python runs signal handlers only in
+    the main thread. The function does not use a signal mask: the kernel would deliver a masked
+    signal to another thread, and Python would still run the handler in the main thread.
     """
     if threading.current_thread() is not threading.main_thread():
         yield  # Python runs signal handlers only in the main thread

@@ -1,10 +1,10 @@
 """Cache the results of functions that Snakemake calls for each job of a rule.
 
 For a rule with ten thousand jobs, Snakemake spends a fifth of its planning time on reading the same
-script and inspecting the same functions for each job. A cached result does not depend on the
+script and inspecting the same functions for each job. The cached results do not depend on the
 workflow that contains the rule, so the caches are also correct for workflows that import this
-workflow as a module. If the parameters of a function in the installed Snakemake version are not the
-parameters that this module expects, Perseus does not cache the function.
+workflow as a module. Other versions of Snakemake may define the functions differently. If the
+parameters of a function are not those that this module expects, the module does not cache it.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ Function = Callable[..., Any]
 
 
 def cache_functions(modules: Mapping[str, Any]) -> None:
-    """Replace functions of Snakemake in `modules` (sys.modules) by cached versions. If a
-    function is already cached, the call leaves the function unchanged."""
+    """Replace functions of Snakemake in `modules` (sys.modules) by cached versions. Functions that
+    already are cached stay unchanged."""
     for module, name, arguments, caching in _FUNCTIONS:
         plain = getattr(modules.get(module), name, None)
         if plain is None or hasattr(plain, "__wrapped__"):
@@ -34,8 +34,8 @@ def _by_function(plain: Function) -> Function:
     """Return `get_function_params` with a cache, so that Snakemake inspects each function only
     once.
 
-    The cache leaves out functions with attributes, because
-    snakemake.common.overwrite_function_params stores changed parameters in an attribute.
+    The cache leaves out functions with attributes: snakemake.common.overwrite_function_params
+    stores changed parameters in an attribute, so their cached result could be outdated.
     """
     of_functions: WeakKeyDictionary[FunctionType, Any] = WeakKeyDictionary()
     of_methods: WeakKeyDictionary[FunctionType, Any] = WeakKeyDictionary()
@@ -55,8 +55,11 @@ def _by_function(plain: Function) -> Function:
 
 
 def _by_script(plain: Function) -> Function:
-    """Return `get_source` with a cache, so that Snakemake reads each script only once. The cache
-    leaves out paths with wildcards in braces, because such paths differ for each job."""
+    """Return `get_source` with a cache, so that Snakemake reads each script only once.
+
+    The cache leaves out paths with wildcards in braces, because their script differs from job to
+    job.
+    """
     of_caches: WeakKeyDictionary[Any, dict[Any, Any]] = WeakKeyDictionary()
 
     @wraps(plain)

@@ -1,12 +1,13 @@
-"""End a job when the Snakemake process that started the job has ended, even if Snakemake was
-killed.
+"""End a job when the Snakemake process that started it has ended, even if Snakemake was killed.
 
+The workflow writes the identity of its Snakemake process into the environment variable
+PERSEUS_SNAKEMAKE. Each job checks once a second whether the process with this identity still runs.
+On a cluster, a second Snakemake process starts the job on the machine of the job, and the variable
+has the identity of this second process.
+
+A signal of the kernel at the end of the parent process (PR_SET_PDEATHSIG) would not be enough:
 Snakemake starts jobs through threads and shells, so the parent process of a job is not always
-Snakemake. The kernel can send a signal to a job when its parent process ends (PR_SET_PDEATHSIG),
-but this signal does not show that Snakemake has ended. Snakemake writes its identity into the
-environment variable PERSEUS_SNAKEMAKE. Each job checks once a second whether the Snakemake process
-with this identity still runs. On a cluster, the environment variable PERSEUS_SNAKEMAKE has the
-identity of the Snakemake process on the machine of the job.
+Snakemake.
 """
 
 from __future__ import annotations
@@ -27,17 +28,17 @@ POLL_S: Final = 1.0
 
 
 def announce() -> None:
-    """Pass the identity of this process to all processes that it starts, in an environment
-    variable."""
+    """Announce this process as the starter of all processes that it starts from now on, in the
+    environment variable PERSEUS_SNAKEMAKE."""
     os.environ[VARIABLE] = identity()
 
 
 def end_with_starter(say: Callable[[str], None]) -> None:
-    """Send SIGTERM to this process when the Snakemake process that started this process has ended.
+    """Send SIGTERM to this process when the process that called `announce` has ended.
 
-    A thread watches Snakemake, and calls `say` with the reason before it sends the signal. The
-    watching thread sends the signal repeatedly, because Python may lose the exception that a signal
-    raises.
+    A thread watches the other process, and calls `say` with the reason before it sends the signal.
+    The thread sends the signal again and again until this process ends, because Python may lose the
+    exception that a signal raises. If no process has called `announce`, the function does nothing.
     """
     starter = os.environ.get(VARIABLE, "")
 

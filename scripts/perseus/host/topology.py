@@ -11,10 +11,10 @@ SYSTEM = Path("/sys/devices/system")
 
 @dataclass(frozen=True)
 class Topology:
-    """The CPUs of the same physical core (siblings) and the NUMA node of each reported CPU, by CPU
-    id.
+    """The physical core and the NUMA node of each CPU, as far as the machine reports them.
 
-    The siblings of a CPU include the CPU itself.
+    `siblings` has, for each CPU id, all CPUs of the same physical core, including the CPU itself.
+    `nodes` has the number of the NUMA node for each CPU id.
     """
 
     siblings: Mapping[int, tuple[int, ...]] = field(default_factory=dict)
@@ -22,8 +22,8 @@ class Topology:
 
     @property
     def tells_siblings(self) -> bool:
-        """Return whether the machine reports that some CPUs share a physical core. A virtual
-        machine may hide that CPUs share a core."""
+        """Whether the machine reports that some CPUs share a physical core. If the value is false,
+        CPUs may nevertheless share a core: a virtual machine may hide this."""
         return any(len(cpus) > 1 for cpus in self.siblings.values())
 
     def core_of(self, cpu: int) -> tuple[int, ...]:
@@ -35,8 +35,8 @@ class Topology:
         return self.nodes.get(cpu, 0)
 
     def cores(self, cpus: Collection[int]) -> list[tuple[int, ...]]:
-        """Group these CPUs by physical core. Return the cores in the order of their NUMA nodes and
-        CPUs."""
+        """Group these CPUs by physical core. Return the cores ordered by NUMA node, and within a
+        node by CPU id."""
         found: dict[tuple[int, ...], list[int]] = {}
         for cpu in sorted(cpus, key=lambda cpu: (self.node_of(cpu), cpu)):
             found.setdefault(self.core_of(cpu), []).append(cpu)
@@ -44,8 +44,8 @@ class Topology:
 
 
 def read_topology(system: Path = SYSTEM) -> Topology:
-    """Read the topology of this machine from /sys/devices/system. If the system does not report the
-    topology, the result is empty."""
+    """Read the topology of this machine from the folder `system`. If the system does not report the
+    topology, the result is empty, and each CPU counts as a physical core."""
     siblings = {
         int(path.parents[1].name.removeprefix("cpu")): tuple(_listed(path))
         for path in system.glob("cpu/cpu[0-9]*/topology/thread_siblings_list")
@@ -59,7 +59,7 @@ def read_topology(system: Path = SYSTEM) -> Topology:
 
 
 def _listed(path: Path) -> Iterator[int]:
-    """Yield the CPU ids of a list, for example "0-2,8"."""
+    """Yield the CPU ids in a file with a list such as "0-2,8"."""
     for part in filter(None, path.read_text().strip().split(",")):
         first, _, last = part.partition("-")
         yield from range(int(first), int(last or first) + 1)

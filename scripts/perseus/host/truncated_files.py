@@ -1,7 +1,7 @@
 """Find files that were truncated after writing, for example by a power failure.
 
-Snakemake does not detect truncated files, because it assumes that every existing output file is
-complete.
+Snakemake assumes that every existing output file is complete. Without this module, Snakemake would
+therefore use truncated files as inputs of later jobs.
 """
 
 from __future__ import annotations
@@ -17,14 +17,16 @@ from perseus.host import file_formats
 from perseus.host.files import HEAD_BYTES, WRITTEN
 
 RECORDS: Final = Path(".snakemake/metadata")
-"""Folder with Snakemake's records, which state how each file was made. Without the record of a
-file, Snakemake does not notice that the parameters or the code of its job have changed.
+"""Folder with Snakemake's records. The record of an output file states how the file was made.
+Without this record, Snakemake does not notice that the parameters or the code of the job have
+changed.
 
-The name of a record is the path of its file in base64, split into folders if the name is long.
+The name of a record is the path of its output file in base64, split into folders if the name is
+long.
 """
 
 TRUNCATED: Final = "{} was truncated after it was written: Perseus makes the file again."
-"""Message about a truncated file."""
+"""Message to the user about a truncated file; {} stands for the path of the file."""
 
 
 def find(places: Iterable[str]) -> list[str]:
@@ -36,12 +38,14 @@ def find(places: Iterable[str]) -> list[str]:
 def is_truncated(path: str) -> bool:
     """Return whether a file has lost its end or its content after Perseus wrote the file.
 
-    In some formats, the content shows whether the end is missing (`host.file_formats`). For a file
-    in such a format, the function checks only the content. For any other file, the function
-    compares the length and the first bytes with the values that Perseus recorded for the file
-    (`host.files.seal`). A truncated file is shorter than recorded, or begins
-    with zeros instead of the recorded bytes. If a file has other first bytes than recorded and does
-    not begin with zeros, a user has replaced the file, and the result is False.
+    In some formats, the content shows whether the end of a file is missing (see
+    `host.file_formats`). For a file in such a format, the function checks only the content. For any
+    other file, the function compares the length and the first bytes of the file with the values
+    that Perseus recorded after writing the file (see `host.files.seal`):
+
+    - If the file is shorter than recorded and has the recorded first bytes, the result is True.
+    - If the file begins with zeros instead of the recorded bytes, the result is True.
+    - If the file has other first bytes, a user has replaced the file, and the result is False.
     """
     try:
         lacks_end = file_formats.lacks_end(Path(path))
@@ -65,11 +69,11 @@ def _recorded_start(path: str) -> tuple[int, bytes] | None:
 
 
 def with_truncated_record(folder: Path, places: Iterable[str]) -> list[str]:
-    """Return the paths of the files in `places` whose Snakemake record is truncated. `folder` is
-    the folder of the workflow, which contains the records.
+    """Return the paths of the existing output files whose Snakemake record is truncated.
 
-    Do not call this function while a workflow runs: while Snakemake writes a record, the record
-    looks truncated.
+    `places` has the files and folders to check. `folder` is the folder of the workflow, which
+    contains the records. Do not call this function while a workflow runs in the folder: a record
+    that Snakemake is writing looks truncated.
     """
     records, starts = folder / RECORDS, tuple(f"{place}/" for place in places)
     each = ((recorded(Path(path).relative_to(records)), path) for path in _files(str(records)))
@@ -93,8 +97,8 @@ def _is_truncated_record(path: Path) -> bool:
 
 
 def recorded(name: Path) -> str:
-    """Return the path of the file that a record of Snakemake describes, decoded from the name of
-    the record; "" if the name is invalid."""
+    """Return the path of the output file that a record of Snakemake describes; "" if the name of
+    the record is invalid. The function decodes the path from the name of the record."""
     try:
         return urlsafe_b64decode("".join(part.removeprefix("@") for part in name.parts)).decode()
     except ValueError:

@@ -1,9 +1,10 @@
 """Remove the lock files that a killed Snakemake has left in the folder of a workflow.
 
-Lock files in .snakemake/locks block every later run, because Snakemake does not know whether the
-process that made them still runs. Each run of this workflow also takes a lock of the kernel (flock)
-on the file LIVE. The kernel releases a flock lock when its process ends for any reason, so a later
-run knows whether another run still uses the folder.
+Snakemake's lock files in .snakemake/locks block every later run, even after their process has been
+killed. Therefore each run of this workflow also takes a lock of the kernel (flock) on the file
+.snakemake/perseus.live (LIVE). The kernel releases this lock when the process ends for any reason.
+If the lock is free, a later run knows that no other run uses the folder, and removes Snakemake's
+lock files.
 """
 
 from __future__ import annotations
@@ -24,9 +25,8 @@ def hold(folder: Path) -> None:
 
     The mark is a shared lock (flock) on the file LIVE, so several runs can mark the folder at once.
     On a file system without flock, the function marks nothing, and later runs leave Snakemake's
-    lock files in place. The function syncs the file LIVE to the disk before Snakemake creates its
-    lock files. If the file LIVE were not synced first, Snakemake's lock files could survive a power
-    failure in which the file LIVE is lost.
+    lock files in place. The function syncs the file LIVE to the disk, so that a power failure
+    cannot remove it but leave Snakemake's lock files, which Snakemake creates later.
     """
     live = folder / LIVE
     with suppress(OSError):
@@ -45,11 +45,11 @@ def is_live(folder: Path) -> bool:
 
 
 def remove_dead(folder: Path) -> bool:
-    """Remove Snakemake's lock files unless another run uses this folder. Return whether a lock file
-    was removed.
+    """Remove Snakemake's lock files unless another run uses this folder. Return whether the
+    function removed a lock file.
 
-    Call this function before `hold`. If another run starts while this function removes lock files,
-    the other run waits in `hold`, before Snakemake creates its lock files.
+    Call this function before `hold`. The function cannot remove the lock files of a run that starts
+    at the same time: the other run waits in `hold` before Snakemake creates its lock files.
     """
     with _is_free(folder) as free:
         if not (free and (folder / LIVE).exists()):
@@ -73,11 +73,11 @@ def _bring_to_disk(path: Path) -> None:
 
 @contextmanager
 def _is_free(folder: Path) -> Iterator[bool]:
-    """Yield True if no run uses this folder. If the result is True and the file LIVE exists, no run
-    can start in the folder until the context ends.
+    """Yield whether no run uses this folder. If no run uses it and the file LIVE exists, no run can
+    start in the folder until the context ends.
 
-    If this user may not write to the file LIVE, the function yields False, because some file
-    systems then refuse locks on the file.
+    If this user may not write to the file LIVE, some file systems refuse locks on the file. In this
+    case, the function yields False, because it cannot find out whether a run uses the folder.
     """
     try:
         descriptor = os.open(folder / LIVE, os.O_RDWR | os.O_CLOEXEC)

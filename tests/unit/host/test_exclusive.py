@@ -149,7 +149,7 @@ def test_a_file_that_cannot_be_made_is_not_said_to_be_removed(tmp_path):
         exclusive(["core-0"], "a", print, tmp_path / "missing"),
     ):
         pytest.fail("it was locked")
-    assert "remove it" not in str(raised.value)
+    assert "remove this file" not in str(raised.value)
 
 
 def test_a_full_disk_locks_as_any_other(holder, tmp_path, monkeypatch):
