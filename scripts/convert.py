@@ -13,8 +13,8 @@ exported, converted = Path(snakemake.input.model), Path(snakemake.output.model)
 
 
 def conversion() -> dict[str, Any]:
-    """Convert the ONNX file. If the file contains an export error instead of a model, raise this
-    error again."""
+    """Convert the ONNX file. If it contains an export error in place of a model, raise the error.
+    """
     if reason := export_error(exported):
         raise ExportError(reason)
     reference = Path(snakemake.input.reference)

@@ -26,8 +26,11 @@ OLDEST, NEWEST = (3, 11), (3, 13)
 runs Python models, and all packages have wheels."""
 GIB = 2**30
 MEMORY_GIB, SHARED_GIB, DISK_GIB, FILES = 4, 0.25, 10, 1024
-"""Least amounts that the default study needs: memory, shared memory and disk space in GiB, and the
-number of files that a process may open."""
+"""Least amounts that the default study needs.
+
+The amounts are memory, shared memory and disk space in GiB, and the number of files that a process
+may open.
+"""
 
 
 SHARED_ADVICE = "mount -o remount,size=1G /dev/shm (in a container, start it with --shm-size=1g)"
@@ -35,8 +38,10 @@ SHARED_ADVICE = "mount -o remount,size=1G /dev/shm (in a container, start it wit
 
 @dataclass(frozen=True)
 class Finding:
-    """Result of the check of one requirement. `advice` says how to meet the requirement, or warns
-    about an effect on the results."""
+    """Result of the check of one requirement.
+
+    `advice` says how to meet the requirement, or warns about an effect on the results.
+    """
 
     name: str
     found: str

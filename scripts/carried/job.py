@@ -12,13 +12,13 @@ from perseus.study.tasks.tables import TablesTask
 
 
 class Job(Part):
-    """All tasks of a study: exports by model, repositories by scenario, and the cells in the order
-    of their measurement. A cell is one repeat of one measurement.
+    """All tasks of a study: exports of models, repositories of scenarios, and cells.
 
-    For each cell, `dedicated` names the cells that must run before, because they measure the
-    dedicated peaks (peaks of a single model) which the cell needs. For each cell of a frontier,
-    `earlier` names the cells whose results determine its mix of rates. `files` has the paths of
-    traces (recorded arrival times), as the tasks write them.
+    A cell is one repeat of one measurement. The cells are in the order of their measurement. For
+    each cell, `dedicated` names the cells that must run before, because they measure the dedicated
+    peaks (peaks of a single model) which the cell needs. For each cell of a frontier, `earlier`
+    names the cells whose results determine its mix of rates. `files` has the paths of traces
+    (recorded arrival times), as the tasks write them.
     """
 
     models: dict[str, ExportTask]
@@ -30,8 +30,10 @@ class Job(Part):
     files: tuple[str, ...]
 
     def carried(self, folder: Path) -> dict[str, Path]:
-        """Return where each trace lies after unpacking, by the path that the tasks use. `folder` is
-        the folder of the unpacked archive."""
+        """Return where each trace lies after unpacking, by the path that the tasks use.
+
+        `folder` is the folder of the unpacked archive.
+        """
         return {
             name: folder / "files" / str(i) / Path(name).name for i, name in enumerate(self.files)
         }

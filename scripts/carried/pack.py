@@ -68,10 +68,10 @@ def main() -> None:
 
 
 def pack(study: Study, folder: Path, python: str, libpython: Path | None) -> Path:
-    """Write the archive into `folder`, and return its path. `python` is the version of Python on
-    the other machine.
+    """Write the archive into `folder`, and return its path.
 
-    Raises ValueError for a study that cannot be packed.
+    `python` is the version of Python on the other machine. Raises ValueError for a study that
+    cannot be packed.
     """
     job = job_of(study)
     told = json.dumps(job.plain(), indent=1).encode()

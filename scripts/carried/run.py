@@ -108,15 +108,16 @@ def run(job: Job, results: Path, end_s: float) -> None:
 
 
 def require_own(results: Path) -> None:
-    """Exit with a message if the folder `results` contains files of another program, so that `run`
-    deletes only files of an earlier run."""
+    """Exit with a message if the folder `results` contains files of another program.
+
+    Otherwise, `run` could delete files that are not from an earlier run.
+    """
     if results.exists() and any(results.iterdir()) and not (results / LOG).exists():
         sys.exit(f"{results} has files of other programs: name a new or empty folder")
 
 
 def require(job: Job) -> None:
-    """Exit with a message if this machine lacks the Triton server, a GPU or the shared library of
-    Python."""
+    """Exit with a message if the Triton server, a GPU or Python's shared library is missing."""
     from perseus.host import gpu
     from perseus.serving import triton_wheel
     from perseus.serving.failures import ServerError
@@ -138,8 +139,11 @@ def require(job: Job) -> None:
 
 
 def export(job: Job, work: Path, say: Callable[[str], None]) -> None:
-    """Export all models, several at the same time. If an export fails because of this machine (for
-    example, its memory is too small), exit with a message."""
+    """Export all models, several at the same time.
+
+    If an export fails because of this machine (for example, its memory is too small), the function
+    exits with a message.
+    """
     from perseus.host.cores import usable_cpus
     from perseus.host.topology import read_topology
     from perseus.models.export_errors import TEMPORARY_ERRORS
@@ -163,12 +167,12 @@ def export(job: Job, work: Path, say: Callable[[str], None]) -> None:
 
 
 def prepare(job: Job, name: str, task: ExportTask, work: Path) -> str:
-    """Export one model, and write it into the repository of every scenario with this model. Return
-    the export error; empty if torch can export the model.
+    """Export one model, and write it into the repository of every scenario with this model.
 
-    The function writes the model as a program of torch.export, and the reference responses of
-    torch. The export record has the architecture and the input size, from which the table
-    `catalogue` derives the published accuracy of the model.
+    The result is the export error; empty if torch can export the model. The function writes the
+    model as a program of torch.export, and the reference responses of torch. The export record has
+    the architecture and the input size, from which the table `catalogue` derives the published
+    accuracy of the model.
     """
     from perseus.host.files import write_json
     from perseus.models.export_errors import export_or_write_error
@@ -192,8 +196,10 @@ def prepare(job: Job, name: str, task: ExportTask, work: Path) -> str:
 
 
 def begin(cell: str, results: Path, end_s: float, say: Callable[[str], None]) -> bool:
-    """Measure a cell in its own process, until `end_s` of the monotonic clock at most. Return
-    whether the cell has a record (a complete measurement)."""
+    """Measure a cell in its own process, until `end_s` of the monotonic clock at most.
+
+    The function returns whether the cell has a record (a complete measurement).
+    """
     left_s = end_s - time.monotonic()
     if left_s < MIN_CELL_S:
         return False
@@ -219,8 +225,10 @@ def begin(cell: str, results: Path, end_s: float, say: Callable[[str], None]) ->
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
-    """End the process of a cell with SIGTERM, so that the process can stop its server. If the
-    process does not end within half of SPARE_S seconds, kill it."""
+    """End the process of a cell with SIGTERM, so that the process can stop its server.
+
+    If the process does not end within half of SPARE_S seconds, the function kills it.
+    """
     process.terminate()
     try:
         process.wait(SPARE_S / 2)

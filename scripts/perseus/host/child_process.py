@@ -36,11 +36,11 @@ os.execv(command[0], command)
 def start(
     command: Sequence[str], cores: Sequence[int], log_path: Path, environment: Mapping[str, str]
 ) -> subprocess.Popen[bytes]:
-    """Start a program in its own session, pinned to `cores`. When the calling thread ends, the
-    kernel sends SIGTERM to the program.
+    """Start a program in its own session, pinned to `cores`.
 
-    The first element of `command` is the path of the program. The output of the program replaces
-    the content of the file `log_path`.
+    When the calling thread ends, the kernel sends SIGTERM to the program. The first element of
+    `command` is the path of the program. The output of the program replaces the content of the file
+    `log_path`.
     """
     log_path.parent.mkdir(parents=True, exist_ok=True)
     shim = [sys.executable, "-I", "-S", "-c", _EXEC, str(os.getpid()), ",".join(map(str, cores))]

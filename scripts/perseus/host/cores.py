@@ -21,8 +21,7 @@ from perseus.host.topology import Topology, read_topology
 
 
 class TooFewCoresError(RuntimeError):
-    """Error: the host has too few cores for the server, the client or the null model (a model that
-    does no work)."""
+    """Error: the host has too few cores for the server, the client or the null model."""
 
 
 def split_cores(server_cores: int, topology: Topology | None = None) -> tuple[list[int], list[int]]:
@@ -46,8 +45,7 @@ def split_cores(server_cores: int, topology: Topology | None = None) -> tuple[li
 
 
 def max_server_cores() -> int:
-    """Return the largest number of CPUs that a server may get, if one CPU must remain for the
-    client."""
+    """Return the number of CPUs for the largest possible server. One CPU remains for the client."""
     return len(usable_cpus(read_topology())) - 1
 
 
@@ -66,8 +64,10 @@ def usable_cpus(topology: Topology) -> list[int]:
 
 
 def _quota() -> str:
-    """Return a text with the CPU quota of this process, for error messages; empty if no quota
-    limits the number of CPUs."""
+    """Return the CPU quota of this process as text for an error message.
+
+    The text is empty if no quota limits the number of CPUs.
+    """
     quota = read_quota()
     is_limit = quota is not None and quota.whole_cores < len(os.sched_getaffinity(0))
     return f" (its CPU quota is {quota.cores:g} cores)" if quota and is_limit else ""
@@ -96,8 +96,10 @@ def split_client_cores(
 
 
 def _split(count: int, usable: Sequence[int], topology: Topology) -> tuple[list[int], list[int]]:
-    """Return two lists: `count` CPUs from the start of `usable`, and the remaining CPUs of the NUMA
-    node with the most remaining CPUs."""
+    """Return `count` CPUs from the start of `usable`, and CPUs from the remaining ones.
+
+    The second list has all remaining CPUs of the NUMA node that has the most remaining CPUs.
+    """
     descending = usable[0] > usable[-1]
     cores = topology.cores(usable)[:: -1 if descending else 1]
     nodes = _by_node(cores, topology)
@@ -122,8 +124,10 @@ def _by_node(cores: Sequence[tuple[int, ...]], topology: Topology) -> list[list[
 
 
 def _first(count: int, cores: Sequence[tuple[int, ...]]) -> list[tuple[int, ...]]:
-    """Return as many cores from the start of the list as necessary for `count` CPUs; empty if all
-    cores together have fewer CPUs."""
+    """Return as many cores from the start of the list as necessary for `count` CPUs.
+
+    The result is empty if all cores together have fewer CPUs.
+    """
     for number in range(1, len(cores) + 1):
         if sum(map(len, cores[:number])) >= count:
             return list(cores[:number])
@@ -131,8 +135,10 @@ def _first(count: int, cores: Sequence[tuple[int, ...]]) -> list[tuple[int, ...]
 
 
 def _without_spare(count: int, cores: Sequence[tuple[int, ...]]) -> list[tuple[int, ...]]:
-    """Return the cores without those that are unnecessary for `count` CPUs. The function removes
-    unnecessary cores from the end of the list first."""
+    """Return the cores without those that are unnecessary for `count` CPUs.
+
+    The function removes unnecessary cores from the end of the list first.
+    """
     needed = list(cores)
     for core in reversed(cores):
         if sum(map(len, needed)) - len(core) >= count:
@@ -145,8 +151,10 @@ def _cpus(cores: Sequence[tuple[int, ...]]) -> list[int]:
 
 
 def core_locks(cpus: Collection[int], topology: Topology | None = None) -> set[str]:
-    """Return the names of the locks that reserve these CPUs, one lock per physical core (see
-    `host.exclusive`)."""
+    """Return the names of the locks that reserve these CPUs (see `host.exclusive`).
+
+    There is one lock per physical core.
+    """
     topology = topology or read_topology()
     return {f"perseus-core-{min(topology.core_of(cpu))}" for cpu in cpus}
 

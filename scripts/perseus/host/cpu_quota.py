@@ -16,23 +16,31 @@ from perseus.host.control_groups import GROUPS, OWN_GROUPS, folders, read
 
 @dataclass(frozen=True)
 class Throttling:
-    """Counters of a control group since its start. `periods` is the number of quota periods.
-    `throttled` is the number of quota periods in which the kernel stopped the group."""
+    """Counters of a control group since its start.
+
+    `periods` is the number of quota periods. `throttled` is the number of quota periods in which
+    the kernel stopped the group.
+    """
 
     periods: int
     throttled: int
 
     def share_since(self, before: Throttling) -> float:
-        """Return the share (0..1) of the quota periods since the earlier reading `before` in which
-        the kernel stopped the control group."""
+        """Return the share (0..1) of quota periods in which the kernel stopped the group.
+
+        The share is that of the quota periods since the earlier reading `before`.
+        """
         periods = self.periods - before.periods
         return (self.throttled - before.throttled) / periods if periods > 0 else 0.0
 
 
 @dataclass(frozen=True)
 class CpuQuota:
-    """A CPU quota in cores (seconds of CPU time per second), and the folder of its control
-    group."""
+    """A CPU quota.
+
+    `cores` is the quota in seconds of CPU time per second. `group` is the folder of the control
+    group with this quota.
+    """
 
     cores: float
     group: Path
@@ -49,8 +57,10 @@ class CpuQuota:
 
 
 def read_quota(groups: Path = GROUPS, own_groups: Path = OWN_GROUPS) -> CpuQuota | None:
-    """Return the CPU quota that limits this process; None without a quota. If the control group of
-    this process and its parent groups have several quotas, the smallest quota limits the process.
+    """Return the CPU quota that limits this process; None without a quota.
+
+    If several of the control groups above this process have a quota, the smallest quota limits the
+    process.
     """
     quotas = [
         CpuQuota(cores, folder)
@@ -61,8 +71,10 @@ def read_quota(groups: Path = GROUPS, own_groups: Path = OWN_GROUPS) -> CpuQuota
 
 
 def _cores(folder: Path) -> float | None:
-    """Return the CPU quota of a control group in cores (quota / period, for cgroup version 2 or 1);
-    None without a quota."""
+    """Return the CPU quota of a control group in cores; None without a quota.
+
+    The function supports cgroup version 2 and version 1.
+    """
     quota, _, period = read(folder / "cpu.max").partition(" ")
     if not quota:
         quota, period = (read(folder / f"cpu.cfs_{each}_us") for each in ("quota", "period"))

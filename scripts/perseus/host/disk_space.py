@@ -1,5 +1,4 @@
-"""Report a full disk if the Snakemake process ends because it cannot write its locks, records or
-scripts.
+"""Report a full disk if Snakemake ends because it cannot write its locks, records or scripts.
 
 Without this module, Snakemake would print only a traceback. If a job (not Snakemake itself) cannot
 write because the disk is full, the module `host.job` reports the full disk.

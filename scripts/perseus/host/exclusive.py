@@ -150,7 +150,9 @@ def _write_owner(descriptor: int, owner: str) -> None:
 
 
 def _read_owner(descriptor: int) -> str:
-    """Return the name of the process that holds a lock. The function drops unprintable characters,
-    because any user can write into the lock file."""
+    """Return the name of the process that holds a lock.
+
+    The function drops unprintable characters, because any user can write into the lock file.
+    """
     text = os.pread(descriptor, MAX_BYTES, 0).decode(errors="replace")
     return "".join(filter(str.isprintable, text)) or "another process"

@@ -16,8 +16,10 @@ ENDS: Final[Mapping[str, tuple[bytes, bytes]]] = {
     ".svg": (b"<?xml", b"</svg>"),
     ".html": (b"<!doctype html", b"</html>"),
 }
-"""First bytes (in lower case) and last bytes (before trailing white space) of a complete file, by
-the suffix of its name."""
+"""First bytes and last bytes of a complete file, by the suffix of its name.
+
+The first bytes are in lower case. White space may follow the last bytes.
+"""
 
 JSON: Final = ".json"
 JSON_ENDS: Final[Mapping[bytes, bytes]] = {b"{\n": b"\n}\n", b"[\n": b"\n]\n"}
@@ -25,8 +27,7 @@ JSON_ENDS: Final[Mapping[bytes, bytes]] = {b"{\n": b"\n}\n", b"[\n": b"\n]\n"}
 
 ONNX: Final = ".onnx"
 MODEL_FIELDS: Final = frozenset({1, 2, 3, 4, 5, 6, 7, 8, 14, 20, 25, 26})
-"""Numbers of the fields of a ModelProto, the content of an ONNX file (github.com/onnx/onnx,
-onnx/onnx.proto)."""
+"""Numbers of the fields of an ONNX model (ModelProto in github.com/onnx/onnx, onnx/onnx.proto)."""
 
 ZIPPED: Final = (".npz", ".pt2")
 ZIP: Final = b"PK\x03\x04"
@@ -65,15 +66,13 @@ def lacks_end(path: Path) -> bool | None:
 
 
 def _tail(file: BinaryIO, size_bytes: int, behind: int) -> bytes:
-    """Return the last bytes of a file: at most TAIL_BYTES bytes, and no bytes before the position
-    `behind`."""
+    """Return at most TAIL_BYTES bytes from the end of a file, but none before `behind`."""
     file.seek(max(size_bytes - TAIL_BYTES, behind))
     return file.read()
 
 
 def _is_truncated_json(file: BinaryIO, size_bytes: int) -> bool | None:
-    """Return whether a JSON file is truncated; None if another function than `write_json` seems to
-    have written the file."""
+    """Return whether a JSON file is truncated; None if it seems not to come from `write_json`."""
     head = file.read(2)
     starts = [each for each in JSON_ENDS if each.startswith(head)]
     if not starts:

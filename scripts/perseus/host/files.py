@@ -19,22 +19,27 @@ WRITTEN: Final = "user.perseus.written"
 HEAD_BYTES: Final = 16
 
 PARTIAL: Final = re.compile(rf"\.(.+)\.({PATTERN})\.partial")
-"""Pattern of the names that `partial_path` gives to temporary files. The groups of the pattern are
-the name of the final file and the identity of the process that writes it."""
+"""Pattern of the names that `partial_path` gives to temporary files.
+
+The groups of the pattern are the name of the final file and the identity of the process that writes
+it.
+"""
 
 LATE_S: Final = 30.0
-"""Longest time in seconds that a job waits until a file of another machine appears on a shared file
-system. The cluster profiles set Snakemake's `latency-wait` to the same time."""
+"""Longest wait in seconds for a file of another machine on a shared file system.
+
+The cluster profiles set Snakemake's `latency-wait` to the same time.
+"""
 
 
 @contextmanager
 def whole(path: Path) -> Iterator[Path]:
-    """Yield a temporary path at which the caller writes a file. If the context ends without an
-    exception, the function renames the temporary file to `path`.
+    """Yield a temporary path at which the caller writes a file, which later gets the name `path`.
 
-    The temporary path is in the folder of `path` (see `partial_path`). The function syncs the
-    temporary file to the disk before it renames the file, so that not even a power failure leaves a
-    partly written file at `path`.
+    If the context ends without an exception, the function renames the temporary file to `path`. The
+    temporary path is in the folder of `path` (see `partial_path`). The function syncs the temporary
+    file to the disk before it renames the file, so that not even a power failure leaves a partly
+    written file at `path`.
     """
     partial = partial_path(path)
     try:
@@ -47,11 +52,11 @@ def whole(path: Path) -> Iterator[Path]:
 
 def partial_path(path: Path) -> Path:
     """Return the temporary path at which this process writes a file before renaming it to `path`.
-    Create the folder of the file.
 
-    The temporary name contains the identity of this process, so that no other process writes the
-    same file. It begins with a dot, so that Triton ignores the file. The function also removes the
-    temporary files for the same `path` that killed processes have left.
+    The function creates the folder of the file. The temporary name contains the identity of this
+    process, so that no other process writes the same file. It begins with a dot, so that Triton
+    ignores the file. The function also removes the temporary files for the same `path` that killed
+    processes have left.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     for other in path.parent.iterdir():

@@ -14,23 +14,27 @@ from typing import Final
 from perseus.host.truncated_files import recorded
 
 UNFINISHED: Final = Path(".snakemake/incomplete")
-"""Folder in which Snakemake keeps one file for each output whose job is running or was interrupted.
-The name of each file encodes the path of the output, like the names of Snakemake's records."""
+"""Folder with one file for each output whose job is running or was interrupted.
+
+Snakemake writes these files. The name of each file encodes the path of the output.
+"""
 
 TIME_STAMP: Final = ".snakemake_timestamp"
 """File that Snakemake creates in each output folder, beside the files of the job."""
 
 
 def unfinished(folder: Path) -> set[str]:
-    """Return the paths of the outputs that Snakemake has marked as unfinished, and will make
-    again."""
+    """Return the paths of the unfinished outputs in `folder`, which Snakemake will make again."""
     marks = folder / UNFINISHED
     return {recorded(path.relative_to(marks)) for path in marks.rglob("*") if path.is_file()}
 
 
 def files_lost(folders: Iterable[str], names: Iterable[str]) -> Iterator[str]:
-    """Yield the path of each file that is missing: each folder in `folders` should contain a file
-    for each name in `names`. The function ignores folders that do not exist."""
+    """Yield the path of each file that is missing in one of `folders`.
+
+    Each folder should contain a file for each name in `names`. The function ignores folders that do
+    not exist.
+    """
     expected = tuple(names)
     for folder in folders:
         with suppress(OSError):

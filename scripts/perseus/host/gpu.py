@@ -30,14 +30,14 @@ METRICS = {
     "gpu_power_watts": "power of the whole GPU board, W",
     "gpu_energy_joules": (
         "energy of the whole GPU board since the previous sample, J, read from the GPU's own"
-        " counter (GPUs of the Volta generation and later)"
+        " counter (only GPUs of the Volta generation and later have this counter)"
     ),
     "gpu_sm_clock_mhz": "clock frequency of the multiprocessors of the GPU, MHz",
     "gpu_memory_clock_mhz": "clock frequency of the GPU memory, MHz",
     "gpu_temperature_c": "temperature of the GPU chip, degrees Celsius",
-    "gpu_throttle_reasons": "reasons for reduced clock frequencies, as a bit mask of NVML (1 idle,"
-    " 4 power cap, 8 hardware slowdown, 32 software thermal, 64 hardware"
-    " thermal, 128 power brake)",
+    "gpu_throttle_reasons": "reasons for reduced clock frequencies, as the sum of NVML's bits:"
+    " 1 idle, 4 power cap, 8 hardware slowdown, 32 software thermal, 64 hardware thermal, 128 power"
+    " brake",
 }
 """Metrics of each GPU, with their units and meanings."""
 
@@ -67,8 +67,10 @@ def visible(gpus: Sequence[int]) -> list[int] | list[str]:
 
 
 def cuda_environment(gpus: Sequence[int]) -> dict[str, str]:
-    """Return environment variables with which a program sees only these GPUs of a study. In the
-    program, the GPUs have the numbers 0, 1, 2, ..."""
+    """Return environment variables with which a program sees only these GPUs of a study.
+
+    In the program, the GPUs have the numbers 0, 1, 2, ...
+    """
     return {
         "CUDA_DEVICE_ORDER": "PCI_BUS_ID",  # the order of nvidia-smi, not the fastest first
         "CUDA_VISIBLE_DEVICES": ",".join(map(str, visible(gpus))),
@@ -83,10 +85,10 @@ def require(gpus: Sequence[int]) -> None:
 
 
 def describe(gpus: Sequence[int]) -> dict[str, Any]:
-    """Return the versions of the driver and of CUDA, whether MPS runs, and a description of each
-    GPU; empty without GPUs.
+    """Describe the driver and these GPUs of a study; empty without GPUs.
 
-    Raises GpuError if a GPU is missing.
+    The result has the versions of the driver and of CUDA, a description of each GPU, and whether
+    CUDA's Multi-Process Service (MPS) runs. Raises GpuError if a GPU is missing.
     """
     if not gpus:
         return {}
@@ -102,8 +104,10 @@ def describe(gpus: Sequence[int]) -> dict[str, Any]:
 
 
 def locks(gpus: Sequence[int]) -> set[str]:
-    """Return the names of the locks that reserve these GPUs (see `host.exclusive`). Raises GpuError
-    if a GPU is missing."""
+    """Return the names of the locks that reserve these GPUs (see `host.exclusive`).
+
+    Raises GpuError if a GPU is missing.
+    """
     uuids = [each["uuid"] for each in describe(gpus).get("gpus", ())]
     return {f"perseus-gpu-{uuid or name}" for uuid, name in zip(uuids, visible(gpus), strict=True)}
 
@@ -149,11 +153,11 @@ def _mps_runs() -> bool:
 
 
 class GpuSampler:
-    """Samples the METRICS of GPUs. Use each sampler in one thread only, and call `close` at the
-    end.
+    """Samples the METRICS of GPUs.
 
-    `sample` calls NVML on the CPUs `cores`. A call of NVML takes milliseconds, so choose CPUs that
-    the client does not use. Raises GpuError if a GPU is missing.
+    Use each sampler in one thread only, and call `close` at the end. `sample` calls NVML on the
+    CPUs `cores`. A call of NVML takes milliseconds, so choose CPUs that the client does not use.
+    Raises GpuError if a GPU is missing.
     """
 
     def __init__(self, gpus: Sequence[int], cores: Sequence[int]) -> None:
@@ -166,8 +170,10 @@ class GpuSampler:
             self._handles = dict(zip(gpus, _handles(gpus), strict=True))
 
     def sample(self) -> list[tuple[int, str, float]]:
-        """Return all values that the GPUs report now, each as (number of the GPU in the study, name
-        of the metric, value)."""
+        """Return all values that the GPUs report now.
+
+        Each value is a tuple (number of the GPU in the study, name of the metric, value).
+        """
         if not self._gpus:
             return []
         with _on(self._cores):
@@ -227,11 +233,10 @@ class OtherGpuWork:
         self._server_was_reported = False
 
     def share(self, start_ns: int) -> float | None:
-        """Return the share (0..1) of the time from `start_ns` to now in which a GPU worked for
-        processes outside the server.
+        """Return the share (0..1) of the time in which a GPU worked for other processes.
 
-        `start_ns` is on the monotonic clock. With several GPUs, the result is the share of the GPU
-        with the most such work.
+        The time is from `start_ns` on the monotonic clock to now. With several GPUs, the result is
+        the share of the GPU with the most such work.
 
         The result is None if the process id of the server is unknown, if no GPU reports any
         process, or if no GPU has ever reported a process of the server. The last case always occurs
@@ -271,11 +276,11 @@ def other_gpu_work(
 
 
 def _used(handle: Handle, since_us: int) -> dict[int, float]:
-    """Return, by process id, the share of the time from `since_us` (Unix time) to now in which the
-    process used the GPU.
+    """Return the share of the time in which each process used the GPU, by process id.
 
-    The buffer of the driver also contains unused entries. The function recognises and ignores them:
-    their time is before `since_us`, or their share is above 1.
+    The time is from `since_us` (Unix time) to now. The buffer of the driver also contains unused
+    entries. The function recognises and ignores them: their time is before `since_us`, or their
+    share is above 1.
     """
     samples = _query(pynvml.nvmlDeviceGetProcessUtilization, handle, since_us) or ()
     return {
@@ -290,8 +295,10 @@ def _clock(handle: Handle, kind: int) -> int | None:
 
 
 def _query(function: Callable[..., Any], *arguments: Any) -> Any:
-    """Call a function of NVML, and return its result; None if NVML reports an error, for example
-    because a GPU does not support the function."""
+    """Call a function of NVML, and return its result; None if NVML reports an error.
+
+    For example, NVML reports an error if a GPU does not support the function.
+    """
     try:
         return function(*arguments)
     except pynvml.NVMLError:

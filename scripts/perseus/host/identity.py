@@ -15,8 +15,10 @@ PATTERN: Final = r"[0-9a-f]{8}-\d+-\d+"
 
 
 def identity(pid: int | None = None) -> str:
-    """Return a unique name of the process `pid`, by default of this process. No other process on
-    this or another host ever has the same name."""
+    """Return a unique name of the process `pid`, by default of this process.
+
+    No other process on this or another host ever has the same name.
+    """
     pid = os.getpid() if pid is None else pid
     return f"{_scope()}-{pid}-{start_ticks(pid)}"
 
@@ -36,8 +38,10 @@ def is_gone(name: str) -> bool:
 
 
 def _is_hidden(pid: int) -> bool:
-    """Return whether a process exists although /proc does not show it, for example because /proc is
-    mounted with the option hidepid."""
+    """Return whether a process exists although /proc does not show it.
+
+    For example, /proc shows no processes of other users if it is mounted with the option hidepid.
+    """
     if Path(f"/proc/{pid}").exists():
         return False
     try:
@@ -50,8 +54,7 @@ def _is_hidden(pid: int) -> bool:
 
 
 def _scope() -> str:
-    """Return a hash of the boot id and the pid namespace. Two running processes with the same hash
-    have different process ids."""
+    """Return a hash of the boot id and the pid namespace, within which process ids are unique."""
     boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
     namespace = Path("/proc/self/ns/pid").readlink()
     return hashlib.sha256(f"{boot} {namespace}".encode()).hexdigest()[:8]

@@ -11,16 +11,17 @@ from typing import Final
 
 ENDS_JOBS: Final = "Terminating processes on user request"
 AWAITS_JOBS: Final = "Will exit after finishing currently running jobs"
-"""Beginnings of the messages that Snakemake prints after Ctrl-C (ENDS_JOBS) and after SIGTERM
-(AWAITS_JOBS)."""
+"""ENDS_JOBS and AWAITS_JOBS: beginnings of Snakemake's messages after Ctrl-C and after SIGTERM."""
 
 INCOMPLETE: Final = "At least one job did not complete successfully"
 """Last message of Snakemake after an interruption, even if no job has failed."""
 
 
 class Interruption(logging.Filter):
-    """Filter of Snakemake's logger that drops error messages after Ctrl-C, and the message
-    INCOMPLETE also after SIGTERM."""
+    """Filter of Snakemake's logger that drops the error messages after Ctrl-C.
+
+    After SIGTERM, the filter drops only the message INCOMPLETE.
+    """
 
     happened = False
     _jobs_are_ended = False

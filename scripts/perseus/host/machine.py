@@ -34,9 +34,12 @@ PACKAGES = (
 def describe(
     server_cores: Sequence[int], client_cores: Sequence[int], topology: Topology | None = None
 ) -> dict[str, Any]:
-    """Return the CPU, memory, operating system and software of this machine, for the record of a
-    measurement. The result also says which cores server and client use, and whether they share
-    physical cores or NUMA nodes."""
+    """Describe this machine for the record of a measurement.
+
+    The result has the CPU, the memory, the operating system and the versions of the software. It
+    also has the cores and NUMA nodes that server and client use, and the CPUs of physical cores
+    that both use.
+    """
     topology = topology or read_topology()
     return {
         "cpu": _cpu_name(),

@@ -10,14 +10,19 @@ FILES = (
     ("memory.max", "memory.current", "inactive_file"),
     ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"),
 )
-"""Names of files in the folder of a control group, for cgroup version 2 and for version 1: the file
-with the limit, and the file with the used memory. The third name is a key in the file memory.stat:
-the memory of cached files, which the kernel can free at any time."""
+"""Names in the folder of a control group, for cgroup version 2 and for version 1.
+
+The first two names are the file with the memory limit and the file with the used memory. The third
+name is a key in the file memory.stat: the memory of cached files, which the kernel can free at any
+time.
+"""
 
 
 def free_bytes(groups: Path = GROUPS, own_groups: Path = OWN_GROUPS) -> int | None:
-    """Return how many bytes of memory this process may use in addition; None without a memory
-    limit. Limits of the control group of this process and of its parent groups count."""
+    """Return how many more bytes of memory this process may use; None without a memory limit.
+
+    The limits of the control group of this process and of all groups above it count.
+    """
     left = map(_free_bytes, folders("memory", groups, own_groups))
     return min((each for each in left if each is not None), default=None)
 

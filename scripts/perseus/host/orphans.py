@@ -40,8 +40,10 @@ def place() -> Path:
 
 
 def is_plain(path: Path) -> bool:
-    """Return whether a path has only characters that Triton's Python backend passes on unchanged:
-    letters, digits and `_./-`."""
+    """Return whether Triton's Python backend passes a path on unchanged.
+
+    The backend does so if the path has only letters, digits and `_./-`.
+    """
     return re.fullmatch(r"[\w./-]+", str(path), re.ASCII) is not None
 
 
@@ -67,8 +69,11 @@ def temporary_folder() -> Iterator[Path]:
 
 
 def unique_name() -> str:
-    """Return a unique name for a folder or server of this process. The name of a region of shared
-    memory (a file in /dev/shm) is such a unique name, followed by "-" and any text."""
+    """Return a unique name for a folder or server of this process.
+
+    The name of a region of shared memory (a file in /dev/shm) is such a name, followed by "-" and
+    any text.
+    """
     return f"{_PREFIX}-{identity()}-{secrets.token_hex(4)}"
 
 
@@ -104,8 +109,7 @@ def unlink_memory(name: str) -> None:
 
 
 def remove(folder: Path) -> None:
-    """Kill the remaining processes of a server, and remove its shared memory and its temporary
-    folder `folder`."""
+    """Kill the remaining processes of a server, and remove its shared memory and its folder."""
     deadline = time.monotonic() + _REMOVE_S
     while (left := _processes_of(folder)) and time.monotonic() < deadline:
         for process in left:

@@ -17,15 +17,14 @@ METRIC: Final = "host_energy_joules"
 METRICS: Final = {
     METRIC: (
         "energy of the host's processors and their memory since the previous sample, J, read from"
-        " the counters in /sys/class/powercap. The energy includes all processes of the host. No"
-        " value if the counters are not readable."
+        " the counters in /sys/class/powercap. The energy includes all processes of the host. If"
+        " the counters are not readable, there is no value."
     ),
 }
 
 
 class EnergyCounters:
-    """The energy counters of all processors of the host. The object remembers the previous reading.
-    """
+    """The energy counters of all processors of the host, with their values at the last reading."""
 
     def __init__(self, folder: Path = POWERCAP) -> None:
         self._zones = zones(folder)
@@ -51,11 +50,11 @@ def is_readable(folder: Path = POWERCAP) -> bool:
 
 
 def zones(folder: Path = POWERCAP) -> list[Path]:
-    """Return the folders of the counters of processor packages (such as intel-rapl:0) and of their
-    memory (such as intel-rapl:0:1).
+    """Return the folders of the energy counters of processor packages and of their memory.
 
-    Other counters would count energy twice. The counters of cores and graphics are parts of the
-    counters of the packages, and the counter of the platform (psys) includes the packages.
+    For example, intel-rapl:0 is a package, and intel-rapl:0:1 may be its memory. Other counters
+    would count energy twice. The counters of cores and graphics are parts of the counters of the
+    packages, and the counter of the platform (psys) includes the packages.
     """
     found = sorted(folder.glob("intel-rapl:*"))
     return [zone for zone in found if _name(zone).startswith(("package-", "dram"))]
@@ -69,8 +68,10 @@ def _name(zone: Path) -> str:
 
 
 def _energies_uj(of: Sequence[Path]) -> list[int] | None:
-    """Return the values of all counters in uJ; None if there are no counters, or if one counter is
-    not readable."""
+    """Return the values of all counters in uJ; None without counters.
+
+    The result is also None if a counter is not readable.
+    """
     try:
         return [int((zone / "energy_uj").read_text()) for zone in of] or None
     except (OSError, ValueError):
@@ -78,8 +79,10 @@ def _energies_uj(of: Sequence[Path]) -> list[int] | None:
 
 
 def _increase_uj(zone: Path, before_uj: int, now_uj: int) -> int:
-    """Return the increase of a counter between two readings. The result is correct if the counter
-    has overflowed at most once between the readings."""
+    """Return the increase of a counter between two readings.
+
+    The result is correct if the counter has overflowed at most once between the readings.
+    """
     if now_uj >= before_uj:
         return now_uj - before_uj
     return now_uj + int((zone / "max_energy_range_uj").read_text()) - before_uj

@@ -76,8 +76,10 @@ def start_ticks(pid: int) -> int | None:
 
 
 def tree(table: Mapping[int, Process], root: int) -> set[int]:
-    """Return the process ids of the process `root` and all its descendants; empty if `root` is not
-    in the process table."""
+    """Return the process ids of the process `root` and all its descendants.
+
+    The result is empty if `root` is not in the process table.
+    """
     children = defaultdict(list)
     for pid, process in table.items():
         children[process.parent].append(pid)
@@ -90,8 +92,10 @@ def tree(table: Mapping[int, Process], root: int) -> set[int]:
 
 
 def open_files(pids: Iterable[int]) -> int | None:
-    """Return the total number of open file descriptors of the processes `pids`; None if a process
-    belongs to another user."""
+    """Return the total number of open file descriptors of the processes `pids`.
+
+    The result is None if a process belongs to another user.
+    """
     try:
         return sum(map(_open_files, pids))
     except PermissionError:
@@ -113,14 +117,15 @@ class Resources(NamedTuple):
 
 
 def resources(table: Mapping[int, Process], pids: Iterable[int]) -> Resources:
-    """Return the resident memory and the number of open files, each summed over the processes
-    `pids` in the process table."""
+    """Return the resident memory and the number of open files of the processes `pids` together."""
     return Resources(sum(table[pid].rss_pages for pid in pids) * PAGE_BYTES, open_files(pids))
 
 
 def core_ticks() -> dict[int, tuple[int, int]]:
-    """Return (busy ticks, total ticks) since boot for each core. The time in which a core waits for
-    a disk counts as idle."""
+    """Return (busy ticks, total ticks) since boot for each core.
+
+    The time in which a core waits for a disk counts as idle.
+    """
     ticks = {}
     for line in (_PROC / "stat").read_text().splitlines():
         name, *fields = line.split()
@@ -136,11 +141,10 @@ def busy_shares(
     after: Mapping[int, tuple[int, int]],
     cores: Sequence[int],
 ) -> list[float]:
-    """Return, for each of these cores, the share (0..1) of the time between two readings in which
-    the core was busy.
+    """Return for each core the share (0..1) of the time in which the core was busy.
 
-    `before` and `after` are results of `core_ticks`. The function leaves out a core that is missing
-    in one of them.
+    The time is the time between two readings. `before` and `after` are results of `core_ticks`. The
+    function leaves out a core that is missing in one of them.
     """
     shares = []
     for core in cores:
@@ -186,8 +190,11 @@ def read_cpu(cores: Sequence[int], root: int | None) -> CpuReading:
 
 
 def other_cpu_share(before: CpuReading, after: CpuReading) -> float:
-    """Return which share (0..1) of the cores' time between two readings was used by other processes
-    than the server, or by other virtual machines."""
+    """Return the share (0..1) of the cores' time that the server did not use but others did.
+
+    The time is the time between two readings. The others are processes outside the server, and
+    other virtual machines.
+    """
     busy, total = after.busy - before.busy, after.total - before.total
     # `used` may decrease: after the end of a descendant, its CPU time is missing until its parent
     # has called wait(2).
@@ -217,8 +224,11 @@ def most_at_work(before: CpuReading, after: CpuReading, cores: Collection[int]) 
 
 
 def network_bytes(loopback: bool) -> tuple[int, int]:
-    """Return the number of bytes received and the number of bytes sent since boot: on the loopback
-    interface if `loopback` is true, else on all other interfaces together."""
+    """Return the number of bytes received and the number of bytes sent since boot.
+
+    If `loopback` is true, the numbers are those of the loopback interface. If `loopback` is false,
+    the numbers are those of all other interfaces together.
+    """
     counters = [
         counter
         for name, counter in psutil.net_io_counters(pernic=True).items()

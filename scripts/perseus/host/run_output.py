@@ -9,8 +9,10 @@ import logging
 from typing import Final
 
 STREAM_HANDLER: Final = "DefaultStreamHandler"
-"""Name of Snakemake's own log handler for the terminal. If the user chooses a logger plugin, this
-handler is missing, and the module changes nothing."""
+"""Name of Snakemake's own log handler for the terminal.
+
+If the user chooses a logger plugin, this handler is missing, and the module changes nothing.
+"""
 
 JOB, JOB_COUNTS, JOB_ERROR = "job_info", "run_info", "job_error"
 HIDDEN_EVENTS: Final = (
@@ -30,8 +32,7 @@ HIDDEN_TEXTS: Final = (
 
 
 def shorten(logger: logging.Logger) -> None:
-    """Hide most messages of Snakemake's logger from the terminal, from now until the process ends.
-    """
+    """Hide most messages of Snakemake's logger from the terminal, until the process ends."""
     for handler in logger.handlers:
         if handler.name == STREAM_HANDLER:
             lines = _JobLines(handler.formatter or logging.Formatter())
@@ -42,9 +43,12 @@ def shorten(logger: logging.Logger) -> None:
 
 
 class _JobLines(logging.Formatter):
-    """Formats Snakemake's messages for the terminal: one line such as "[3 of 20] Measure …" per
-    job, and errors of jobs without the date. The jobs have numbers in the order in which they
-    start."""
+    """Formats Snakemake's messages for the terminal.
+
+    For each job, the formatter writes one line that begins with the number of the job, for example
+    "[3 of 20]". The jobs have numbers in the order in which they start. The formatter removes the
+    date from errors of jobs.
+    """
 
     def __init__(self, snakemake: logging.Formatter) -> None:
         super().__init__()

@@ -12,8 +12,10 @@ from types import FrameType
 from typing import Final
 
 LEAVES_S: Final = 30.0
-"""Time in seconds in which a program may clean up after a signal. During this time, the program
-ignores all later signals."""
+"""Time in seconds in which a program may clean up after a signal.
+
+During this time, the program ignores all later signals.
+"""
 
 _STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 

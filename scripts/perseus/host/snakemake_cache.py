@@ -20,8 +20,10 @@ Function = Callable[..., Any]
 
 
 def cache_functions(modules: Mapping[str, Any]) -> None:
-    """Replace functions of Snakemake in `modules` (sys.modules) by cached versions. Functions that
-    already are cached stay unchanged."""
+    """Replace functions of Snakemake in `modules` (sys.modules) by cached versions.
+
+    Functions that are already cached stay unchanged.
+    """
     for module, name, arguments, caching in _FUNCTIONS:
         plain = getattr(modules.get(module), name, None)
         if plain is None or hasattr(plain, "__wrapped__"):
@@ -31,8 +33,7 @@ def cache_functions(modules: Mapping[str, Any]) -> None:
 
 
 def _by_function(plain: Function) -> Function:
-    """Return `get_function_params` with a cache, so that Snakemake inspects each function only
-    once.
+    """Return `get_function_params` with a cache: Snakemake then inspects each function only once.
 
     The cache leaves out functions with attributes: snakemake.common.overwrite_function_params
     stores changed parameters in an attribute, so their cached result could be outdated.
@@ -88,5 +89,4 @@ _FUNCTIONS: Final[tuple[tuple[str, str, tuple[str, ...], Callable[[Function], Fu
     ),
     ("snakemake.sourcecache", "parse_uri", ("path_or_uri",), lru_cache(1000)),
 )
-"""The cached functions: module, name and parameters of each function, and the wrapper that adds the
-cache."""
+"""The functions to cache: module, name, parameters, and the wrapper that adds the cache."""

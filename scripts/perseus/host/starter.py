@@ -28,8 +28,7 @@ POLL_S: Final = 1.0
 
 
 def announce() -> None:
-    """Announce this process as the starter of all processes that it starts from now on, in the
-    environment variable PERSEUS_SNAKEMAKE."""
+    """Write the identity of this process into the environment of all processes that it starts."""
     os.environ[VARIABLE] = identity()
 
 

@@ -22,21 +22,24 @@ class Topology:
 
     @property
     def tells_siblings(self) -> bool:
-        """Whether the machine reports that some CPUs share a physical core. If the value is false,
-        CPUs may nevertheless share a core: a virtual machine may hide this."""
+        """Whether the machine reports that some CPUs share a physical core.
+
+        If the value is false, CPUs may nevertheless share a core: a virtual machine may hide this.
+        """
         return any(len(cpus) > 1 for cpus in self.siblings.values())
 
     def core_of(self, cpu: int) -> tuple[int, ...]:
-        """Return all CPUs on the same physical core as `cpu`; only `cpu` itself if its core is
-        unknown."""
+        """Return all CPUs on the same physical core as `cpu`; only `cpu` if the core is unknown."""
         return self.siblings.get(cpu, (cpu,))
 
     def node_of(self, cpu: int) -> int:
         return self.nodes.get(cpu, 0)
 
     def cores(self, cpus: Collection[int]) -> list[tuple[int, ...]]:
-        """Group these CPUs by physical core. Return the cores ordered by NUMA node, and within a
-        node by CPU id."""
+        """Group these CPUs by physical core.
+
+        The cores are ordered by NUMA node, and within a node by CPU id.
+        """
         found: dict[tuple[int, ...], list[int]] = {}
         for cpu in sorted(cpus, key=lambda cpu: (self.node_of(cpu), cpu)):
             found.setdefault(self.core_of(cpu), []).append(cpu)
@@ -44,8 +47,11 @@ class Topology:
 
 
 def read_topology(system: Path = SYSTEM) -> Topology:
-    """Read the topology of this machine from the folder `system`. If the system does not report the
-    topology, the result is empty, and each CPU counts as a physical core."""
+    """Read the topology of this machine from the folder `system`.
+
+    If the system does not report the topology, the result is empty, and each CPU counts as a
+    physical core.
+    """
     siblings = {
         int(path.parents[1].name.removeprefix("cpu")): tuple(_listed(path))
         for path in system.glob("cpu/cpu[0-9]*/topology/thread_siblings_list")

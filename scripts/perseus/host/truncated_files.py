@@ -30,8 +30,7 @@ TRUNCATED: Final = "{} was truncated after it was written: Perseus makes the fil
 
 
 def find(places: Iterable[str]) -> list[str]:
-    """Return the paths of all truncated files. Each of `places` is a file, or a folder to
-    search."""
+    """Return the paths of all truncated files in `places`, which are files or folders."""
     return [path for place in places for path in _files(place) if is_truncated(path)]
 
 
@@ -97,8 +96,11 @@ def _is_truncated_record(path: Path) -> bool:
 
 
 def recorded(name: Path) -> str:
-    """Return the path of the output file that a record of Snakemake describes; "" if the name of
-    the record is invalid. The function decodes the path from the name of the record."""
+    """Return the path of the output file that a record of Snakemake describes.
+
+    `name` is the name of the record, which encodes the path. The result is "" if the name is
+    invalid.
+    """
     try:
         return urlsafe_b64decode("".join(part.removeprefix("@") for part in name.parts)).decode()
     except ValueError:
@@ -106,8 +108,7 @@ def recorded(name: Path) -> str:
 
 
 def _files(place: str) -> Iterator[str]:
-    """Yield a file or folder, and all files in the folder, each file once. The function follows
-    links to folders."""
+    """Yield `place`, and each file inside if `place` is a folder, also behind links to folders."""
     yield place
     seen: set[tuple[int, int]] = set()
     for folder, folders, names in os.walk(place, followlinks=True):

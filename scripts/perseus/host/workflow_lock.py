@@ -38,18 +38,20 @@ def hold(folder: Path) -> None:
 
 
 def is_live(folder: Path) -> bool:
-    """Return whether another run uses this folder; True if unknown. Call this function before
-    `hold`."""
+    """Return whether another run uses this folder; True if unknown.
+
+    Call this function before `hold`.
+    """
     with _is_free(folder) as free:
         return not free
 
 
 def remove_dead(folder: Path) -> bool:
-    """Remove Snakemake's lock files unless another run uses this folder. Return whether the
-    function removed a lock file.
+    """Remove Snakemake's lock files unless another run uses this folder.
 
-    Call this function before `hold`. The function cannot remove the lock files of a run that starts
-    at the same time: the other run waits in `hold` before Snakemake creates its lock files.
+    The function returns whether it removed a lock file. Call this function before `hold`. The
+    function cannot remove the lock files of a run that starts at the same time: the other run waits
+    in `hold` before Snakemake creates its lock files.
     """
     with _is_free(folder) as free:
         if not (free and (folder / LIVE).exists()):
@@ -73,8 +75,10 @@ def _bring_to_disk(path: Path) -> None:
 
 @contextmanager
 def _is_free(folder: Path) -> Iterator[bool]:
-    """Yield whether no run uses this folder. If no run uses it and the file LIVE exists, no run can
-    start in the folder until the context ends.
+    """Yield whether no run uses this folder.
+
+    If no run uses the folder and the file LIVE exists, no run can start in the folder until the
+    context ends.
 
     If this user may not write to the file LIVE, some file systems refuse locks on the file. In this
     case, the function yields False, because it cannot find out whether a run uses the folder.

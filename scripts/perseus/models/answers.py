@@ -31,19 +31,22 @@ computes. For thirteen architectures with random weights, the relative error was
 fp32, and 0.04 to 0.17 in bf16. In ONNX Runtime on a CPU, the relative error was 0.007 to 0.016 in
 fp16, and 0.5 to 1.0 in int8 (thirteen architectures each). Trained weights and photos can have
 larger errors. For comparison, a server that gives the mean response to every image has a relative
-error of 3.7 to 9.1, and a server that returns the response to another image has a relative error
-of 5 or more (78 architectures). No errors on a GPU have been measured.
+error of 3.7 to 9.1, and a server that returns the response to another image has a relative error of
+5 or more (78 architectures). No errors on a GPU have been measured.
 """
 
 
 REPEATED: Final = TOLERANCES["fp16"]
-"""Largest relative difference that rounding can cause between two responses to the same request,
-for a model whose numeric precision is unknown."""
+"""Largest relative difference that rounding can cause between two responses to one request. Perseus
+uses this tolerance for a model whose numeric precision is unknown."""
 
 
 def signal(outputs: Tensor) -> float:
-    """Return the signal: the root-mean-square deviation of `outputs` (n, classes) from the mean
-    output over all n inputs."""
+    """Return how much the outputs for different inputs differ from each other.
+
+    The result is the root-mean-square deviation of `outputs` (n, classes) from the mean output over
+    all n inputs.
+    """
     return float(np.sqrt(np.mean(np.square(outputs - outputs.mean(axis=0), dtype=np.float64))))
 
 
@@ -58,8 +61,7 @@ def _spread(answers: Sequence[Tensor]) -> float:
 def repeated_error(
     answers: Sequence[Tensor], again: Sequence[Tensor], *, is_one_example: bool = False
 ) -> float:
-    """Return the largest difference between the responses of two runs of the same requests,
-    relative to the signal.
+    """Return the largest difference between two runs of the same requests, relative to the signal.
 
     `answers` and `again` contain the responses of the first and of the second run. The result is
     max |again - answers| / (`signal` of `answers`). There are two exceptions. If the responses to
@@ -94,13 +96,13 @@ outputs for two different inputs differ by 1e-3 to 7e-2 of the largest value.
 
 
 def scale_of(answers: Sequence[Tensor], tolerance: float) -> float:
-    """Return the divisor that converts an error of an output into a relative error; 0 if all values
-    of the output are 0, or if the output is empty.
+    """Return the divisor that converts an error of an output into a relative error.
 
-    The divisor is the larger of two values: the `signal` of the responses, and (largest absolute
-    value of the output) x ROUNDING / `tolerance`. Because of the second value, the relative error
-    that rounding causes is within the tolerance. For a single response, and for responses of
-    different shapes, the standard deviation of all their numbers replaces the signal.
+    The result is 0 if all values of the output are 0, or if the output is empty. Otherwise, the
+    divisor is the larger of two values: the `signal` of the responses, and (largest absolute value
+    of the output) x ROUNDING / `tolerance`. Because of the second value, the relative error that
+    rounding causes is within the tolerance. For a single response, and for responses of different
+    shapes, the standard deviation of all their numbers replaces the signal.
     """
     numbers = [each.astype(np.float64) for each in answers]
     if not any(each.size for each in numbers):

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     import torch
 
 WHITE = 255.0
-"""Largest value of a pixel."""
+"""Largest colour value of a pixel (8 bits per colour)."""
 
 
 @dataclass(frozen=True)
@@ -158,8 +158,7 @@ class Timm:
 
     @cached_property
     def _facts(self) -> Any:
-        """Return what timm states about the trained weights: the input size, the normalisation, and
-        so on.
+        """What timm states about the trained weights, such as input size and normalisation.
 
         Raises ExportError for an unknown name, or if timm is not installed.
         """
@@ -227,8 +226,7 @@ class Timm:
 
 @contextlib.contextmanager
 def _size_refused(name: str, size: int | None) -> Iterator[None]:
-    """If the constructor of a network refuses the input size `size`, raise ExportError instead of
-    the exception of the library."""
+    """If the library refuses to build a network for images of `size` pixels, raise ExportError."""
     try:
         yield
     except ExportError:
@@ -248,8 +246,11 @@ Library = Segmenter | Detector | Timm
 
 
 def of_library(architecture: str, input_size: int | None = None) -> Library:
-    """Return the architecture with the name timm/NAME or torchvision/NAME. Raises ExportError for
-    an unknown name."""
+    """Return the architecture with the name timm/NAME or torchvision/NAME.
+
+    `input_size` is the height and width of the images in pixels, which only timm uses here. Raises
+    ExportError for an unknown name.
+    """
     library, _, name = architecture.partition("/")
     if library == "timm":
         return Timm(name, input_size)

@@ -1,5 +1,4 @@
-"""Find the weights of a neural network in a checkpoint, even if a training tool has renamed the
-weights.
+"""Find the weights of a neural network in a checkpoint, even if a training tool has renamed them.
 
 DataParallel and AveragedModel put `module.` before the name of each weight, and torch.compile puts
 `_orig_mod.` there. FSDP and activation checkpointing insert other prefixes into the names of
@@ -25,8 +24,10 @@ State = Mapping[str, Any]
 
 
 class CheckpointError(ValueError):
-    """Error: a checkpoint does not contain the weights of the network, or contains them several
-    times. The message says what to do."""
+    """Error: a checkpoint has no weights of the network, or has the weights several times.
+
+    The message says what to do.
+    """
 
 
 class Found(NamedTuple):
@@ -63,11 +64,11 @@ def state_dicts(loaded: State, is_tensor: Callable[[Any], bool]) -> dict[str, St
 
 
 def weights_of(states: Mapping[str, State], names: Collection[str], path: Path) -> State:
-    """Return the weights of a network, by their names in the network, from the state_dicts of a
-    checkpoint.
+    """Return the weights of a network from the state_dicts of a checkpoint.
 
-    `names` has the names of all weights of the network. If there is only one state_dict, and it
-    lacks some of the `names`, the function returns the state_dict unchanged.
+    `names` has the names of all weights of the network. The result contains the weights under these
+    names. If there is only one state_dict, and it lacks some of the `names`, the function returns
+    the state_dict unchanged, so that the caller can report the missing weights.
 
     Raises CheckpointError if the checkpoint contains the weights of the network several times. Also
     raises CheckpointError if the checkpoint has several state_dicts, and no state_dict contains all
@@ -100,8 +101,7 @@ def weights_of(states: Mapping[str, State], names: Collection[str], path: Path) 
 
 
 def _with(key: str, state: State, names: Collection[str]) -> Iterator[Found]:
-    """For each prefix under which a state_dict contains all `names`, yield the weights of the
-    network."""
+    """For each prefix before all `names` in a state_dict, yield the weights with this prefix."""
     plain = {_plain(name): value for name, value in state.items() if name not in COUNTS}
     if len(plain) < len(state.keys() - COUNTS):  # two names differ only in their wrappers
         plain = dict(state)

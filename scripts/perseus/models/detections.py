@@ -1,5 +1,4 @@
-"""Compare the detections (objects that a detection network finds) in a response with the expected
-detections.
+"""Compare the objects that a detection network finds with the expected objects (detections).
 
 Rounding can change the order of the detections, and can replace a few detections by others.
 Therefore the comparison accepts another order and a few wrong detections.
@@ -17,8 +16,8 @@ from perseus.models.answers import wrong_to_right
 from perseus.models.tensors import Tensor
 
 TIE: Final = 1e-4
-"""The comparison accepts any order of detections whose scores differ by at most this share of the
-largest score.
+"""Largest difference between two scores, as a share of the largest score, that counts as a tie. The
+comparison accepts any order of detections with tied scores.
 
 Source: in ssdlite320_mobilenet_v3_large, the scores of torch and ONNX Runtime differ by 1e-6 to
 1e-5 of the largest score. In descending order, up to 16 % of the pairs of consecutive scores differ

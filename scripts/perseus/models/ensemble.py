@@ -1,8 +1,8 @@
-"""Write two Triton models for a tenant whose requests are image files: the preprocessing model and
-the ensemble.
+"""Write the two additional Triton models of a tenant whose requests are image files.
 
-The ensemble sends each request first through the preprocessing model and then through the neural
-network. The name of the ensemble is the name of the tenant.
+The two models are the preprocessing model and the ensemble. The ensemble sends each request first
+through the preprocessing model and then through the neural network. The name of the ensemble is the
+name of the tenant.
 
 A request has one row of bytes (TYPE_UINT8) per image file, shape (batch, bytes). Zeros fill the row
 of a file that is shorter than the longest file of the batch.
@@ -68,8 +68,8 @@ def preprocess_config(
 
 
 def ensemble_config(served: ServedEnsemble, scores: tuple[int, ...]) -> pb.ModelConfig:
-    """Return the Triton configuration of the ensemble, which converts encoded images into the
-    scores of the network."""
+    """Return the Triton configuration of the ensemble: encoded images in, scores of the network
+    out."""
     config = pb.ModelConfig(
         name=served.tenant,
         platform="ensemble",

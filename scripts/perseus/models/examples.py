@@ -1,5 +1,4 @@
-"""Generate random example inputs of models from a seed: images, or values of given types and
-shapes."""
+"""Generate random example inputs of models: images, or values of given types and shapes."""
 
 from __future__ import annotations
 
@@ -15,12 +14,11 @@ from perseus.study.tasks.own_examples import Values
 
 
 def random_images(count: int, size: int, seed: int) -> Array:
-    """Return `count` seeded random images, shape (count, 3, size, size), float32, with values
-    around zero.
+    """Return `count` random images, shape (count, 3, size, size), float32, with values around zero.
 
-    Each image is a grid of 1 x 1 to 16 x 16 coloured patches with a random contrast, plus noise.
-    Noise alone is not enough: the pooling layers of a network average the noise, so the network
-    would respond nearly equally to all images.
+    Equal seeds give equal images. Each image is a grid of 1 x 1 to 16 x 16 coloured patches with a
+    random contrast, plus noise. Noise alone is not enough: the pooling layers of a network average
+    the noise, so the network would respond nearly equally to all images.
     """
     rng = np.random.default_rng([seed, size])
     images = np.empty((count, 3, size, size), np.float32)
@@ -34,8 +32,7 @@ def random_images(count: int, size: int, seed: int) -> Array:
 
 
 def random_pixels(images: Array) -> NDArray[np.uint8]:
-    """Convert images from `random_images` into pixel values that use nearly the full range from 0
-    to 255."""
+    """Convert images from `random_images` into pixels, with values over nearly all of 0 to 255."""
     return np.clip(128 + 48 * images, 0, 255).astype(np.uint8)
 
 
@@ -47,9 +44,8 @@ def examples(
     An FP32 input for square images gets `random_images`. Any other floating-point input gets
     numbers with a standard normal distribution. Integers of one byte take any value, because they
     may be pixels. Integers of several bytes may be words of a vocabulary, masks or indices. They
-    are 0 or 1, because almost every model accepts these values.
-    If `values` is given, all integers and floating-point numbers are uniformly distributed over the
-    range `values`.
+    are 0 or 1, because almost every model accepts these values. If `values` is given, all integers
+    and floating-point numbers are uniformly distributed over the range `values`.
     """
     rng = np.random.default_rng([seed, count])
     return {each.name: _values(each, count, seed, rng, values) for each in inputs}

@@ -1,9 +1,9 @@
-"""Write and read export errors. An export error is a model file with an error message in place of a
-model.
+"""Write and read export errors.
 
-Perseus writes an export error in two cases: if it cannot convert a model (to another precision, a
-program of torch.export or a TensorRT plan), or if it cannot export a model that only experiments
-`catalogue` use. Any other failed export stops its job and writes no file.
+An export error is a model file with an error message in place of a model. Perseus writes an export
+error in two cases: if it cannot convert a model (to another precision, a program of torch.export or
+a TensorRT plan), or if it cannot export a model that only experiments `catalogue` use. Any other
+failed export stops its job and writes no file.
 
 Snakemake handles a file with an error message in the same way as a model file. Therefore the
 measurements of other models and settings continue. In a grid and in an experiment `catalogue`, the
@@ -26,13 +26,11 @@ TEMPORARY_ERRORS: Final = (ImportError, MemoryError, OSError)
 succeed."""
 
 OUT_OF_MEMORY: Final = ("can't allocate memory", "Failed to allocate memory", "bad_alloc")
-"""Texts by which `raise_temporary` recognises too little memory in the error messages of torch,
-ONNX Runtime and C++."""
+"""Texts in the messages of torch, ONNX Runtime and C++ that mean too little memory."""
 
 
 class NoModelError(RuntimeError):
-    """Error: a model file contains an export error. The message of this exception repeats the
-    export error."""
+    """Error: a model file contains an export error, which the message repeats."""
 
 
 def export_or_write_error(
@@ -55,12 +53,12 @@ def export_or_write_error(
 
 
 def raise_temporary(error: Exception) -> None:
-    """If the machine caused an exception of a library, raise the error of the machine. Otherwise,
-    do nothing.
+    """If the machine caused an exception of a library, raise the error of the machine.
 
-    The raised exception is one of TEMPORARY_ERRORS. Libraries often hide such an error behind an
-    exception of their own, as its cause. For too little memory, torch and ONNX Runtime raise a
-    RuntimeError, so the function also searches the messages for OUT_OF_MEMORY.
+    Otherwise, the function does nothing. The raised exception is one of TEMPORARY_ERRORS. Libraries
+    often hide such an error behind an exception of their own, as its cause. For too little memory,
+    torch and ONNX Runtime raise a RuntimeError, so the function also searches the messages for
+    OUT_OF_MEMORY.
     """
     cause: BaseException | None = error
     while cause is not None:
@@ -84,7 +82,9 @@ def export_error(path: Path) -> str:
 
 
 def require_model(path: Path) -> None:
-    """Raise NoModelError if a model file contains an export error. The message says how to try the
-    export again."""
+    """Raise NoModelError if a model file contains an export error.
+
+    The message says how to try the export again.
+    """
     if reason := export_error(path):
         raise NoModelError(f"{reason} (to try the export again, remove {path})")

@@ -79,10 +79,10 @@ def load_external_data(model: onnx.ModelProto, source: Path) -> None:
 
 
 def sha256_with_data(source: Path) -> str:
-    """Return one SHA-256 for an ONNX file and its files with external data: the SHA-256 of the
-    SHA-256 digests of all these files.
+    """Return one SHA-256 for an ONNX file together with its files of external data.
 
-    Without external data, the result is the SHA-256 of the ONNX file.
+    Without external data, the result is the SHA-256 of the ONNX file. With external data, the
+    result is the SHA-256 of the SHA-256 digests of all these files.
     """
     digests = [sha256(path) for path in (source, *map(Path, external_files(source)))]
     return (
@@ -100,8 +100,7 @@ def _locations(model: onnx.ModelProto) -> list[str]:
 
 
 def _problem(location: str, folder: Path) -> str:
-    """Return the reason why Perseus rejects the file name `location` of external data; empty if
-    Perseus accepts this file name.
+    """Return why Perseus rejects the file name `location` of external data; empty if it does not.
 
     The function does not open the file.
     """

@@ -17,8 +17,11 @@ CLASSES = "classes"
 
 @dataclass(frozen=True)
 class Labelled:
-    """Encoded images with the preprocessing of a network. `classes` has the index of the correct
-    class of each image in the output of the network, shape (n,)."""
+    """Encoded images with their correct classes, and the preprocessing of a network.
+
+    `classes` has the correct class of each image, as an index into the scores of the network, shape
+    (n,).
+    """
 
     pictures: Pictures
     classes: NDArray[np.int64]

@@ -102,8 +102,8 @@ def _for_one_example(graph: onnx.GraphProto, tensors: ModelTensors) -> None:
 def _scopes(
     graph: onnx.GraphProto, outer: Mapping[str, _Tensor]
 ) -> Iterator[tuple[onnx.GraphProto, dict[str, _Tensor]]]:
-    """Yield a graph and all graphs inside its nodes, each together with the tensors that its nodes
-    can read."""
+    """Yield a graph and all graphs inside its nodes, each with the tensors that its nodes can
+    read."""
     tensors = {**outer, **_tensors(graph)}
     yield graph, tensors
     for node in graph.node:
@@ -112,8 +112,7 @@ def _scopes(
 
 
 def _tensors(graph: onnx.GraphProto) -> dict[str, _Tensor]:
-    """Return the tensors of known shape in a graph, by name. The result does not contain the
-    tensors of graphs inside the nodes of this graph."""
+    """Return the tensors of known shape in a graph, by name, without those of inner graphs."""
     constants = {name for node in graph.node if node.op_type == "Constant" for name in node.output}
     typed = [
         (each.name, each.type.tensor_type)

@@ -32,18 +32,16 @@ if TYPE_CHECKING:
     import torch
 
 TYPICAL: Final = 4
-"""Number of random images by which Perseus scales the batch normalisation of a network with random
-weights (see `networks.build`)."""
+"""Number of random images by which `networks.build` scales the batch normalisation."""
 
 
 def export_network(task: NetworkTask, onnx_path: Path, reference_path: Path) -> dict[str, Any]:
-    """Export a network to `onnx_path`. Write examples, and the responses of the ONNX file in ONNX
-    Runtime to these examples, to `reference_path`. Return the export record (the content of
-    check.json).
+    """Export a network to `onnx_path`. Return the export record (the content of check.json).
 
-    The input of the ONNX file has the name "input" and contains images (n, 3, H, W). If the network
-    does not name its outputs, its only output has the name "output". If the network does not
-    support batches, `notes` in the record says why.
+    The function writes examples, and the responses of the ONNX file in ONNX Runtime to these
+    examples, to `reference_path`. The input of the ONNX file has the name "input" and contains
+    images (n, 3, H, W). If the network does not name its outputs, its only output has the name
+    "output". If the network does not support batches, `notes` in the record says why.
 
     Raises ExportError if the architecture or the weights are unknown, if the architecture does not
     accept the weights or the input size, if torch cannot export the network, or if the ONNX file
@@ -85,8 +83,7 @@ def _network(of: Library, task: NetworkTask, size: int) -> torch.nn.Module:
 def _reference(
     of: Library, network: torch.nn.Module, asked: Mapping[str, Tensor], what: str
 ) -> Reference:
-    """Return the reference: the examples, and the outputs that torch computes for each single
-    example."""
+    """Return the examples with the outputs that torch computes for each single example."""
     torch, _ = import_torchvision()
     alone = np.asarray(asked["input"])[:, np.newaxis]
     try:
@@ -127,8 +124,11 @@ def _write(
     path: Path,
     what: str,
 ) -> list[str]:
-    """Write the ONNX file, with a variable batch size if possible. If the export with a variable
-    batch size fails, the function writes a file for single images and returns the reason."""
+    """Write the ONNX file, with a variable batch size if possible.
+
+    If the export with a variable batch size fails, the function writes a file for single images,
+    and returns the reason.
+    """
     torch, _ = import_torchvision()
 
     class Exported(torch.nn.Module):  # type: ignore[name-defined]

@@ -1,5 +1,4 @@
-"""Build neural networks with their weights, and define the preprocessing of images by
-torchvision."""
+"""Build neural networks with their weights, and preprocess images as torchvision does."""
 
 from __future__ import annotations
 
@@ -39,8 +38,10 @@ class ExportError(ValueError):
 
 
 class WeightsError(OSError):
-    """Error: trained weights cannot be loaded, for example because this machine cannot reach the
-    internet. The same export may succeed later or elsewhere."""
+    """Error: trained weights cannot be loaded, for example without access to the internet.
+
+    The same export may succeed later or on another machine.
+    """
 
 
 class Architecture(Protocol):
@@ -58,13 +59,17 @@ class Architecture(Protocol):
         """Names of the trained weights of the architecture."""
 
     def bare(self, *, has_aux: bool = False, classes: int | None = None) -> torch.nn.Module:
-        """Return the network with the initial weights of torch. With `has_aux`, the network has
-        auxiliary heads (for training only). `classes` is the number of classes, or None for the
-        default."""
+        """Return the network with the initial weights of torch.
+
+        If `has_aux` is true, the network has auxiliary heads, which only training uses. `classes`
+        is the number of classes, or None for the default.
+        """
 
     def trained(self, weights: str) -> torch.nn.Module:
-        """Return the network with the trained weights `weights`. Raises WeightsError if the weights
-        cannot be loaded."""
+        """Return the network with the trained weights `weights`.
+
+        Raises WeightsError if the weights cannot be loaded.
+        """
 
     def call(self, network: torch.nn.Module, images: torch.Tensor) -> Any:
         """Return the response of the network to images (n, 3, H, W)."""
@@ -72,8 +77,11 @@ class Architecture(Protocol):
 
 @functools.cache
 def import_torchvision() -> tuple[ModuleType, ModuleType]:
-    """Return the modules torch and torchvision. If the shared library of torchvision does not load,
-    replace the operators that the library would define."""
+    """Return the modules torch and torchvision.
+
+    If the shared library of torchvision does not load, the function replaces the operators that the
+    library would define.
+    """
     import torch
 
     operators = _missing_operators()
@@ -104,13 +112,13 @@ def _missing_operators() -> Any:
 
 
 def preset(architecture: str, weights: str, input_size: int | None = None) -> Any:
-    """Return torchvision's preprocessing for the weights `weights`: a function from an image to a
-    tensor (3, H, W).
+    """Return torchvision's preprocessing for the weights `weights` of an architecture.
 
-    The preprocessing resizes the short side of the image to `resize_size`, crops the centre to
-    `crop_size`, and normalises the colours. For random weights and for weights from a file, the
-    function returns the preprocessing of the DEFAULT weights. If `input_size` is given, it replaces
-    `crop_size`, and `resize_size` changes in the same proportion. The function downloads nothing.
+    The result is a function that converts an image into a tensor (3, H, W). It resizes the short
+    side of the image to `resize_size`, crops the centre to `crop_size`, and normalises the colours.
+    For random weights and for weights from a file, the function returns the preprocessing of the
+    DEFAULT weights. If `input_size` is given, it replaces `crop_size`, and `resize_size` changes in
+    the same proportion. The function downloads nothing.
     """
     _, torchvision = import_torchvision()
     choices = torchvision.models.get_model_weights(architecture).__members__
@@ -123,8 +131,10 @@ def preset(architecture: str, weights: str, input_size: int | None = None) -> An
 
 
 def pixels_by(like: Any) -> Callable[[Any], torch.Tensor]:
-    """Return a function that converts an image into pixels (3, H, W), uint8. The function resizes
-    and crops the image as the preprocessing `like` does."""
+    """Return a function that converts an image into pixels (3, H, W), uint8.
+
+    The returned function resizes and crops the image as the preprocessing `like` does.
+    """
     _, torchvision = import_torchvision()
     do = torchvision.transforms.functional
 
@@ -143,8 +153,10 @@ def normalised(pixels: Tensor, like: Any) -> Array:
 
 
 def of_pixels(network: torch.nn.Module, like: Any) -> torch.nn.Module:
-    """Return a network with uint8 input, which normalises pixels as in the preprocessing `like` and
-    then runs `network`."""
+    """Return a network that takes pixels (uint8), normalises them, and then runs `network`.
+
+    The normalisation is that of the preprocessing `like`.
+    """
     torch, _ = import_torchvision()
     std = np.array(like.std, np.float32)[:, None, None]
     mean = np.array(like.mean, np.float32)[:, None, None]
@@ -168,8 +180,10 @@ def default_input_size(architecture: str, weights: str = "DEFAULT") -> int:
 
 
 def require_known(kind: str, name: str, known: Sequence[str]) -> None:
-    """Raise ExportError if `name` is not in `known`. The message suggests known names, and calls
-    the unknown name a `kind`, such as "architecture"."""
+    """Raise ExportError if `name` is not in `known`. The message suggests known names.
+
+    `kind` says in the message what the name stands for, such as "architecture".
+    """
     if name not in known:
         hint = meant_or_known(name, known)
         raise ExportError(f"unknown {kind}: {name!r}{hint}")
@@ -202,8 +216,10 @@ def build(of: Architecture, weights: str, typical: Array) -> torch.nn.Module:
 
 
 def require_fit(of: Architecture, path: Path) -> None:
-    """Raise ExportError unless a file is a state_dict of the architecture. The function reads no
-    weights."""
+    """Raise ExportError unless the file `path` is a state_dict of the architecture.
+
+    The function reads the names and shapes of the weights, but not their values.
+    """
     torch, _ = import_torchvision()
     try:
         with torch.device("meta"):
@@ -225,11 +241,11 @@ def _from_file(of: Architecture, path: Path) -> torch.nn.Module:
 
 
 def _state_dict(of: Architecture, path: Path, device: str) -> Mapping[str, torch.Tensor]:
-    """Return the weights in a checkpoint file. If the file has all weights of the network, the keys
-    of the result are the names that the weights have in the network.
+    """Return the weights in a checkpoint file, by name.
 
-    Raises ExportError if the file is not a checkpoint of tensors, or if the file has the weights of
-    the network several times.
+    If the file has all weights of the network, the names are those in the network. Raises
+    ExportError if the file is not a checkpoint of tensors, or if the file has the weights of the
+    network several times.
     """
     torch, _ = import_torchvision()
     try:
@@ -285,11 +301,11 @@ def _fitting(of: Architecture, state: Mapping[str, torch.Tensor], path: Path) ->
 
 
 def _classes(network: torch.nn.Module, state: Mapping[str, torch.Tensor], usual: int) -> int | None:
-    """Return the number of classes for which the weights in `state` were trained. The result is
-    None for the default number of classes, and for heads with different numbers of classes.
+    """Return the number of classes for which the weights in `state` were trained.
 
-    The first dimension of the weights in each head is the number of classes, or a multiple of the
-    number of classes: the heads of some detectors have one row per class and anchor box.
+    The result is None for the default number of classes, and for heads with different numbers of
+    classes. The first dimension of the weights in each head is the number of classes, or a multiple
+    of the number of classes: the heads of some detectors have one row per class and anchor box.
     """
     shapes = {key: value.shape for key, value in network.state_dict().items()}
     found = {
@@ -301,10 +317,10 @@ def _classes(network: torch.nn.Module, state: Mapping[str, torch.Tensor], usual:
 
 
 def _classes_of_head(shape: Sequence[int], tuned: Sequence[int], usual: int) -> int | None:
-    """Return the number of classes of a head with weights of the shape `tuned`. A head with weights
-    of the shape `shape` has `usual` classes.
+    """Return the number of classes of a head with weights of the shape `tuned`.
 
-    The result is None if the shapes differ in more than the number of classes.
+    A head with weights of the shape `shape` has `usual` classes. The result is None if the shapes
+    differ in more than the number of classes.
     """
     classes, rest = divmod(tuned[0] * usual, shape[0])
     return classes if not rest and tuned[1:] == shape[1:] else None
@@ -333,14 +349,16 @@ def load_problem(error: Exception) -> str:
 
 
 RANDOM_RMS: Final = 0.1
-"""Root mean square of the outputs of batch normalisation in a network with random weights. For
-such small values, activation functions such as SiLU are nearly linear. If the root mean square were
-1, the largest outputs of deep networks would grow with each layer."""
+"""Root mean square of the outputs of batch normalisation in a network with random weights. For such
+small values, activation functions such as SiLU are nearly linear. If the root mean square were 1,
+the largest outputs of deep networks would grow with each layer."""
 
 
 def _give_signal(of: Architecture, network: torch.nn.Module, typical: Array) -> None:
-    """Give random weights to layers that have only zeros, and scale the outputs of each batch
-    normalisation to the root mean square RANDOM_RMS for the images `typical`.
+    """Change the random weights of a network so that its outputs depend on the image.
+
+    The function gives random weights to layers that have only zeros. It also scales the outputs of
+    each batch normalisation to the root mean square RANDOM_RMS for the images `typical`.
 
     Without these changes, the outputs of a deep network with random weights become nearly the same
     for all images. All channels of a layer have one scale, and batch normalisation does not

@@ -56,19 +56,18 @@ MIN_SIGNAL_SHARE: Final = 1e-4
 OPSET: Final = 18
 MAX_IR_VERSION: Final = 10
 LARGEST_BYTES: Final = 2**31 - 2**20
-"""Largest size of the weights in an ONNX file: an ONNX file is a protobuf message, which can be at
+"""Largest size of the weights in an ONNX file. An ONNX file is a protobuf message, which can be at
 most 2 GiB."""
 
 
 def export_model(task: ExportTask, onnx_path: Path, reference_path: Path) -> dict[str, Any]:
-    """Export a model to `onnx_path`, and write its reference (images, and the outputs that torch
-    computes for these images) to `reference_path`. Return the export record (the content of
-    check.json).
+    """Export a model to `onnx_path`. Return the export record (the content of check.json).
 
-    The ONNX file has the input "input" [batch, 3, H, W] and the output "output" float32 [batch,
-    classes], and contains the weights. The type of the input is float32 or, for uint8 requests,
-    uint8. The function writes both files only if the responses of the ONNX file agree with the
-    outputs of torch, up to rounding.
+    The function writes the reference (images, and the outputs that torch computes for these images)
+    to `reference_path`. The ONNX file has the input "input" [batch, 3, H, W] and the output
+    "output" float32 [batch, classes], and contains the weights. The type of the input is float32
+    or, for uint8 requests, uint8. The function writes both files only if the responses of the ONNX
+    file agree with the outputs of torch, up to rounding.
 
     Raises ExportError if the architecture or the weights are unknown, if the architecture does not
     accept the weights or the input size, if an image cannot be read, or if the ONNX file responds
@@ -103,9 +102,9 @@ def export_model(task: ExportTask, onnx_path: Path, reference_path: Path) -> dic
 def surveyed_export(
     say: Callable[[str], None], task: ExportTask, onnx_path: Path, reference_path: Path
 ) -> dict[str, Any]:
-    """Export a model of an experiment `catalogue`. If the network cannot be exported, write the
-    reason to `onnx_path`.
+    """Export a model of an experiment `catalogue`, as `export_model` does.
 
+    If the network cannot be exported, the function writes the reason to `onnx_path` and continues.
     Even then, the function writes the reference, because a runtime that needs no ONNX file may
     serve the network.
     """
@@ -119,12 +118,12 @@ def surveyed_export(
 
 
 def write_reference(task: ExportTask, path: Path) -> dict[str, Any]:
-    """Write the reference of a model without an ONNX file to `path`: images, and the outputs that
-    torch computes for these images.
+    """Write the reference of a model without an ONNX file to `path`.
 
-    Return the names, types and sizes of the model's inputs and outputs, as in an export record. If
-    torch cannot run the network, the reference contains zeros. In this case no runtime serves the
-    network, so Perseus compares no response with the zeros.
+    The reference contains images, and the outputs that torch computes for these images. The
+    function returns the names, types and sizes of the inputs and outputs, as in an export record.
+    If torch cannot run the network, the reference contains zeros. In this case no runtime serves
+    the network, so Perseus compares no response with the zeros.
     """
     try:
         _, images, output = answered(task)
@@ -174,8 +173,7 @@ def answered(task: ExportTask) -> tuple[torch.nn.Module, Tensor, Array]:
 
 
 def tensors_of(images: Tensor, scores: Array) -> ModelTensors:
-    """Return the inputs and outputs of a network that converts images (n, 3, H, W) into scores (n,
-    classes)."""
+    """Return the input and output of a network from images (n, 3, H, W) to scores (n, classes)."""
     return ModelTensors.of_classifier(images.shape[1:], scores.shape[1], DATATYPES[images.dtype])
 
 
@@ -200,8 +198,10 @@ def check_onnx(
     what: str = "the model",
     tolerance: float = TOLERANCES["fp32"],
 ) -> dict[str, Any]:
-    """Compare the responses of an ONNX file with its reference responses. Raise ExportError if the
-    relative error exceeds the tolerance."""
+    """Compare the responses of an ONNX file with its reference responses (see `compared`).
+
+    Raises ExportError if the relative error exceeds the tolerance.
+    """
     record = compared(onnx_path, reference, what, tolerance)
     if not record["relative_error"] <= tolerance:
         raise ExportError(
@@ -237,8 +237,11 @@ def compared(onnx_path: Path, reference: Reference, what: str, tolerance: float)
 def keep_answers(
     onnx_path: Path, tensors: ModelTensors, reference: Reference, npz: Path
 ) -> dict[str, Any]:
-    """Write the reference of an ONNX file. Return the entries of the export record that describe
-    the ONNX file: its inputs and outputs, hash, size and cost."""
+    """Write the reference of an ONNX file to `npz`, and describe the ONNX file.
+
+    The function returns entries of the export record: inputs and outputs, hash, size and cost of
+    the ONNX file.
+    """
     reference.write(npz)
     return {
         **tensors.plain(),

@@ -30,8 +30,7 @@ def all_graphs(graph: onnx.GraphProto) -> Iterator[onnx.GraphProto]:
 
 
 def stored_tensors(model: onnx.ModelProto) -> Iterator[onnx.TensorProto]:
-    """Yield all weights and constants of a model, including the weights and constants of its
-    functions."""
+    """Yield all weights and constants of a model, including those of its functions."""
     nodes: list[onnx.NodeProto] = []
     graphs = list(all_graphs(model.graph))
     for function in model.functions:
@@ -102,8 +101,7 @@ of size one keeps the old name."""
 
 
 QUANTISED: Final = ("Quantize", "QLinear", "Integer", "DynamicQuantize")
-"""Words at the start or the end of the names of all operators that compute with quantised
-numbers."""
+"""Words with which the names of all operators on quantised numbers begin or end."""
 
 
 def precision_inside(model: onnx.ModelProto) -> Precision:

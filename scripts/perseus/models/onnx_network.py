@@ -55,8 +55,10 @@ class OnnxNetwork:
 
 
 def onnx_session(model: str | bytes) -> onnxruntime.InferenceSession:
-    """Return a session of ONNX Runtime that uses at most two cores. `model` is the path or the
-    content of an ONNX file."""
+    """Return a session of ONNX Runtime on at most two cores.
+
+    `model` is the path or the content of an ONNX file.
+    """
     import onnxruntime
 
     options = onnxruntime.SessionOptions()

@@ -26,8 +26,10 @@ if TYPE_CHECKING:
 QUANTISED = ["Conv", "Gemm", "MatMul"]
 
 OPSET_OF_CHANNELS, IR_VERSION_OF_CHANNELS = 13, 7
-"""The oldest opset (version of the ONNX operators) that supports one quantisation scale per channel
-of the weights, and the IR version (version of the ONNX format) that this opset needs."""
+"""The oldest opset that supports one quantisation scale per channel, and its IR version.
+
+The opset is the version of the ONNX operators, and the IR version is the version of the format.
+"""
 
 Examples = Sequence[Mapping[str, Tensor]]
 """Examples for the calibration of int8: the inputs by name. If the model supports batches, each
@@ -40,8 +42,10 @@ def convert(
     reference_path: Path,
     converted_path: Path,
 ) -> dict[str, Any]:
-    """Convert an ONNX file and write the result to `converted_path`. Return a record with the
-    relative error of the converted file's responses and the hashes of both files.
+    """Convert an ONNX file to `precision`, and write the result to `converted_path`.
+
+    The function returns a record with the relative error of the converted file's responses and the
+    hashes of both files.
 
     Raises ExportError if the file cannot be converted. Also raises ExportError if the responses of
     the converted file (in ONNX Runtime on the CPU) differ from the reference by more than the
@@ -77,11 +81,11 @@ def _half(onnx_path: Path, examples: Examples) -> onnx.ModelProto:
 
 
 def _quantised(onnx_path: Path, examples: Examples) -> onnx.ModelProto:
-    """Return the network in int8, with QuantizeLinear and DequantizeLinear nodes as TensorRT
-    requires.
+    """Return the network in int8, in the form that TensorRT requires.
 
-    The quantisation is symmetric, and has one scale per channel of the weights. The bias is not
-    quantised. The range of each activation is its largest absolute value over all `examples`.
+    The network contains QuantizeLinear and DequantizeLinear nodes. The quantisation is symmetric,
+    and has one scale per channel of the weights. The bias is not quantised. The range of each
+    activation is its largest absolute value over all `examples`.
     """
     import onnx
     from onnxruntime import quantization
@@ -122,10 +126,10 @@ def _quantised(onnx_path: Path, examples: Examples) -> onnx.ModelProto:
 
 
 def _with_channels(model: onnx.ModelProto) -> onnx.ModelProto:
-    """Return the network in opset OPSET_OF_CHANNELS or later, so that each channel of the weights
-    can have its own quantisation scale.
+    """Return the network in opset OPSET_OF_CHANNELS or later.
 
-    Raises ExportError if the package onnx cannot convert the network to OPSET_OF_CHANNELS.
+    In such an opset, each channel of the weights can have its own quantisation scale. Raises
+    ExportError if the package onnx cannot convert the network to OPSET_OF_CHANNELS.
     """
     import onnx
 

@@ -1,5 +1,4 @@
-"""Make example inputs for a model of the user: from a file of arrays, from images, or from seeded
-random values."""
+"""Make example inputs for a user's model from a file of arrays, images or random values."""
 
 from __future__ import annotations
 
@@ -16,8 +15,11 @@ from perseus.study.tasks.own_examples import OwnExamples, Pixels, Values
 
 
 def own_examples(asked: OwnExamples, inputs: Sequence[TensorSpec], seed: int) -> dict[str, Tensor]:
-    """Return the examples of each input, shape (n, *dims). Raises ExportError with all
-    `example_problems` if there are any."""
+    """Return the examples of each input by name, shape (n, *dims).
+
+    Raises ExportError if the model cannot take the examples in the configuration. The message lists
+    all `example_problems`.
+    """
     if wrong := list(example_problems(asked, inputs)):
         raise ExportError("; ".join(wrong))
     if asked.inputs:
@@ -31,8 +33,10 @@ def own_examples(asked: OwnExamples, inputs: Sequence[TensorSpec], seed: int) ->
 
 
 def are_whole_inputs(asked: OwnExamples, inputs: Sequence[TensorSpec]) -> bool:
-    """Return whether one example in the configuration is a complete input of the model, so that the
-    model has no batch dimension."""
+    """Return whether one example in the configuration is a complete input of the model.
+
+    If so, the model has no batch dimension.
+    """
     if any(OPEN in each.dims for each in inputs):
         return False
     if asked.images:
@@ -47,8 +51,7 @@ def are_whole_inputs(asked: OwnExamples, inputs: Sequence[TensorSpec]) -> bool:
 
 
 def example_problems(asked: OwnExamples, inputs: Sequence[TensorSpec]) -> Iterator[str]:
-    """Yield the reasons why a model with the inputs `inputs` cannot take the examples in the
-    configuration."""
+    """Yield why a model with the inputs `inputs` cannot take the examples in the configuration."""
     if asked.inputs:
         yield from _problems_of_file(Path(asked.inputs), inputs)
     if asked.images:
@@ -152,8 +155,11 @@ def _layout(pixels: Pixels, of: TensorSpec) -> str | None:
 
 
 def _pixels(path: Path, pixels: Pixels, of: TensorSpec) -> Tensor:
-    """Return the image in the file `path` as an input of the model. The function resizes the image
-    to the size of the input, and converts each pixel into (pixel * scale - mean) / std."""
+    """Return the image in the file `path` as an input of the model.
+
+    The function resizes the image to the size of the input, and converts each pixel into
+    (pixel * scale - mean) / std.
+    """
     from PIL import Image
 
     is_first = _layout(pixels, of) == "nchw"

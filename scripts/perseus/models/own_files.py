@@ -17,12 +17,11 @@ from perseus.study.planning import own_examples
 
 
 def problems(models: Iterable[tuple[Model, Sequence[str]]]) -> Iterator[str]:
-    """Yield the reasons why Perseus cannot use the files of the models in `models`. The function
-    runs no model.
+    """Yield the reasons why Perseus cannot use the files of the models in `models`.
 
-    `models` contains each model with the paths of its image files. If a check needs a package that
-    is not installed, the function skips the check. The export job of the model later makes the
-    skipped checks.
+    The function runs no model. `models` contains each model with the paths of its image files. If a
+    check needs a package that is not installed, the function skips the check. The export job of the
+    model later makes the skipped checks.
     """
     for model, images in models:
         yield from (f"models: {model.name}: {problem}" for problem in _of_files(model, images))

@@ -18,16 +18,17 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Sizes:
-    """Numbers that the study sets for the variable sizes of an ONNX file: several numbers for each
-    input (`shape`), or one number for all inputs (`input_size`)."""
+    """Numbers that the study sets for the variable sizes of an ONNX file.
+
+    `shape` has several numbers for each input. `input_size` is one number for all variable sizes.
+    """
 
     shape: Mapping[str, tuple[int, ...]]
     input_size: int | None = None
 
 
 def inputs_of(graph: onnx.GraphProto) -> list[onnx.ValueInfoProto]:
-    """Return the inputs of a graph, without the weights that old ONNX files list among the
-    inputs."""
+    """Return the inputs of a graph, without the weights that old ONNX files list as inputs."""
     weights = {each.name for each in graph.initializer}
     return [each for each in graph.input if each.name not in weights]
 
@@ -61,8 +62,7 @@ def asked_inputs(model: onnx.ModelProto, sizes: Sizes) -> list[TensorSpec]:
 
 
 def problems(model: onnx.ModelProto, sizes: Sizes) -> Iterator[str]:
-    """Yield what is wrong with the inputs and outputs of an ONNX file, and with the sizes that the
-    study sets."""
+    """Yield what is wrong with an ONNX file's inputs and outputs, and with the study's sizes."""
     inputs = inputs_of(model.graph)
     names = [each.name for each in inputs]
     for what, values in (("input", inputs), ("output", list(model.graph.output))):
@@ -118,8 +118,10 @@ def _size_problems(inputs: Sequence[onnx.ValueInfoProto], sizes: Sizes) -> Itera
 
 
 def _wanted(value: onnx.ValueInfoProto, has_batch: bool) -> list[str]:
-    """Return the names of the variable sizes of an input; "size" for a size without a name. If
-    `has_batch` is true, the function leaves out the first size."""
+    """Return the names of the variable sizes of an input; "size" for a size without a name.
+
+    If `has_batch` is true, the function leaves out the first size.
+    """
     sizes = zip(value.type.tensor_type.shape.dim, declared(value).dims, strict=True)
     return [
         dim.dim_param if re.fullmatch(r"[^\W\d]\w*", dim.dim_param) else "size"
@@ -129,8 +131,10 @@ def _wanted(value: onnx.ValueInfoProto, has_batch: bool) -> list[str]:
 
 
 def common_size(dims: Iterable[Sequence[int]]) -> int | None:
-    """Return the first size that all inputs have in common; None if their first sizes differ. The
-    result is 1 if the first size is variable."""
+    """Return the first size that all inputs have in common; None if their first sizes differ.
+
+    The result is 1 if the first size is variable.
+    """
     sizes = {each[0] if each else None for each in dims}
     if sizes <= {OPEN, 1}:
         return 1
@@ -143,8 +147,10 @@ def _key(name: str) -> str:
 
 
 def _dims(value: onnx.ValueInfoProto, sizes: Sizes) -> tuple[int, ...]:
-    """Return the sizes of an input, with the numbers that the study sets. Sizes that neither the
-    file nor the study states stay variable."""
+    """Return the sizes of an input, with the numbers that the study sets.
+
+    Sizes that neither the file nor the study states stay variable.
+    """
     given = sizes.shape.get(value.name)
     if given is not None:
         return next(iter(_fillings(value, given)), declared(value).dims)
@@ -172,8 +178,7 @@ def _has_shape(value: onnx.ValueInfoProto) -> bool:
 
 
 def _has_size(value: onnx.ValueInfoProto, size: int) -> bool:
-    """Return whether one of the input's sizes, except the first size, equals `size` or is
-    variable."""
+    """Return whether a size of the input after the first size equals `size` or is variable."""
     return any(each in (OPEN, size) for each in declared(value).dims[1:])
 
 

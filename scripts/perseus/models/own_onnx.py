@@ -43,7 +43,7 @@ FIXED_BATCH: Final = (
 )
 
 Examples = Mapping[str, Tensor]
-"""Examples of each input, shape (n, *dims)."""
+"""Examples of each input by name, shape (n, *dims)."""
 
 
 def take_onnx(
@@ -54,9 +54,10 @@ def take_onnx(
     what: str = "",
     sorted_by: str = "",
 ) -> dict[str, Any]:
-    """Prepare the ONNX file `source` for Triton, and write the result to `onnx_path`. Write
-    examples, and the responses of the model to these examples, to `reference_path`. Return the
-    export record (the content of check.json).
+    """Prepare the ONNX file `source` for Triton, and write the result to `onnx_path`.
+
+    The function also writes examples, and the responses of the model to these examples, to
+    `reference_path`. It returns the export record (the content of check.json).
 
     `what` is the name of the model in messages, by default the path of `source`. `sorted_by` is the
     name of the output with the scores of a detection network (see `Reference`).
@@ -111,10 +112,10 @@ def take_onnx(
 
 
 def own_problems(source: Path, sizes: Sizes, asked: OwnExamples) -> Iterator[str]:
-    """Yield what is wrong with an ONNX file, with the sizes that the study sets, and with the
-    examples. The function does not run the model.
+    """Yield what is wrong with an ONNX file, with the study's sizes, and with the examples.
 
-    Raises ExportError if the file cannot be read or loaded in ONNX Runtime.
+    The function does not run the model. Raises ExportError if the file cannot be read or loaded in
+    ONNX Runtime.
     """
     model = read_onnx(source)
     if wrong := list(problems(model, sizes)):
@@ -128,11 +129,10 @@ def own_problems(source: Path, sizes: Sizes, asked: OwnExamples) -> Iterator[str
 
 
 def read_onnx(source: Path) -> onnx.ModelProto:
-    """Read an ONNX file without its external data (weights in other files). Inputs and outputs
-    without dimensions (single numbers) become tensors of size one.
+    """Read an ONNX file without its external data (weights in other files).
 
-    External data must be in the folder of the ONNX file. Raises ExportError if the ONNX file cannot
-    be read.
+    Inputs and outputs without dimensions (single numbers) become tensors of size one. External data
+    must be in the folder of the ONNX file. Raises ExportError if the ONNX file cannot be read.
     """
     import onnx
     from google.protobuf.message import DecodeError
@@ -152,22 +152,28 @@ def read_onnx(source: Path) -> onnx.ModelProto:
 
 
 def _batch_size(inputs: Sequence[TensorSpec], examples: OwnExamples) -> int | None:
-    """Return the batch size: the first size that all inputs have in common. The result is None if
-    their first sizes differ, or if the first dimension belongs to each example."""
+    """Return the batch size: the first size that all inputs have in common.
+
+    The result is None if the first sizes differ, or if the first dimension belongs to each example.
+    """
     if are_whole_inputs(examples, inputs):
         return None
     return common_size([each.dims for each in inputs])
 
 
 def _rows_of(inputs: Sequence[TensorSpec], size: int | None) -> list[TensorSpec]:
-    """Return the inputs of one example. If `size` (the batch size) is given, the function removes
-    the first size of each input."""
+    """Return the inputs of one example.
+
+    If `size` (the batch size) is given, the function removes the first size of each input.
+    """
     return [replace(each, dims=each.dims[1:]) if size else each for each in inputs]
 
 
 def _grouped(given: Examples, size: int) -> Examples:
-    """For each of the n examples in `given`, return a batch of `size` examples: batch i has the
-    examples i, i + 1, ..., i + `size` - 1 (modulo n)."""
+    """For each of the n examples in `given`, return a batch of `size` examples.
+
+    Batch i has the examples i, i + 1, ..., i + `size` - 1 (modulo n).
+    """
     count = len(next(iter(given.values())))
     rows = [[(i + j) % count for j in range(size)] for i in range(count)]
     return {name: values[rows] for name, values in given.items()}
@@ -176,12 +182,12 @@ def _grouped(given: Examples, size: int) -> Examples:
 def _served(
     model: onnx.ModelProto, inputs: Sequence[TensorSpec], what: str
 ) -> tuple[onnx.ModelProto, OnnxNetwork]:
-    """Set the input sizes of a model to `inputs`. Return the new model twice: as an ONNX model, and
-    loaded in ONNX Runtime.
+    """Set the input sizes of a model to `inputs`.
 
-    If ONNX Runtime rejects the sizes in `inputs`, all sizes stay variable. The model may
-    nevertheless run with the sizes in `inputs`: ONNX Runtime rejects sizes that are invalid in any
-    branch of the graph, even if no request takes this branch.
+    The function returns the new model twice: as an ONNX model, and loaded in ONNX Runtime. If ONNX
+    Runtime rejects the sizes in `inputs`, all sizes stay variable. The model may nevertheless run
+    with the sizes in `inputs`: ONNX Runtime rejects sizes that are invalid in any branch of the
+    graph, even if no request takes this branch.
     """
     sized = _as_served(model, inputs)
     try:
@@ -193,8 +199,11 @@ def _served(
 
 
 def _as_served(model: onnx.ModelProto, inputs: Sequence[TensorSpec]) -> onnx.ModelProto:
-    """Return the model with the input sizes in `inputs`. The returned model declares no shape of an
-    output or intermediate tensor, so that ONNX Runtime infers these shapes from the inputs."""
+    """Return the model with the input sizes in `inputs`.
+
+    The returned model declares no shape of an output or intermediate tensor, so that ONNX Runtime
+    infers these shapes from the inputs.
+    """
     import onnx
 
     served = onnx.ModelProto()
@@ -317,10 +326,10 @@ def _write(
     path: Path,
     what: str,
 ) -> tuple[ModelTensors, dict[str, Any]]:
-    """Write the ONNX file for Triton, and compare its responses with `reference`. Return the inputs
-    and outputs of the file, and the result of `compared`.
+    """Write the ONNX file for Triton, and compare its responses with `reference`.
 
-    If `reference.has_batches` is true, the sizes in `inputs` do not include the batch size. Raises
+    The function returns the inputs and outputs of the file, and the result of `compared`. If
+    `reference.has_batches` is true, the sizes in `inputs` do not include the batch size. Raises
     ExportError if the responses of the written file differ from the reference.
     """
     import onnx
@@ -350,7 +359,9 @@ def _write(
 
 
 def _known(shape: Sequence[Any], rank: int) -> tuple[int, ...]:
-    """Return the shape of an output with the sizes that ONNX Runtime infers. A size that ONNX
-    Runtime does not infer is variable."""
+    """Return the shape of an output with the sizes that ONNX Runtime infers.
+
+    A size that ONNX Runtime does not infer is variable.
+    """
     known = list(shape) if len(shape) == rank else [None] * rank
     return tuple(size if isinstance(size, int) and size > 0 else OPEN for size in known)

@@ -1,5 +1,8 @@
-"""Write encoded images for a network: into pictures.npz with the outputs that torch computes for
-these images, and into labelled.npz with the correct class of each image."""
+"""Write encoded images for a network into pictures.npz or labelled.npz.
+
+The file pictures.npz also contains the outputs that torch computes for the images. The file
+labelled.npz also contains the correct class of each image.
+"""
 
 from __future__ import annotations
 
@@ -68,15 +71,19 @@ def write_labelled(task: LabelledTask, reference: Path, path: Path) -> None:
 
 
 def _preprocessing(task: ExportTask | LabelledTask, input_size: int) -> Preprocessing:
-    """Return the preprocessing that converts an image file into a request of the task. For uint8
-    requests, the preprocessing does not normalise the colours."""
+    """Return the preprocessing that converts an image file into a request of the task.
+
+    For uint8 requests, the preprocessing does not normalise the colours.
+    """
     of_weights = preprocessing_for(task.architecture, task.weights, input_size)
     return replace(of_weights, normalises=task.request == "float32")
 
 
 def preprocessing_for(architecture: str, weights: str, input_size: int) -> Preprocessing:
-    """Return torchvision's preprocessing for the weights `weights` (see `networks.preset`), with a
-    crop of `input_size` x `input_size` pixels."""
+    """Return torchvision's preprocessing for the weights `weights` (see `networks.preset`).
+
+    `input_size` is the height and width of the input of the network, in pixels.
+    """
     own = preset(architecture, weights, input_size)
     return Preprocessing(
         resize_px=own.resize_size[0],

@@ -29,16 +29,14 @@ class Pictures:
     preprocessing: Preprocessing
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """Return the arrays that pictures.npz contains in addition to the arrays of a
-        `Reference`."""
+        """Return the arrays of pictures.npz, without the arrays of a `Reference`."""
         told = json.dumps(asdict(self.preprocessing))
         files = {f"picture_{i}": file for i, file in enumerate(self.files)}
         return {PARAMETER: np.array(told), **files}
 
     @classmethod
     def of(cls, arrays: Mapping[str, NDArray[Any]]) -> Pictures:
-        """Return the encoded images and the preprocessing that the arrays of pictures.npz
-        contain."""
+        """Return the encoded images and the preprocessing from the arrays of pictures.npz."""
         told = json.loads(str(arrays[PARAMETER]))
         count = sum(name.startswith("picture_") for name in arrays)
         return cls([arrays[f"picture_{i}"] for i in range(count)], Preprocessing(**told))
@@ -50,8 +48,7 @@ class Pictures:
 
 
 def as_batch(files: Sequence[File]) -> NDArray[np.uint8]:
-    """Return image files as one array of bytes, shape (number of files, length of the longest
-    file).
+    """Return image files as one array of bytes, shape (files, length of the longest file).
 
     Zeros fill the rows of shorter files. These zeros are harmless, because image decoders ignore
     zeros after the end of a file.

@@ -40,11 +40,10 @@ class Preprocessing:
     normalises: bool = True
 
     def tensor(self, picture: NDArray[np.uint8]) -> NDArray[np.float32] | NDArray[np.uint8]:
-        """Convert the bytes of a PNG or JPEG file, shape (n,), into an input of the network, shape
-        (3, crop_px, crop_px).
+        """Convert a PNG or JPEG file into an input of the network, shape (3, crop_px, crop_px).
 
-        In `picture`, the bytes of the file come first, and zeros may fill the rest. Raises OSError,
-        SyntaxError or ValueError if Pillow cannot read the image.
+        `picture` has the bytes of the file, shape (n,). Zeros may follow the bytes of the file.
+        Raises OSError, SyntaxError or ValueError if Pillow cannot read the image.
         """
         with Image.open(io.BytesIO(picture.data), formats=("PNG", "JPEG")) as file:
             image = file.convert("RGB")

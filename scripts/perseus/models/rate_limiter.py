@@ -1,5 +1,7 @@
-"""Define the name of a resource of Triton's rate limiter, for the model repository and for the
-command line of the server."""
+"""Define the name of a resource of Triton's rate limiter.
+
+Both the model repository and the command line of the server contain this name.
+"""
 
 from typing import Final
 

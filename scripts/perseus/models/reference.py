@@ -48,14 +48,15 @@ class Reference:
         return tuple(self.answers[0])
 
     def given(self, examples: Sequence[int]) -> dict[str, Tensor]:
-        """Return the inputs of a request with the examples at the indices `examples`. If the model
-        does not support batches, the request has only the example at the first index."""
+        """Return the inputs of a request with the examples at the indices `examples`.
+
+        If the model does not support batches, the request has only the example at the first index.
+        """
         rows = list(examples) if self.has_batches else examples[0]
         return {name: np.asarray(values[rows]) for name, values in self.inputs.items()}
 
     def expected(self, examples: Sequence[int]) -> dict[str, Tensor]:
-        """Return the expected response to a request with the examples at the indices
-        `examples`."""
+        """Return the expected response to the request `given(examples)`."""
         if not self.has_batches:
             return dict(self.answers[examples[0]])
         return {name: np.stack([self.answers[i][name] for i in examples]) for name in self.outputs}
@@ -64,19 +65,17 @@ class Reference:
         return [answer[output] for answer in self.answers]
 
     def scales(self, tolerance: float) -> dict[str, float]:
-        """Return, for each output, the divisor that converts an error into a relative error
-        (`scale_of`)."""
+        """Return the divisor for the relative errors of each output, by name (see `scale_of`)."""
         return {name: scale_of(self.all_answers(name), tolerance) for name in self.outputs}
 
     def error(
         self, examples: Sequence[int], answer: Mapping[str, Tensor], scales: Mapping[str, float]
     ) -> float:
-        """Return the largest relative error of the response `answer` to a request with the examples
-        at the indices `examples`.
+        """Return the largest relative error of the response `answer` to `given(examples)`.
 
-        The error is infinite if an output is missing or has a wrong shape. For a model whose
-        responses are not deterministic, the function checks only that no output is missing, and
-        then returns 0.
+        `scales` is the result of the method `scales`. The error is infinite if an output is missing
+        or has a wrong shape. For a model whose responses are not deterministic, the function checks
+        only that no output is missing, and then returns 0.
         """
         expected = self.expected(examples)
         if not self.is_deterministic:
@@ -132,8 +131,10 @@ class Reference:
 
     @classmethod
     def of_classifier(cls, images: Tensor, scores: Tensor) -> Reference:
-        """Return the reference of a classification model from images (n, 3, height, width) and
-        scores (n, classes)."""
+        """Return the reference of a classification model.
+
+        `images` has the shape (n, 3, height, width), and `scores` the shape (n, classes).
+        """
         return cls({"input": images}, [{"output": row} for row in scores])
 
 

@@ -45,8 +45,10 @@ class RepositoryError(ValueError):
 
 @dataclass(frozen=True)
 class ModelFiles:
-    """The files from which Perseus makes the repository of one tenant: the model, its export record
-    (check.json), and the reference responses."""
+    """The files from which Perseus makes the model repository of one tenant.
+
+    `check` is the export record (check.json), and `reference` contains the reference responses.
+    """
 
     model: Path
     check: Path
@@ -96,8 +98,7 @@ def write_tenant(root: Path, tenant: ServedTenant, model: Path, check: Mapping[s
 
 
 def unfit_batches(tenant: ServedTenant, check: Mapping[str, Any]) -> str:
-    """Return the reason why a network does not support the batches that the study configures; empty
-    if the network supports them.
+    """Return why a network does not support the configured batches; empty if it supports them.
 
     `check` is the export record of the network, as in `write_tenant`.
     """
@@ -116,8 +117,7 @@ def unfit_batches(tenant: ServedTenant, check: Mapping[str, Any]) -> str:
 
 
 def write_model(root: Path, config: pb.ModelConfig, file: str, source: Path) -> None:
-    """Write one Triton model into the repository `root`. The model file `file` is a copy of
-    `source`.
+    """Write one Triton model into the repository `root`. Its file `file` is a copy of `source`.
 
     The repository contains a copy and not a link: through a link, a later export would change the
     model, and a hard link cannot point to another disk.
@@ -130,14 +130,14 @@ def write_model(root: Path, config: pb.ModelConfig, file: str, source: Path) -> 
 
 
 def model_path(root: Path, model: str, file: str) -> Path:
-    """Return the path of the model file of a Triton model. Perseus writes only version 1 of each
-    model."""
+    """Return the path of the file of a Triton model. Perseus writes only version 1 of a model."""
     return root / model / "1" / file
 
 
 def model_config(tenant: ServedTenant, tensors: ModelTensors) -> pb.ModelConfig:
-    """Return the Triton configuration (config.pbtxt) of a tenant. `tensors` has the inputs and
-    outputs of the tenant's model.
+    """Return the Triton configuration (config.pbtxt) of a tenant.
+
+    `tensors` has the inputs and outputs of the tenant's model.
 
     The priority of a tenant becomes its priority in Triton's rate limiter. The rate limiter is
     active only if the server runs with `--rate-limit=execution_count`. An instance of a tenant with

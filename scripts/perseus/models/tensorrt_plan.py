@@ -49,8 +49,10 @@ class NoPlanError(TensorRtError):
 
 @dataclass(frozen=True)
 class Batches:
-    """Smallest and largest batch size that a plan supports, and the size `best` for which TensorRT
-    optimises the plan."""
+    """Batch sizes of a TensorRT plan: smallest, best and largest size.
+
+    TensorRT optimises the plan for the size `best`.
+    """
 
     least: int
     best: int
@@ -77,8 +79,7 @@ def build(
     timing_cache: Path,
     log_path: Path,
 ) -> dict[str, Any]:
-    """Build the TensorRT plan of a tenant and write the file `plan`. Return the record of the
-    build.
+    """Build the TensorRT plan of a tenant. Write the file `plan`, and return a record.
 
     `check` is the export record, which has the inputs of the network. `timing_cache` is the file in
     which TensorRT stores the execution times of layers. All plans of this server use the same file,

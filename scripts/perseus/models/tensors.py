@@ -31,8 +31,10 @@ DATATYPES: Final = {dtype: name for name, dtype in DTYPES.items()}
 
 @dataclass(frozen=True)
 class TensorSpec:
-    """An input or output of a model. `dims` has the sizes of the tensor without the batch size; -1
-    means a variable size."""
+    """An input or output of a model.
+
+    `dims` has the sizes of the tensor without the batch size. The size -1 means a variable size.
+    """
 
     name: str
     datatype: str
@@ -45,8 +47,10 @@ class TensorSpec:
 
 @dataclass(frozen=True)
 class ModelTensors:
-    """The inputs and outputs of a model. If `has_batches` is false, a request contains only one
-    example."""
+    """The inputs and outputs of a model.
+
+    If `has_batches` is false, a request contains only one example.
+    """
 
     inputs: tuple[TensorSpec, ...]
     outputs: tuple[TensorSpec, ...]
@@ -73,8 +77,11 @@ class ModelTensors:
     def of_classifier(
         cls, image: tuple[int, ...], classes: int, datatype: str = "FP32"
     ) -> ModelTensors:
-        """Return the input and the output of a classification model: images with the sizes `image`
-        (channels, height, width), and one score per class."""
+        """Return the input and the output of a classification model.
+
+        The input is an image with the sizes `image` (channels, height, width). The output is one
+        score per class.
+        """
         return cls(
             (TensorSpec("input", datatype, image),), (TensorSpec("output", "FP32", (classes,)),)
         )

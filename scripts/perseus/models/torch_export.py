@@ -31,8 +31,8 @@ def export_program(task: ExportTask, path: Path) -> dict[str, Any]:
     """Write the program to `path` (.pt2). Return a record with the relative error of its responses.
 
     The relative error compares the responses of the program with the responses of the network in
-    torch. The program converts images (batch, 3, H, W) into scores, float32 (batch, classes), for
-    1 to LARGEST_BATCH images. The images are float32 or, for uint8 requests, uint8. Raises
+    torch. The program converts images (batch, 3, H, W) into scores, float32 (batch, classes), for 1
+    to LARGEST_BATCH images. The images are float32 or, for uint8 requests, uint8. Raises
     ExportError if torch cannot export the network, or if the relative error is too large.
     """
     torch, _ = import_torchvision()
@@ -66,8 +66,11 @@ def export_program(task: ExportTask, path: Path) -> dict[str, Any]:
 
 
 def _save(network: torch.nn.Module, example: torch.Tensor, path: Path) -> None:
-    """Write the program. `example` must have 2 or more images, since torch.export treats the batch
-    sizes 0 and 1 as constants."""
+    """Write the program to `path`.
+
+    `example` must have 2 or more images, since torch.export treats the batch sizes 0 and 1 as
+    constants.
+    """
     torch, _ = import_torchvision()
     batch = torch.export.Dim("batch", min=1, max=LARGEST_BATCH)
     program = torch.export.export(network, (example,), dynamic_shapes=({0: batch},))

@@ -16,11 +16,11 @@ from perseus.study.tasks.repository import ServedTenant
 
 
 def parameters(tenant: ServedTenant) -> dict[str, str]:
-    """Return the number of streams (one per instance) and the number of threads of all instances
-    together.
+    """Return the parameters by name.
 
-    The C++ backend compiles a model only once, and divides the threads of all instances among the
-    streams.
+    The number of streams is the number of model instances. The number of threads is for all
+    instances together. The C++ backend compiles a model only once, and divides the threads of all
+    instances among the streams.
     """
     found = {
         "NUM_STREAMS": str(tenant.instances),

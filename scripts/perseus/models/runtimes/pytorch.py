@@ -1,5 +1,4 @@
-"""Set the parameters of PyTorch, for the Python backend of Perseus, which runs programs of
-torch.export."""
+"""Set the parameters of PyTorch in config.pbtxt, for the Python backend of Perseus."""
 
 from __future__ import annotations
 
@@ -9,8 +8,11 @@ from perseus.study.tasks.repository import ServedTenant
 
 
 def parameters(tenant: ServedTenant) -> dict[str, str]:
-    """Return the number of threads of each instance, the precision if it is fp16, and, on a GPU,
-    the batch sizes for which the backend captures a CUDA graph."""
+    """Return the parameters by name.
+
+    The parameters are the number of threads of each model instance, the precision if it is fp16,
+    and, on a GPU, the batch sizes for which the backend captures a CUDA graph.
+    """
     found = {"intra_op_thread_count": str(tenant.intra_op_threads)}
     if tenant.precision == "fp16":
         found["precision"] = "fp16"
@@ -21,11 +23,11 @@ def parameters(tenant: ServedTenant) -> dict[str, str]:
 
 
 def captured_sizes(largest: int, preferred: Sequence[int] = ()) -> list[int]:
-    """Return the batch sizes for which the backend captures a CUDA graph: the powers of two up to
-    `largest`, the sizes in `preferred`, and `largest`.
+    """Return the batch sizes for which the backend captures a CUDA graph.
 
-    The backend pads a batch of another size to the next larger captured size. Because of the powers
-    of two, a padded batch has less than twice as many images as the original batch.
+    The sizes are the powers of two up to `largest`, the sizes in `preferred`, and `largest`. The
+    backend pads a batch of another size to the next larger captured size. Because of the powers of
+    two, a padded batch has less than twice as many images as the original batch.
     """
     powers = {2**i for i in range(largest.bit_length()) if 2**i <= largest}
     return sorted({*powers, *preferred, largest})
