@@ -28,7 +28,7 @@ class Throttling:
     def share_since(self, before: Throttling) -> float:
         """Return the share (0..1) of quota periods in which the kernel stopped the group.
 
-        The share is that of the quota periods since the earlier reading `before`.
+        The share refers to the quota periods since the earlier reading `before`.
         """
         periods = self.periods - before.periods
         return (self.throttled - before.throttled) / periods if periods > 0 else 0.0

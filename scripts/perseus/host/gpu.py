@@ -235,8 +235,8 @@ class OtherGpuWork:
     def share(self, start_ns: int) -> float | None:
         """Return the share (0..1) of the time in which a GPU worked for other processes.
 
-        The time is from `start_ns` on the monotonic clock to now. With several GPUs, the result is
-        the share of the GPU with the most such work.
+        The share refers to the time from `start_ns` on the monotonic clock to now. With several
+        GPUs, the result is the share of the GPU with the most such work.
 
         The result is None if the process id of the server is unknown, if no GPU reports any
         process, or if no GPU has ever reported a process of the server. The last case always occurs
@@ -278,9 +278,9 @@ def other_gpu_work(
 def _used(handle: Handle, since_us: int) -> dict[int, float]:
     """Return the share of the time in which each process used the GPU, by process id.
 
-    The time is from `since_us` (Unix time) to now. The buffer of the driver also contains unused
-    entries. The function recognises and ignores them: their time is before `since_us`, or their
-    share is above 1.
+    The share refers to the time from `since_us` (Unix time) to now. The buffer of the driver also
+    contains unused entries. The function recognises and ignores them: their time is before
+    `since_us`, or their share is above 1.
     """
     samples = _query(pynvml.nvmlDeviceGetProcessUtilization, handle, since_us) or ()
     return {

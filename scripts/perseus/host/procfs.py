@@ -143,8 +143,8 @@ def busy_shares(
 ) -> list[float]:
     """Return for each core the share (0..1) of the time in which the core was busy.
 
-    The time is the time between two readings. `before` and `after` are results of `core_ticks`. The
-    function leaves out a core that is missing in one of them.
+    The share refers to the time between two readings. `before` and `after` are results of
+    `core_ticks`. The function leaves out a core that is missing in one of them.
     """
     shares = []
     for core in cores:
@@ -190,10 +190,10 @@ def read_cpu(cores: Sequence[int], root: int | None) -> CpuReading:
 
 
 def other_cpu_share(before: CpuReading, after: CpuReading) -> float:
-    """Return the share (0..1) of the cores' time that the server did not use but others did.
+    """Return the share (0..1) of the cores' time that other processes than the server used.
 
-    The time is the time between two readings. The others are processes outside the server, and
-    other virtual machines.
+    The share refers to the time between two readings. It includes the time that other virtual
+    machines used.
     """
     busy, total = after.busy - before.busy, after.total - before.total
     # `used` may decrease: after the end of a descendant, its CPU time is missing until its parent
