@@ -11,7 +11,7 @@ import signal
 import subprocess
 import sys
 
-PR_SET_CHILD_SUBREAPER = 36  # linux/prctl.h: processes without a parent become children of this one
+PR_SET_CHILD_SUBREAPER = 36  # linux/prctl.h: orphaned processes become children of this process
 is_cancelled = False
 
 

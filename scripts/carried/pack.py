@@ -173,7 +173,7 @@ def files(python: str, libpython: Path | None) -> Iterator[tuple[Path, str]]:
         yield Path(__file__).with_name(name), name
     scripts = ROOT / "scripts"
     backends = [scripts / "backends" / name for name in ("pytorch/model.py", "perseus_tensors.py")]
-    facts = scripts / "perseus/study/architectures.csv"  # accuracies of the table `catalogue`
+    facts = scripts / "perseus/study/architectures.csv"  # has accuracies for the table `catalogue`
     for path in [*(scripts / "perseus").rglob("*.py"), facts, *backends]:
         yield path, f"scripts/{path.relative_to(scripts)}"
     # Put the packages below beside the package perseus, so that Python finds them.

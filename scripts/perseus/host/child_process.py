@@ -58,6 +58,6 @@ def start(
 def kill_group(process: subprocess.Popen[bytes]) -> None:
     """Kill a program from `start` together with its children. If the program has already ended, do
     nothing."""
-    if process.poll() is None:  # before the wait, no other process can get this process id
+    if process.poll() is None:  # until `wait`, no other process can get this process id
         os.killpg(process.pid, signal.SIGKILL)
         process.wait()

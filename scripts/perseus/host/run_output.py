@@ -36,8 +36,8 @@ def shorten(logger: logging.Logger) -> None:
     for handler in logger.handlers:
         if handler.name == STREAM_HANDLER:
             lines = _JobLines(handler.formatter or logging.Formatter())
-            # Insert this filter first: the filter of `--quiet progress` drops the message with the
-            # number of jobs.
+            # Insert this filter first: it needs the message with the number of jobs, which the
+            # filter of `--quiet progress` drops.
             handler.filters.insert(0, lines.is_shown)
             handler.setFormatter(lines)
 

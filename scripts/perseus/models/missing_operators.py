@@ -36,7 +36,7 @@ def implement(library: Any, torch: ModuleType, torchvision: ModuleType) -> None:
     """Implement the operators that `declare` has declared, for a CPU."""
     library.impl("nms", functools.partial(_nms, torch), "CPU")
     module = importlib.import_module("torchvision.ops.roi_align")
-    # torchvision's implementation in plain torch, without the wrapper that compiles it
+    # Use torchvision's implementation in plain torch, without the wrapper that compiles it.
     in_torch = module._roi_align.__wrapped__
     library.impl("roi_align", lambda *given: in_torch(*given), "CPU")
     torchvision.extension._has_ops = module._has_ops = _are_there  # type: ignore[attr-defined]

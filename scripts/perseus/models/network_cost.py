@@ -63,7 +63,8 @@ def network_cost(onnx_path: Path, tensors: ModelTensors) -> NetworkCost:
     if model.functions:
         model = inline_local_functions(model)
     _for_one_example(model.graph, tensors)
-    # onnx raises this error if the declared shapes contradict the nodes.
+    # onnx raises this error if the declared shapes contradict the nodes. Then the other shapes stay
+    # unknown.
     with contextlib.suppress(onnx.shape_inference.InferenceError):
         model = onnx.shape_inference.infer_shapes(model, data_prop=True)
     graph = model.graph
@@ -123,7 +124,7 @@ def _tensors(graph: onnx.GraphProto) -> dict[str, _Tensor]:
         for name, of in typed
         if of.elem_type and of.HasField("shape")
     }
-    # Runtimes convert sparse weights into dense ones.
+    # Count sparse weights as dense ones, because runtimes convert them into dense ones.
     sparse = [(each.values.name, each.dims, each.values) for each in graph.sparse_initializer]
     stored = [*((each.name, each.dims, each) for each in graph.initializer), *sparse]
     return {

@@ -225,15 +225,15 @@ def require_fit(of: Architecture, path: Path) -> None:
         with torch.device("meta"):
             state = _state_dict(of, path, device="meta")
             _fitting(of, state, path)
-    except NotImplementedError:  # RegNets need values, but tensors on "meta" have none
+    except NotImplementedError:  # to build a RegNet, torch needs values, which "meta" tensors lack
         _fitting(of, _state_dict(of, path, device="meta"), path)
 
 
 def _from_file(of: Architecture, path: Path) -> torch.nn.Module:
     state = _state_dict(of, path, device="cpu")
     network = _fitting(of, state, path)
-    # Update the state_dict of the network: a plain dictionary lacks the batch counters and the
-    # versions of modules.
+    # Update the complete state_dict of the network: the weights from the file may lack the batch
+    # counters, and always lack the versions of the modules.
     complete = network.state_dict()
     complete.update(state)
     network.load_state_dict(complete)
@@ -377,7 +377,7 @@ def _give_signal(of: Architecture, network: torch.nn.Module, typical: Array) -> 
     ]
     if not hooks:
         return
-    # The caller reports a rejected image size.
+    # Ignore an error because of the image size: the caller later reports the same error.
     with contextlib.suppress(AssertionError, IndexError, RuntimeError, ValueError):
         of.call(network, torch.from_numpy(typical))
     for hook in hooks:
