@@ -55,7 +55,7 @@ command = ["snakemake", "--cores", asked.cores, "all", *configfiles]
 command += ["--forcerun", *map(str, again)]
 print(shlex.join(command), flush=True)
 process = subprocess.Popen([sys.executable, "-m", *command])
-# Ignore Ctrl-C in this process: Snakemake also gets it from the terminal, and ends its jobs properly.
+# Ignore Ctrl-C here: Snakemake also gets it from the terminal, and ends its jobs properly.
 signal.signal(signal.SIGINT, signal.SIG_IGN)
 signal.signal(signal.SIGTERM, lambda *_: process.terminate())
 code = process.wait()

@@ -20,7 +20,7 @@ def job(options: argparse.Namespace, folder: Path) -> dict[str, Any]:
     """
     manifest = yaml.safe_load(Path(__file__).with_name("job.yaml").read_text())
     pod = manifest["spec"]["template"]["spec"]
-    # The time limit of a pod begins when its node accepts the pod. The time limit of a Kubernetes job
+    # The time limit of a pod begins on its node. The time limit of a Kubernetes job
     # would also include the time in which the pod waits for a node.
     pod["activeDeadlineSeconds"] = options.runtime_min * 60
     (container,) = pod["containers"]
