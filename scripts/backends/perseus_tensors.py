@@ -1,10 +1,9 @@
-"""Convert Triton's requests into NumPy arrays, and NumPy arrays into responses, for Python
-backends.
+"""Convert requests into NumPy arrays, and NumPy arrays into responses, in Triton's Python backends.
 
-Triton's Python stub, the process that runs a Python backend, finds this module beside
-`triton_python_backend_utils`. Triton's Python stub was compiled for NumPy 1. With NumPy 2,
-`Tensor(name, array)` and `as_numpy()` of the stub lose the values, so this module exchanges tensors
-by DLPack.
+A Python backend runs in a process of Triton, the Python stub. The stub finds this module in the
+folder of `triton_python_backend_utils`. The stub was compiled for NumPy 1. With NumPy 2, its
+functions `Tensor(name, array)` and `as_numpy()` lose the values, so this module exchanges tensors
+with the stub by DLPack.
 """
 
 import ctypes
@@ -15,16 +14,16 @@ from typing import Any
 import numpy as np
 import triton_python_backend_utils as pb_utils
 
-# A call is several times faster with declared types of the arguments.
+# With declared types of the arguments, a call is several times faster.
 _set_destructor = ctypes.pythonapi.PyCapsule_SetDestructor
 _set_destructor.argtypes = [ctypes.py_object, ctypes.c_void_p]
 
 
 def tensor(name: str, array: np.ndarray) -> Any:
-    """Return a Triton tensor with the values of an array. If possible, the tensor and the array
-    share memory.
+    """Return a Triton tensor with the values of an array.
 
-    Raises RuntimeError or BufferError for types that DLPack does not support: strings, bfloat16.
+    If possible, the tensor and the array share memory. Raises RuntimeError or BufferError for types
+    that DLPack does not support: strings and bfloat16.
     """
     if not (array.flags.c_contiguous and array.flags.writeable):
         array = np.array(array, order="C")
@@ -46,8 +45,10 @@ def inputs_of(request: Any, names: list[str]) -> dict[str, np.ndarray]:
 
 
 def joined(given: list[dict[str, np.ndarray]]) -> dict[str, np.ndarray]:
-    """Return the inputs of all requests as one batch, by input name. The inputs of a single request
-    are not copied."""
+    """Return the inputs of all requests as one batch, by the name of the input.
+
+    For a single request, the function returns its inputs without a copy.
+    """
     if len(given) == 1:
         return given[0]
     return {name: np.concatenate([each[name] for each in given]) for name in given[0]}

@@ -1,5 +1,7 @@
-"""Triton backend in Python that immediately responds with zeros. Only the transport and the client
-take time."""
+"""Triton backend in Python that immediately responds with zeros.
+
+With this backend, Perseus measures the largest rate of the client and the transport.
+"""
 
 import json
 from typing import Any
@@ -10,8 +12,10 @@ from perseus_tensors import tensor
 
 
 class TritonPythonModel:
-    """A model that ignores its input values. The response has one row of zeros for each row of the
-    request. If the model takes no batches, the response is one output of zeros."""
+    """A model that ignores its input values and responds with zeros.
+
+    If the model supports batches, the response has one row of zeros for each row of the request.
+    """
 
     def initialize(self, args: dict[str, str]) -> None:
         config = json.loads(args["model_config"])

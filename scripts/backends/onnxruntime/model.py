@@ -1,9 +1,10 @@
 """Triton backend in Python that runs 1/model.onnx with onnxruntime, on the CPU or a GPU.
 
 The backend reads the same model file and config.pbtxt as NVIDIA's C++ backend `onnxruntime`. The
-parameter `intra_op_thread_count` is the number of CPU threads of each instance. If Triton passes
-several requests at once, the backend runs these requests as one batch. For a single request, the
-backend does not copy the inputs from shared memory, but onnxruntime copies unaligned inputs.
+parameter `intra_op_thread_count` is the number of CPU threads of each model instance. If Triton
+passes several requests at once, the backend runs these requests as one batch. For a single request,
+the backend does not copy the inputs from shared memory. Nevertheless, onnxruntime itself copies
+inputs that are not aligned in memory.
 """
 
 import json
@@ -46,8 +47,10 @@ class TritonPythonModel:
 
 
 def _providers(args: dict[str, str]) -> list[Any]:
-    """Return the execution providers (devices) of an instance. For an instance on a GPU, the CPU
-    runs the operators for which CUDA has no kernel."""
+    """Return the execution providers (devices) of a model instance.
+
+    For an instance on a GPU, the CPU runs the operators for which CUDA has no kernel.
+    """
     if args["model_instance_kind"] != "GPU":
         return ["CPUExecutionProvider"]
     if "CUDAExecutionProvider" not in onnxruntime.get_available_providers():
@@ -61,11 +64,13 @@ def _providers(args: dict[str, str]) -> list[Any]:
 
 
 def _require_first(session: onnxruntime.InferenceSession, wanted: list[Any]) -> None:
-    """Raise TritonModelException if onnxruntime uses the CPU instead of the GPU. onnxruntime does
-    so without an error if CUDA's libraries do not load."""
+    """Raise TritonModelException if onnxruntime uses the CPU instead of the GPU.
+
+    If CUDA's libraries do not load, onnxruntime uses the CPU without an error.
+    """
     first = wanted[0] if isinstance(wanted[0], str) else wanted[0][0]
     if session.get_providers()[0] != first:
         raise pb_utils.TritonModelException(
             f"onnxruntime could not use {first}, and would compute with"
-            f" {session.get_providers()[0]}: the server's log says which library is missing"
+            f" {session.get_providers()[0]}: install the library that the log of the server names"
         )

@@ -1,10 +1,10 @@
 """Triton backend in Python that runs 1/model.onnx with OpenVINO on the CPU.
 
-The backend reads the same model file and config.pbtxt as NVIDIA's C++ backend `openvino`. The
-backend reads the parameters `INFERENCE_NUM_THREADS` (threads of all instances together),
-`NUM_STREAMS` (number of instances) and `HINT_BF16` ("YES": compute in bf16). If Triton passes
-several requests at once, the backend runs these requests as one batch. For a single request, the
-backend does not copy the inputs from shared memory.
+The backend reads the same model file and config.pbtxt as NVIDIA's C++ backend `openvino`. It uses
+the parameters `INFERENCE_NUM_THREADS` (threads of all model instances together), `NUM_STREAMS`
+(number of model instances) and `HINT_BF16` ("YES": compute in bf16). If Triton passes several
+requests at once, the backend runs these requests as one batch. For a single request, the backend
+does not copy the inputs from shared memory.
 """
 
 import ctypes
@@ -35,12 +35,12 @@ class TritonPythonModel:
             str(path),
             "CPU",
             {
-                # Without this hint, hosts with AMX or AVX512_BF16 compute in bf16.
+                # Without this hint, OpenVINO computes in bf16 on hosts with AMX or AVX512_BF16.
                 "INFERENCE_PRECISION_HINT": "bf16" if bf16 else "f32",
                 "INFERENCE_NUM_THREADS": max(1, threads // streams),
                 "NUM_STREAMS": 1,
-                # The server sets the cores of its processes, and OpenVINO could pin several
-                # instances to the same cores.
+                # Perseus has pinned the processes of the server to its cores. Within these cores,
+                # OpenVINO could pin several instances to the same core.
                 "ENABLE_CPU_PINNING": False,
             },
         )
@@ -52,8 +52,8 @@ class TritonPythonModel:
         try:
             given = [inputs_of(request, self.inputs) for request in requests]
             batch = joined(given)  # must live as long as its views
-            # If an output is also an input, the output shares the memory of the batch. Triton keeps
-            # the memory of a single request.
+            # If an output is also an input, the output shares the memory of the batch, so keep the
+            # batch. For a single request, Triton keeps the memory.
             self.batch = batch if len(given) > 1 else None
             views = {name: _writable(each) for name, each in batch.items()}
             results = self.request.infer(views, share_inputs=True, share_outputs=True)
@@ -61,7 +61,7 @@ class TritonPythonModel:
         except Exception as failure:
             error = pb_utils.TritonError(f"openvino: {failure}")
             return [pb_utils.InferenceResponse(error=error) for _ in requests]
-        # Triton copies the outputs after this call, before the next call overwrites the outputs.
+        # The outputs need no copy: Triton copies them before the next call overwrites them.
         return responses(given, answers)
 
     def finalize(self) -> None:
@@ -72,11 +72,11 @@ class TritonPythonModel:
 
 
 def _computed_precision(model: str, compiled: openvino.CompiledModel) -> Any:
-    """Create a Triton metric that states the numeric precision in which a compiled network
-    computes.
+    """Create a Triton metric that states the numeric precision of a compiled network.
 
-    If the CPU lacks instructions for the requested precision, OpenVINO computes in another
-    precision. Triton removes the metric when Python deletes the returned object.
+    This precision may differ from the requested one: if the CPU lacks instructions for the
+    requested precision, OpenVINO computes in another precision. Triton removes the metric when
+    Python deletes the returned object.
     """
     precision = compiled.get_property("INFERENCE_PRECISION_HINT").to_string()
     family = pb_utils.MetricFamily(

@@ -1,14 +1,15 @@
 """Triton backend in Python that runs 1/model.pt2, a program of torch.export, with PyTorch.
 
-The backend reads three parameters. `captured_batch_sizes` is a list of batch sizes such as
-"1,2,4,8". The backend pads each batch to the next larger of the `captured_batch_sizes`. On a GPU,
-the backend captures a CUDA graph with its own buffers for each of the `captured_batch_sizes`. With
-`precision` "fp16", weights and arithmetic are fp16; inputs and outputs stay fp32.
-`intra_op_thread_count` is the number of CPU threads of each instance. If Triton passes several
-requests at once, the backend runs these requests as one batch.
+If Triton passes several requests at once, the backend runs these requests as one batch. The backend
+reads three parameters:
 
-The backend exchanges tensors by DLPack, which works with every version of NumPy, and without NumPy.
-The tensors are in CPU memory, because Triton would copy tensors on a GPU to CPU memory anyway.
+- `captured_batch_sizes` is a list of batch sizes such as "1,2,4,8". The backend pads each batch to
+  the next larger size in the list. On a GPU, it captures a CUDA graph for each size in the list.
+- If `precision` is "fp16", weights and arithmetic are fp16; inputs and outputs stay fp32.
+- `intra_op_thread_count` is the number of CPU threads of each model instance.
+
+The backend exchanges tensors with Triton by DLPack, which needs no particular version of NumPy. The
+tensors are in CPU memory, because Triton would copy tensors on a GPU to CPU memory anyway.
 """
 
 import json
@@ -22,8 +23,9 @@ import torch
 import triton_python_backend_utils as pb_utils
 from torch import Tensor
 
-WARM_UP = 3  # runs before a graph is captured: libraries choose kernels and allocate memory
-# Archive members that are not pickled: the graph, and weights and constants as raw tensors.
+WARM_UP = 3  # runs before the capture of a graph, in which libraries choose kernels and memory
+# Members of the archive that torch does not unpickle: the graph, and weights and constants as raw
+# tensors.
 PLAIN = re.compile(
     r"models/model\.json|data/(weights|constants)/model_(weights|constants)_config\.json"
     r"|data/weights/weight_\d+|data/constants/tensor_\d+"
@@ -74,10 +76,10 @@ class TritonPythonModel:
 
 
 def load(path: Path) -> torch.nn.Module:
-    """Load a program into CPU memory without unpickling any part of its file, and return its
-    PyTorch module.
+    """Load a program into CPU memory, and return its PyTorch module.
 
-    Raises TritonModelException if loading the file would unpickle an object.
+    Raises TritonModelException if torch would unpickle any part of the file, because unpickling can
+    run malicious code.
     """
     with zipfile.ZipFile(path) as archive:
         for member in archive.infolist():
@@ -86,7 +88,7 @@ def load(path: Path) -> torch.nn.Module:
             plain = PLAIN.fullmatch(name) or (member.file_size == 0 and name.endswith(".pt"))
             if not plain or (name.endswith("_config.json") and _pickles(archive.read(member))):
                 raise pb_utils.TritonModelException(
-                    f"{path} has a part that would be unpickled, which can run any code:"
+                    f"{path} has a part that PyTorch would unpickle, which can run any code:"
                     f" {member.filename}. Export the model again"
                 )
     return torch.export.load(path).module()
@@ -103,17 +105,19 @@ def _device(args: dict[str, str]) -> torch.device:
     number = int(args["model_instance_device_id"])
     if not torch.cuda.is_available() or number >= torch.cuda.device_count():
         raise pb_utils.TritonModelException(
-            f"PyTorch {torch.__version__} sees {torch.cuda.device_count()} GPUs, and this instance"
-            f" is to run on GPU {number}: install a CUDA build of torch that the driver supports,"
-            " or check CUDA_VISIBLE_DEVICES"
+            f"PyTorch {torch.__version__} sees {torch.cuda.device_count()} GPUs, but this model"
+            f" instance must run on GPU {number}: install a CUDA build of torch that the driver"
+            " supports, or check CUDA_VISIBLE_DEVICES"
         )
     torch.cuda.set_device(number)
     return torch.device("cuda", number)
 
 
 def _compute(module: torch.nn.Module, half: bool) -> Callable[[Tensor], Tensor]:
-    """Return the network as a function with fp32 input and output. If `half` is true, the network
-    computes in fp16."""
+    """Return the network as a function with fp32 input and output.
+
+    If `half` is true, the network computes in fp16.
+    """
     if not half:
         return module
     module.half()
@@ -138,7 +142,9 @@ def _padded(
     device: torch.device,
 ) -> Callable[[Sequence[Tensor]], Tensor]:
     """Return a function that pads each batch to the next larger of `sizes` and runs the network.
-    The padding rows contain values of earlier batches, which cannot affect the other rows."""
+
+    The padding rows contain values of earlier batches, which cannot affect the other rows.
+    """
     # All CUDA graphs share one pool of memory. The largest graph comes first, so that the other
     # graphs fit into its memory. Only one graph runs at a time, and its responses are copied before
     # the next graph runs.
@@ -172,8 +178,7 @@ class Batch:
             self._capture(pool)
 
     def __call__(self, inputs: Sequence[Tensor]) -> Tensor:
-        """Return the outputs in CPU memory. Output rows beyond the number of input rows have no
-        meaning."""
+        """Return the outputs in CPU memory. Ignore the output rows without an input row."""
         start = 0
         for each in inputs:
             self._input[start : start + len(each)].copy_(each)
