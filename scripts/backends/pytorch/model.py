@@ -23,7 +23,7 @@ import torch
 import triton_python_backend_utils as pb_utils
 from torch import Tensor
 
-WARM_UP = 3  # runs before the capture of a graph, in which libraries choose kernels and memory
+WARM_UP = 3  # first runs, without a graph: libraries choose kernels and allocate memory
 # Members of the archive that torch does not unpickle: the graph, and weights and constants as raw
 # tensors.
 PLAIN = re.compile(
