@@ -86,8 +86,8 @@ def repeated_error(
 
 
 ROUNDING: Final = 1e-4
-"""Share of its largest value by which rounding may change an output. This limit is necessary for
-outputs that hardly depend on the input, whose signal is close to 0.
+"""Largest change of an output by rounding, as a share of the largest value of the output. This
+limit is necessary for outputs that hardly depend on the input, because their signal is close to 0.
 
 Source: ten public detection, text recognition and classification models with noise as input. The
 outputs of OpenVINO and ONNX Runtime in fp32 differ by 3e-7 to 2e-5 of the largest value. The

@@ -82,8 +82,8 @@ def weights_of(states: Mapping[str, State], names: Collection[str], path: Path) 
     if not found:
         raise CheckpointError(
             f"{path} contains the state_dicts {', '.join(map(repr, states))}, but none of them"
-            " contains all weights of the network by name. Write a file with only the weights of"
-            " the network: torch.save(model.state_dict(), path)."
+            " contains all weights of the network. Write a file with only the weights of the"
+            " network: torch.save(model.state_dict(), path)."
         )
     first = found[0]
     part = f"torch.load({path.name!r}){f'[{first.key!r}]' if first.key else ''}"
@@ -101,7 +101,7 @@ def weights_of(states: Mapping[str, State], names: Collection[str], path: Path) 
 
 
 def _with(key: str, state: State, names: Collection[str]) -> Iterator[Found]:
-    """For each prefix before all `names` in a state_dict, yield the weights with this prefix."""
+    """For each prefix that all `names` have in a state_dict, yield the weights with this prefix."""
     plain = {_plain(name): value for name, value in state.items() if name not in COUNTS}
     if len(plain) < len(state.keys() - COUNTS):  # two names differ only in their wrappers
         plain = dict(state)

@@ -68,8 +68,7 @@ def preprocess_config(
 
 
 def ensemble_config(served: ServedEnsemble, scores: tuple[int, ...]) -> pb.ModelConfig:
-    """Return the Triton configuration of the ensemble: encoded images in, scores of the network
-    out."""
+    """Return the Triton configuration of the ensemble, from encoded images to scores."""
     config = pb.ModelConfig(
         name=served.tenant,
         platform="ensemble",
