@@ -1,4 +1,4 @@
-"""Measure all cells with a temporary failure again, and all cells that depend on their results.
+"""Repeat all cells (measurements) with a temporary failure, and all cells that need their results.
 
 python scripts/again.py [--cores 4] [--configfile config/studies/paper.yaml]
 """
@@ -24,7 +24,7 @@ from perseus.study.read import read_study
 HERE = Path(__file__).parents[1]
 parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
 parser.add_argument("--cores", default="4", help="largest number of cores that Snakemake uses")
-parser.add_argument("--configfile", nargs="+", default=[], help="file of the study")
+parser.add_argument("--configfile", nargs="+", default=[], help="files of the study")
 parser.add_argument("--version", action="version", version=f"Perseus {VERSION}")
 asked = parser.parse_args()
 
