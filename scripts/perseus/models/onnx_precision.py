@@ -134,7 +134,7 @@ def _with_channels(model: onnx.ModelProto) -> onnx.ModelProto:
     import onnx
 
     *repeated, standard = (each for each in model.opset_import if each.domain in ("", "ai.onnx"))
-    # Keep only the last entry: ONNX Runtime uses this entry, and quantises no file with two entries.
+    # Keep only the last entry, which ONNX Runtime uses: it quantises no file with two entries.
     for each in repeated:
         model.opset_import.remove(each)
     opset = standard.version
