@@ -107,7 +107,7 @@ def test_openvino_keeps_a_batch_until_triton_has_copied_its_outputs(backend, tmp
 def test_pytorch_without_the_gpu_of_its_instance_says_so(backend):
     module = backend("pytorch")
     assert module._device({"model_instance_kind": "CPU"}).type == "cpu"
-    with pytest.raises(TritonModelException, match="this instance is to run on GPU 1"):
+    with pytest.raises(TritonModelException, match="this model instance must run on GPU 1"):
         module._device({**ON_GPU, "model_instance_device_id": "1"})
 
 

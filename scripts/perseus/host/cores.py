@@ -38,8 +38,8 @@ def split_cores(server_cores: int, topology: Topology | None = None) -> tuple[li
     if server_cores >= len(usable):
         raise TooFewCoresError(
             f"the server asks for {server_cores} cores, and the client needs at least one core of"
-            f" its own, but this process may use only {len(usable)} cores{_quota()}: reduce `cores`"
-            " of the server, or measure on a larger machine"
+            f" its own, but this process may use only {len(usable)}{_quota()}: reduce `cores` of"
+            " the server, or measure on a larger machine"
         )
     return _split(server_cores, usable[::-1], topology)
 
@@ -89,7 +89,7 @@ def split_client_cores(
         raise TooFewCoresError(
             f"the client asks for {client_cores} cores, and the null model (a model without work,"
             " which measures the client ceiling) needs at least one core of its own, but this"
-            f" process may use only {len(usable)} cores{_quota()}: reduce `remote.client_cores`, or"
+            f" process may use only {len(usable)}{_quota()}: reduce `remote.client_cores`, or"
             " measure on a larger machine"
         )
     return _split(client_cores, usable, topology)[::-1]
@@ -174,8 +174,9 @@ def claimed_cores(
     usable = usable_cpus(topology)
     if count > len(usable):
         raise TooFewCoresError(
-            f"the client asks for {count} cores, but this process may use only {len(usable)}"
-            f" cores{_quota()}: reduce `remote.client_cores`, or measure on a larger machine"
+            f"the client asks for {count} cores, but this process may use only"
+            f" {len(usable)}{_quota()}: reduce `remote.client_cores`, or measure on a larger"
+            " machine"
         )
     cores, waiting = topology.cores(usable), False
     while True:

@@ -218,8 +218,8 @@ def _problems(tenant: ServedTenant) -> Iterator[str]:
     for size in tenant.preferred_batch_sizes:
         if not 1 <= size <= tenant.max_batch_size:
             yield (
-                f"preferred batch size {size} is not between 1 and the max_batch_size,"
-                f" {tenant.max_batch_size}"
+                f"preferred batch size {size} is not between 1 and {tenant.max_batch_size}, the"
+                " max_batch_size"
             )
 
 

@@ -146,5 +146,5 @@ def test_a_server_that_a_quota_is_too_small_for_is_refused_with_the_quota(with_q
     with pytest.raises(TooFewCoresError, match="may use only 1 "):
         split_cores(1)
     with_quota(None)
-    with pytest.raises(TooFewCoresError, match="this process may use only 8: set"):
+    with pytest.raises(TooFewCoresError, match="this process may use only 8: reduce"):
         split_cores(8)

@@ -86,7 +86,7 @@ def test_weights_in_many_files_and_folders_are_taken_and_count_in_the_digest(tmp
 
 
 def outside(tmp_path):
-    return apart(tmp_path, "../secret"), "is not inside its folder"
+    return apart(tmp_path, "../secret"), "is not inside the folder of the ONNX file"
 
 
 def absolute(tmp_path):
@@ -100,17 +100,17 @@ def inside_but_absolute(tmp_path):
 
 def by_a_way_outside(tmp_path):
     (tmp_path / "in").mkdir()
-    return apart(tmp_path, "in/../../secret"), "is not inside its folder"
+    return apart(tmp_path, "in/../../secret"), "is not inside the folder of the ONNX file"
 
 
 def through_a_link(tmp_path):
     (tmp_path / "own.data").symlink_to(tmp_path.parent / "secret")
-    return apart(tmp_path), "is reached through a link"
+    return apart(tmp_path), "is a symbolic link or lies behind one"
 
 
 def through_a_folder_that_is_a_link(tmp_path):
     (tmp_path / "in").symlink_to(tmp_path.parent)
-    return apart(tmp_path, "in/secret"), "is reached through a link"
+    return apart(tmp_path, "in/secret"), "is a symbolic link or lies behind one"
 
 
 def not_there(tmp_path):
@@ -118,7 +118,7 @@ def not_there(tmp_path):
 
 
 def of_no_name(tmp_path):
-    return apart(tmp_path, ""), "is not inside its folder"
+    return apart(tmp_path, ""), "is not inside the folder of the ONNX file"
 
 
 @pytest.mark.parametrize(
@@ -145,7 +145,7 @@ def test_weights_elsewhere_are_refused_before_any_job_and_never_opened(
     assert external_files(source) == []
     keys = {"name": "own", "onnx": str(source), "sla": {"latency_ms": 9}}
     (message,) = problems([(Model.model_validate(keys), ())])
-    todo = "copy this file" if why == "does not exist" else "put the weights into"
+    todo = "copy this file" if why == "does not exist" else "write the weights into"
     assert message.startswith("models: own: onnx: ") and f", which {why}: {todo}" in message
     with pytest.raises(ExportError, match=why):
         taken(source, tmp_path)
@@ -164,7 +164,7 @@ def test_more_than_a_file_holds_is_told(tmp_path):
     with (tmp_path / "own.data").open("ab") as data:
         data.truncate(3 << 30)  # a sparse file
     with pytest.raises(
-        ExportError, match=r"has 3\.2 GB together with its files .* at most 2\.1 GB"
+        ExportError, match=r"its files of external weights have 3\.2 GB .* at most 2\.1 GB"
     ):
         taken(source, tmp_path)
 
@@ -183,5 +183,5 @@ def test_constants_in_functions_and_branches_are_found(tmp_path):
         helper.make_function("of.mine", "choose", ["which"], ["y"], [chosen], [opset])
     )
     (tmp_path / "own.onnx").write_bytes(model.SerializeToString())
-    with pytest.raises(ExportError, match=r"'\.\./secret', which is not inside its folder"):
+    with pytest.raises(ExportError, match=r"'\.\./secret', which is not inside the folder"):
         taken(tmp_path / "own.onnx", tmp_path)

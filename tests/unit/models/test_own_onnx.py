@@ -620,7 +620,7 @@ def test_a_network_that_noise_does_not_fit_asks_for_examples(tmp_path):
     far = numpy_helper.from_array(np.array([99]), "far")
     model.graph.initializer.append(far)
     with pytest.raises(
-        ExportError, match=r"seeded random values\. .* \(inputs: file\.npz\) or set their range"
+        ExportError, match=r"sent random values\. .* \(inputs: file\.npz\), or set the range of"
     ):
         taken(model, tmp_path)
 
