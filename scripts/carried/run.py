@@ -63,7 +63,9 @@ def read_job(path: Path) -> Job:
         from perseus.measurement import measure  # noqa: F401, needs all packages except torch's
     except (ImportError, RuntimeError) as error:  # tritonclient raises a RuntimeError
         why = error.__cause__ or error
-        sys.exit(f"{why}: install the packages that the first lines of pack.py list")
+        sys.exit(
+            f"{why}: install the packages that the first lines of scripts/carried/pack.py list"
+        )
     return Job.model_validate_json(path.read_bytes())
 
 

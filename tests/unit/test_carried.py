@@ -132,7 +132,7 @@ def test_a_missing_package_is_told_before_any_export(carried, tmp_path):
         text=True,
     )
     assert done.returncode == 1 and "Traceback" not in done.stderr
-    assert "rapidjson" in done.stderr and "install the packages that the head" in done.stderr
+    assert "rapidjson" in done.stderr and "install the packages that the first" in done.stderr
     assert "python-rapidjson" in carried["pack"].__doc__
 
 
