@@ -85,7 +85,7 @@ def require(gpus: Sequence[int]) -> None:
 
 
 def describe(gpus: Sequence[int]) -> dict[str, Any]:
-    """Describe the driver and these GPUs of a study; empty without GPUs.
+    """Return a description of the driver and of these GPUs of a study; empty without GPUs.
 
     The result has the versions of the driver and of CUDA, a description of each GPU, and whether
     CUDA's Multi-Process Service (MPS) runs. Raises GpuError if a GPU is missing.
@@ -153,7 +153,7 @@ def _mps_runs() -> bool:
 
 
 class GpuSampler:
-    """Samples the METRICS of GPUs.
+    """Reads the METRICS of GPUs, such as their utilisation and power, once per call of `sample`.
 
     Use each sampler in one thread only, and call `close` at the end. `sample` calls NVML on the
     CPUs `cores`. A call of NVML takes milliseconds, so choose CPUs that the client does not use.
@@ -233,7 +233,7 @@ class OtherGpuWork:
         self._server_was_reported = False
 
     def share(self, start_ns: int) -> float | None:
-        """Return the share (0..1) of the time in which a GPU worked for other processes.
+        """Return the share (0..1) of the time in which a GPU worked for others than the server.
 
         The share refers to the time from `start_ns` on the monotonic clock to now. With several
         GPUs, the result is the share of the GPU with the most such work.

@@ -49,9 +49,9 @@ def is_live(folder: Path) -> bool:
 def remove_dead(folder: Path) -> bool:
     """Remove Snakemake's lock files unless another run uses this folder.
 
-    The function returns whether it removed a lock file. Call this function before `hold`. The
-    function cannot remove the lock files of a run that starts at the same time: the other run waits
-    in `hold` before Snakemake creates its lock files.
+    The function returns whether it removed a lock file. Call this function before `hold`. If
+    another run starts while this function removes lock files, the other run waits in `hold`, and
+    has no lock files yet. Therefore this function removes no lock file of the other run.
     """
     with _is_free(folder) as free:
         if not (free and (folder / LIVE).exists()):

@@ -2,8 +2,8 @@
 
 An export error is a model file with an error message in place of a model. Perseus writes an export
 error in two cases: if it cannot convert a model (to another precision, a program of torch.export or
-a TensorRT plan), or if it cannot export a model that only experiments `catalogue` use. Any other
-failed export stops its job and writes no file.
+a TensorRT plan), or if it cannot export a model that is used only by experiments of the kind
+`catalogue`. Any other failed export stops its job and writes no file.
 
 Snakemake handles a file with an error message in the same way as a model file. Therefore the
 measurements of other models and settings continue. In a grid and in an experiment `catalogue`, the
@@ -22,8 +22,8 @@ from perseus.host.files import whole
 HEADER: Final = b"Perseus has no model here: "
 
 TEMPORARY_ERRORS: Final = (ImportError, MemoryError, OSError)
-"""Exceptions whose cause is the machine and not the neural network. A later run of the same job may
-succeed."""
+"""Exceptions with a cause in the machine, such as a full disk, and not in the neural network. A
+later run of the same job may succeed."""
 
 OUT_OF_MEMORY: Final = ("can't allocate memory", "Failed to allocate memory", "bad_alloc")
 """Texts in the messages of torch, ONNX Runtime and C++ that mean too little memory."""

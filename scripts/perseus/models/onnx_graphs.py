@@ -96,8 +96,8 @@ def _is_number(value: onnx.ValueInfoProto) -> bool:
 
 
 WITHOUT: Final = "/without dimensions"
-"""End of the new name that an input or output without dimensions gets inside the graph. The tensor
-of size one keeps the old name."""
+"""Suffix of the new name that an input or output without dimensions gets inside the graph. The
+tensor of size one, which requests and responses contain, keeps the old name."""
 
 
 QUANTISED: Final = ("Quantize", "QLinear", "Integer", "DynamicQuantize")

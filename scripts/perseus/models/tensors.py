@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 Tensor = NDArray[Any]
 
 OPEN: Final = -1
-"""Size in `dims` that means: this size of the tensor is variable."""
+"""Value in `dims` for a variable size."""
 
 DTYPES: Final[dict[str, np.dtype[Any]]] = {
     "BOOL": np.dtype(np.bool_),
