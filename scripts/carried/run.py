@@ -110,10 +110,12 @@ def run(job: Job, results: Path, end_s: float) -> None:
 
 
 def require_own(results: Path) -> None:
-    """Exit with a message if the folder `results` contains files of another program.
+    """Exit with a message if `results` is a file, or a folder with files of another program.
 
     Otherwise, `run` could delete files that are not from an earlier run.
     """
+    if results.exists() and not results.is_dir():
+        sys.exit(f"{results} is not a folder: name a new or empty folder")
     if results.exists() and any(results.iterdir()) and not (results / LOG).exists():
         sys.exit(f"{results} has files of other programs: name a new or empty folder")
 

@@ -166,6 +166,13 @@ def test_where_no_cell_was_measured_it_says_so_by_its_exit_code(carried, tmp_pat
     assert ended.value.code == 1
 
 
+def test_results_go_into_a_folder_and_not_into_a_file(carried, tmp_path):
+    path = tmp_path / "results"
+    path.write_text("of the user")
+    with pytest.raises(SystemExit, match=r"is not a folder: name a new or empty folder"):
+        carried["run"].require_own(path)
+
+
 def test_a_folder_with_files_of_other_programs_is_left_as_it_is(carried, tmp_path, monkeypatch):
     run = carried["run"]
     monkeypatch.setenv(starter.VARIABLE, "")
