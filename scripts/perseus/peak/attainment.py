@@ -1,5 +1,5 @@
-"""Compute the share of requests within the SLA in a window of bursty load: per second, in the worst
-minute, and in total (docs/explanation/replay.md).
+"""Compute the share of requests within the SLA in a window of a replay: in each second, in the
+worst minute, and in the whole window (docs/explanation/replay.md).
 
 A request belongs to the second of its intended send time, even if the client sends it later.
 """
@@ -26,11 +26,10 @@ MINUTE: Final = 60
 
 @dataclass(frozen=True)
 class Minute:
-    """The number of requests in one minute of a window, and the number of these requests within the
-    SLA.
+    """One minute of a window: its number of requests, and how many of them are within the SLA.
 
     The minute begins `start_s` seconds after the start of the window. If the window is shorter than
-    a minute, the numbers are for the whole window.
+    a minute, the numbers are those of the whole window.
     """
 
     start_s: int
@@ -40,11 +39,10 @@ class Minute:
 
 @dataclass(frozen=True)
 class Attainment:
-    """For each second of a window, the number of requests and the number of requests within the
-    SLA.
+    """A tenant's number of requests, in total and within the SLA, in each second of a window.
 
-    `requests` and `within` have shape (n,), with one entry per second since the start of the
-    window. Both arrays leave out requests that the client dropped.
+    `requests` and `within` have shape (n,), with one entry for each second since the start of the
+    window. Neither array counts requests that the client dropped.
     """
 
     requests: Counts
@@ -52,8 +50,8 @@ class Attainment:
 
     @classmethod
     def of(cls, seen: Observation, tenant: int, sla: Sla, seconds: int) -> Attainment:
-        """Count a tenant's requests in each of the first `seconds` seconds of a window. All
-        requests of the window must have an intended send time in these seconds."""
+        """Count a tenant's requests in each second of a window. All intended send times must lie in
+        the first `seconds` seconds."""
         requests = seen.requests[tenant]
         due = requests.status != Status.UNSENT
         second = (requests.intended_ns - seen.start_ns) // 10**9
@@ -61,14 +59,14 @@ class Attainment:
         return cls(*(np.bincount(second[each], minlength=seconds) for each in (due, within)))
 
     def back(self, sla: Sla) -> NDArray[np.bool_]:
-        """Return, for each second, whether the requests of this second keep the SLA; a second
-        without requests keeps the SLA."""
+        """Return, for each second, whether its requests together keep the SLA. A second without
+        requests keeps the SLA."""
         late = (self.requests - self.within) / np.maximum(self.requests, 1)
         return np.asarray(late <= sla.allowed)
 
     def worst_minute(self) -> Minute:
-        """Return the minute with the lowest share of requests within the SLA; of several such
-        minutes, return the first."""
+        """Return the minute with the lowest share of requests within the SLA. If several minutes
+        have this share, return the first of them. A minute may begin at any second."""
         length = min(MINUTE, len(self.requests))
         requests, within = (
             np.convolve(each, np.ones(length, np.int64), "valid")
@@ -91,8 +89,8 @@ def attained(requests: Requests, sla: Sla, now_ns: int) -> stats.Interval:
 def late_from_send(requests: Requests, sla: Sla, now_ns: int) -> float:
     """Return the share of requests that would be late if latency counted from the actual send time.
 
-    A request that the client has not sent does not count as late, because the client caused its
-    delay.
+    If this share keeps the SLA, late sends of the client caused the late requests. A request that
+    the client has not sent yet does not count as late.
     """
     sent = requests.sent_ns > 0
     waited_ms = (requests.sent_ns - requests.intended_ns) / MS
@@ -111,17 +109,18 @@ class ReplayVerdict(StrEnum):
 
     @property
     def outcome(self) -> Outcome:
-        """Return the outcome of a replay with this verdict. The verdict SLA_MISSED has the outcome
-        `OK`, because a missed SLA is a valid result about the server."""
+        """Return the outcome of the cell for this verdict on a tenant. SLA_MISSED gives `OK`,
+        because a missed SLA is a valid result about the server."""
         return Outcome.OK if self is ReplayVerdict.SLA_MISSED else Outcome(self)
 
 
 def verdict(seen: TenantWindow, sla: Sla, late_from_send: float) -> tuple[ReplayVerdict, str]:
-    """Return the verdict of the first rule whose condition is true, and the reason for the verdict.
+    """Return the verdict on a tenant in a window of a replay, and the reason for the verdict.
 
-    If late sends or other processes may explain the late requests, the verdict is never SLA_MISSED.
-    A valid window that keeps the SLA is OK even on a busy host, because the server would also keep
-    the SLA on an idle host.
+    `late_from_send` is the result of the function `late_from_send`. If late sends or other
+    processes may have caused the late requests, the verdict is never SLA_MISSED. A valid window
+    that keeps the SLA is OK even on a busy host, because the server would also keep the SLA on an
+    idle host.
     """
     missed = f"{1 - seen.exceedance:.1%} of the requests took at most {sla.latency_ms:g} ms"
     invalid = seen.verdict is Verdict.INVALID

@@ -1,5 +1,9 @@
-"""Check whether a search with the preset can certify a rate: a single request on the idle server
-must keep the SLA, and the windows of the preset must contain enough requests."""
+"""Check two conditions without which a search cannot certify a rate.
+
+First, the median latency of single requests on the idle server must be within the SLA. Second, a
+certification window must contain enough requests for a verdict. The preset limits the length of a
+window, so a slow model may need another preset.
+"""
 
 from __future__ import annotations
 
@@ -16,8 +20,8 @@ def infeasible(
     rates_rps: Sequence[float],
     unloaded_p50_ms: Mapping[str, float],
 ) -> str:
-    """Return the reason why the server cannot keep the SLAs at any load; empty if it may keep the
-    SLAs at some load. A tenant without load (rate 0) may miss its SLA."""
+    """Return the reason why the server cannot keep the SLAs at any load; empty if no such reason is
+    known. A tenant without load (rate 0) may miss its SLA."""
     for name, sla, rate_rps in zip(names, slas, rates_rps, strict=True):
         # Use the median, since a high percentile of few requests depends on single late requests.
         if rate_rps > 0 and unloaded_p50_ms[name] > sla.latency_ms:
@@ -31,15 +35,14 @@ def infeasible(
 def too_slow(
     preset: str, slas: Sequence[Sla], limits_rps: Sequence[float], names: Sequence[str]
 ) -> str:
-    """Return a text that names the tenants whose limits are too low for the preset to certify. For
-    each tenant that the text names, the text also names a preset that can certify the limit, if
-    such a preset exists.
+    """After a search, name the tenants whose limits are too low for the preset to certify a rate.
 
-    The text is empty if the preset can certify the limits of all tenants that have load.
+    For each of these tenants, the text also names a preset that can certify its rate, if such a
+    preset exists. The text is empty if the preset suffices for all tenants with load.
     """
     return "; ".join(
         f"for {name}, certification windows send at most {rate:.3g} requests/s:"
-        f" {_certifies(preset, sla)}, {_which_can(sla, rate)}"
+        f" {_certifies(preset, sla)}, and {_which_can(sla, rate)}"
         for name, sla, limit in zip(names, slas, limits_rps, strict=True)
         for rate in [CERTIFY_AT[0] * limit]
         if 0 < rate < lowest_rps(PRESETS[preset].settings, sla)
@@ -53,13 +56,12 @@ def begins_too_slow(
     names: Sequence[str],
     unloaded_p50_ms: Mapping[str, float],
 ) -> str:
-    """Before a search, return a text that names the tenants whose start rates are too low for the
-    preset to certify. For each tenant that the text names, the text also names a preset that can
-    certify the start rate, if such a preset exists.
+    """Before a search, name the tenants whose start rates are too low for the preset to certify.
 
-    The text is only a warning, because the search may find a limit above the start rate. If an
-    upper bound of the limit is below the start rate, the function checks this bound instead of the
-    start rate.
+    For each of these tenants, the text also names a preset that can certify the start rate, if such
+    a preset exists. The text is only a warning, because the search may find a limit above the start
+    rate. If the start rate is above an upper bound of the limit, the function checks this upper
+    bound instead of the start rate.
     """
     found = []
     for name, sla, start in zip(names, slas, start_rps, strict=True):
@@ -68,23 +70,23 @@ def begins_too_slow(
         if most < start:
             rate = most
             what = (
-                f"a server that handles the requests of {name} one after the other keeps"
-                f" p{sla.percentile:g} within {sla.latency_ms:g} ms up to about {most:.3g}"
+                f"a server that handles the requests of {name} one after the other keeps the"
+                f" p{sla.percentile:g} within {sla.latency_ms:g} ms only up to about {most:.3g}"
                 " requests/s"
             )
         if 0 < rate < lowest_rps(PRESETS[preset].settings, sla):
-            found.append(f"{what}: {_certifies(preset, sla)}, {_which_can(sla, rate)}")
+            found.append(f"{what}: {_certifies(preset, sla)}, and {_which_can(sla, rate)}")
     return "; ".join(found)
 
 
 def _one_after_the_other_rps(sla: Sla, work_ms: float) -> float:
-    """Return an upper bound of the rate at which a server that serves one request at a time keeps
-    the SLA. `work_ms` is the service time of a request.
+    """Return an upper bound of the limit in requests/s, for a server that serves one request at a
+    time. The service time of each request is `work_ms`.
 
-    A request that arrives during the service of another request waits for the remaining service
-    time, which is uniformly distributed. The request is late if the remaining service time plus its
-    own service time exceeds the latency limit. Therefore the SLA bounds the share of requests that
-    find the server busy.
+    A request that arrives during the service of another request waits for the rest of this service
+    time, which is uniformly distributed. The request is late if the rest plus its own service time
+    exceeds the latency limit. Therefore the SLA bounds the share of requests that find the server
+    busy.
     """
     # Share of late requests among the requests that find the server busy.
     late = 1 - (sla.latency_ms - work_ms) / work_ms
@@ -96,11 +98,11 @@ def _which_can(sla: Sla, rate_rps: float) -> str:
     can = (each for each in PRESETS if lowest_rps(PRESETS[each].settings, sla) <= rate_rps)
     found = next(can, None)
     return (
-        "no preset certifies the rate of this tenant" if found is None else _certifies(found, sla)
+        "no preset certifies a rate as low as this" if found is None else _certifies(found, sla)
     )
 
 
 def _certifies(preset: str, sla: Sla) -> str:
     lowest = lowest_rps(PRESETS[preset].settings, sla)
-    rates = "at no rate" if lowest == float("inf") else f"from {lowest:.3g} requests/s on"
-    return f"the preset {preset} certifies p{sla.percentile:g} {rates}"
+    rates = "at no rate" if lowest == float("inf") else f"at {lowest:.3g} requests/s or more"
+    return f"the preset {preset} certifies an SLA on the p{sla.percentile:g} {rates}"

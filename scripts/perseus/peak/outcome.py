@@ -1,5 +1,4 @@
-"""Describe the result of a search: its outcome, the reason for this outcome, and the peak on the
-load line."""
+"""Define the result of a search (outcome, reason, peak), and write the texts of the reasons."""
 
 from __future__ import annotations
 
@@ -16,13 +15,16 @@ from perseus.peak.verdict import ON_IDLE_HOST, TenantWindow, Verdict, other_load
 from perseus.peak.window import Phase, Window
 
 CLIFF_STEP, CLIFF_LEAP = 1.25, 20.0
-"""Definition of a cliff: a load increase by a factor of at most CLIFF_STEP multiplies the latency
-by a factor of more than CLIFF_LEAP."""
+"""A search reports a cliff if the latency rises by a factor of more than CLIFF_LEAP while the load
+rises by a factor of at most CLIFF_STEP."""
 
 
 class Outcome(StrEnum):
-    """The outcome of a search: a result about the server, a temporary failure, or `blocked`. A
-    search is blocked if a dedicated peak that the search needs is unknown."""
+    """The outcome of a cell (one measurement), as docs/reference/verdicts.md explains it.
+
+    An outcome is a result about the server, a temporary failure, or `blocked`. A cell is blocked if
+    its rates depend on a dedicated peak that is unknown.
+    """
 
     OK = "ok"
     INFEASIBLE = "infeasible"
@@ -37,7 +39,7 @@ class Outcome(StrEnum):
 
     @property
     def is_temporary(self) -> bool:
-        """Return whether a new search on a restarted server may succeed."""
+        """Return whether a second measurement on a restarted server may succeed."""
         return self in (
             Outcome.UNSTEADY,
             Outcome.CLIENT_LIMITED,
@@ -55,21 +57,21 @@ class Outcome(StrEnum):
 class Peak:
     """The result of a search. Each load is stated as a load factor. Unknown values are NaN.
 
-    `certified` is the certified rate as a load factor: all certification windows at this load
-    factor passed. `certified_window` is the index in `windows` of the last certification window
-    that passed, or -1 without a certified load factor. `first_failing` is the lowest load factor
-    above `certified` at which a window fails. `estimate` is the median of the posterior of the
-    limit. `posterior` contains draws of the limit, shape (draws,), and is empty if the windows do
-    not show the limit of the server. The spread of the draws in `posterior` also covers changes of
-    the host's speed.
+    `certified` is the load factor of the certified rate: all certification windows at this load
+    factor passed. `certified_window` is the index in `windows` of the last of these certification
+    windows, and -1 if no load factor is certified. `first_failing` is the lowest load factor above
+    `certified` at which a window failed. `estimate` is the median of the posterior distribution of
+    the limit. `posterior` contains draws from this distribution, shape (draws,). `posterior` is
+    empty if the windows do not show the limit of the server. The draws also vary because the speed
+    of the host changed between the saturation probes.
 
-    `other_load` describes the load of other processes during the search, and is empty if the load
-    was small. For each tenant, `speeds_rps` contains the throughput in each saturation probe, NaN
-    for a tenant without load. For each tenant, `work_s` contains service times from the saturation
-    probes (`peak.speed.work_s`), shape (parts,). `rounds` contains the saturation throughputs of
-    each tenant alone and of all tenants together. `model` contains the limits of a simulated server
-    with the service times `work_s`. `cliff` describes a steep rise of the latency just above the
-    highest load that passes, and is empty without such a rise.
+    `other_load` describes the largest load of other processes in a window, and is empty if this
+    load was small. For each tenant, `speeds_rps` contains the throughput in each saturation probe,
+    NaN for a tenant without load. For each tenant, `work_s` contains service times from the
+    saturation probes (`peak.speed.work_s`), shape (parts,). `rounds` contains the saturation
+    throughputs of each tenant alone and of all tenants together. `model` contains the limits of a
+    simulated server with the service times `work_s`. `cliff` describes a steep rise of the latency
+    just above the highest load that passes, and is empty without such a rise.
     """
 
     outcome: Outcome
@@ -89,7 +91,7 @@ class Peak:
 
 
 def no_peak(outcome: Outcome, reason: str, windows: Sequence[Window] = ()) -> Peak:
-    """Return the result of a search that was impossible or found no peak."""
+    """Return the result of a search that could not start, or that ended without a peak."""
     nan = float("nan")
     return Peak(
         outcome,
@@ -110,8 +112,7 @@ def no_peak(outcome: Outcome, reason: str, windows: Sequence[Window] = ()) -> Pe
 
 
 def found_limit(outcome: str, estimate: float | None, posterior: Sequence[float]) -> bool:
-    """Return whether a search or a prediction found two results: the limit of the server, and the
-    uncertainty of this limit.
+    """Return whether a search or a prediction found the limit of the server and its uncertainty.
 
     The result is false if the client, not the server, limited the load of the search.
     """
@@ -122,8 +123,8 @@ def found_limit(outcome: str, estimate: float | None, posterior: Sequence[float]
 
 
 def cliff(windows: Sequence[Window], names: Sequence[str]) -> str:
-    """Return a description of a steep rise of the latency just above the highest load that passes;
-    empty without such a rise."""
+    """Describe a steep rise of the latency just above the highest load that passes (CLIFF_STEP);
+    return an empty text if the latency does not rise so steeply."""
     valid = [w for w in windows if w.verdict is not Verdict.INVALID]
     passing = max(
         (w for w in valid if w.passes_roughly), key=lambda window: window.scale, default=None
@@ -137,9 +138,9 @@ def cliff(windows: Sequence[Window], names: Sequence[str]) -> str:
         return ""
     above = min(failing, key=lambda window: window.scale)
     return "; ".join(
-        f"the latency of {name} leaps from {low.sla_percentile_ms:.3g} ms at"
-        f" {low.offered_rps:.4g} requests/s to {high.sla_percentile_ms:.3g} ms at"
-        f" {high.offered_rps:.4g} requests/s"
+        f"the latency of {name} at the percentile of its SLA rises from"
+        f" {low.sla_percentile_ms:.3g} ms at {low.offered_rps:.4g} requests/s to"
+        f" {high.sla_percentile_ms:.3g} ms at {high.offered_rps:.4g} requests/s"
         for name, low, high in zip(names, passing.tenants, above.tenants, strict=True)
         if high.sla_percentile_ms > CLIFF_LEAP * low.sla_percentile_ms
     )
@@ -151,8 +152,8 @@ def _other_share(window: Window) -> float:
 
 
 def largest_other_load(windows: Sequence[Window]) -> str:
-    """Return a description of the largest load of other processes in any valid window; empty if
-    this load was small."""
+    """Describe the largest load of other processes in any valid window; return an empty text if
+    this load is within the tolerance of an idle host (ON_IDLE_HOST)."""
     valid = [w.tenants[0] for w in windows if w.verdict is not Verdict.INVALID]
     share, used = max(map(other_load, valid), default=(0.0, ""))
     return used if share > ON_IDLE_HOST.other_load else ""
@@ -162,9 +163,8 @@ def server_failed_above(windows: Sequence[Window], low: float) -> bool:
     """Return whether at least one valid window above the load factor `low` does not pass
     (`Window.passes_roughly`).
 
-    If a valid window does not pass, the load of this window is above the limit of the server, or
-    near this limit. If all valid windows pass, the search may have found only the limit of the
-    client.
+    Only a valid window that does not pass shows that its load is above or near the limit of the
+    server. If all valid windows pass, the client may have limited the load.
     """
     return any(
         w.scale > low and w.verdict is not Verdict.INVALID and not w.passes_roughly for w in windows
@@ -172,10 +172,12 @@ def server_failed_above(windows: Sequence[Window], low: float) -> bool:
 
 
 def why_no_server_limit(windows: Sequence[Window]) -> tuple[Outcome, str] | None:
-    """Return an outcome and a reason if no window shows the limit of the server; otherwise None.
+    """Return an outcome and a reason if invalid windows hide the limit of the server; otherwise
+    None.
 
-    If other processes caused at least half of the invalid verdicts at loads without a valid window,
-    the outcome is `disturbed`. Otherwise, the outcome is `client_limited`.
+    The outcome is the main cause of the invalid windows, at loads without a valid window. If other
+    processes caused at least half of these invalid verdicts, the outcome is `disturbed`. Otherwise,
+    the outcome is `client_limited`.
     """
     valid = {w.scale for w in windows if w.verdict is not Verdict.INVALID}
     lost = [w for w in windows if w.scale not in valid]
@@ -189,19 +191,19 @@ def why_no_server_limit(windows: Sequence[Window]) -> tuple[Outcome, str] | None
 
 
 def why_certification_is_invalid(windows: Sequence[Window]) -> str:
-    """If other processes made all certification windows invalid, return a description of this
-    failure; otherwise an empty text."""
+    """If all certification windows are invalid, mostly because of other processes, return a text
+    that says so; otherwise return an empty text."""
     certifying = [window for window in windows if window.phase == Phase.CERTIFY]
     invalid = [tenant for window in certifying for tenant in window.invalid_tenants]
     if not invalid or any(window.verdict is not Verdict.INVALID for window in certifying):
         return ""
     outcome, reason = _majority_cause(invalid)
-    message = f"there is an estimate, but every certification window is invalid: {reason}"
+    message = f"the limit was estimated, but all certification windows are invalid: {reason}"
     return message if outcome is Outcome.DISTURBED else ""
 
 
 def _majority_cause(invalid: Sequence[TenantWindow]) -> tuple[Outcome, str]:
-    """Return the outcome for the main cause of the invalid verdicts (other processes or the
+    """Return the outcome that names the main cause of the invalid verdicts (other processes or the
     clients), and the reason of the last verdict with this cause."""
     disturbed = [tenant.reason for tenant in invalid if tenant.disturbed]
     if 2 * len(disturbed) >= len(invalid):
@@ -210,26 +212,26 @@ def _majority_cause(invalid: Sequence[TenantWindow]) -> tuple[Outcome, str]:
 
 
 def why_uncertified(last: Window, names: Sequence[str]) -> str:
-    """Return a text that names the tenants that did not pass in the last certification window, and
-    the reasons."""
+    """Return a text that says why no rate is certified: it names each tenant that did not pass in
+    the last certification window, and the reason."""
     reasons = "; ".join(
-        f"{name} at {tenant.offered_rps:.1f}/s: {tenant.reason}"
+        f"for {name} at {tenant.offered_rps:.1f} requests/s, {tenant.reason}"
         for name, tenant in zip(names, last.tenants, strict=True)
         if tenant.verdict is not Verdict.PASS
     )
-    return f"no rate was certified ({reasons})"
+    return f"no rate was certified (in the last window: {reasons})"
 
 
 def why_unbounded(windows: Sequence[Window], names: Sequence[str]) -> str:
-    """If the search found no upper bound of the limit, return a text that says so and names the
-    rates of the highest tested load."""
+    """Return a text for a search in which no window failed: the text states the rates of the
+    highest tested load."""
     highest = max(windows, key=lambda window: window.scale)
     rates = ", ".join(
-        f"{name} at {seen.offered_rps:.1f}/s"
+        f"{name} at {seen.offered_rps:.1f} requests/s"
         for name, seen in zip(names, highest.tenants, strict=True)
         if seen.offered_rps > 0
     )
-    return f"no tested rate fails: the limit is above the highest tested load ({rates})"
+    return f"no tested rate fails, so the limit is above the highest tested load ({rates})"
 
 
 def why_unsteady(
@@ -250,9 +252,9 @@ def outcome_without_pass(
 ) -> tuple[Outcome, str]:
     """Return the outcome of a search in which no rate passed, and the reason for this outcome.
 
-    The reason lists the tenants that did not pass in the valid window with the lowest load. The
-    outcome is `infeasible` if the valid window with the lowest load fails, and `uncertified` if
-    this window is undecided.
+    The valid window with the lowest load decides. If this window fails, the outcome is
+    `infeasible`. If this window is undecided, the outcome is `uncertified`. The reason names the
+    tenants that did not pass in this window.
     """
     valid = (window for window in windows if window.verdict is not Verdict.INVALID)
     lowest = min(valid, key=lambda window: window.scale)

@@ -155,7 +155,7 @@ def test_what_the_preset_left_uncertified_names_one_that_would_not():
     found = no_peak(Outcome.UNCERTIFIED, "no rate was certified")
     slow, fast = replace(found, estimate=4.0), replace(found, estimate=3000.0)
     reason = with_advice(slow, cell, line).reason
-    assert reason.startswith(found.reason) and "publication certifies p99 from" in reason
+    assert reason.startswith(found.reason) and "publication certifies an SLA on the p99" in reason
     assert with_advice(fast, cell, line) == fast
     unsteady = replace(slow, outcome=Outcome.UNSTEADY)
     assert with_advice(unsteady, cell, line) == unsteady

@@ -88,9 +88,10 @@ def test_a_slow_model_is_told_with_the_preset_that_can():
     rate = (lowest_rps(QUICK, P99) + lowest_rps(PUBLICATION, P99)) / 2
     text = too_slow("quick", [P99, P95], [rate, 1000.0], ["slow", "fast"])
     assert text.startswith("for slow, certification windows send at most ") and "fast" not in text
-    assert f"quick certifies p99 from {lowest_rps(QUICK, P99):.3g} requests/s on" in text
-    better = f"publication certifies p99 from {lowest_rps(PUBLICATION, P99):.3g} requests/s on"
-    assert text.endswith(better)
+    words = "certifies an SLA on the p99 at"
+    assert f"quick {words} {lowest_rps(QUICK, P99):.3g} requests/s or more" in text
+    lowest = f"{lowest_rps(PUBLICATION, P99):.3g} requests/s or more"
+    assert text.endswith(f"publication {words} {lowest}")
 
 
 def test_rates_that_a_preset_can_certify_are_not_worth_a_word():
@@ -110,11 +111,11 @@ def test_the_rate_that_counts_is_the_highest_that_is_tried():
 
 def test_where_no_preset_can_it_says_so():
     assert too_slow("quick", [P95], [0.01], ["a"]).endswith(
-        "no preset certifies the rate of this tenant"
+        "no preset certifies a rate as low as this"
     )
     assert too_slow("smoke", [P999], [1000.0], ["a"]).startswith(
         "for a, certification windows send at most 820 requests/s:"
-        " the preset smoke certifies p99.9 at no rate, "
+        " the preset smoke certifies an SLA on the p99.9 at no rate, and "
     )
 
 
@@ -123,8 +124,8 @@ def test_before_a_search_is_told_where_it_begins_which_is_no_limit():
     lenient = [Sla(latency_ms=1000.0)] * 2
     text = begins_too_slow("quick", lenient, [0.5, 0.0], names, alone_ms)
     assert text.startswith(
-        "the rate of a starts at 0.5 requests/s: the preset quick certifies p95 from"
-        " 1.3 requests/s on, "
+        "the rate of a starts at 0.5 requests/s: the preset quick certifies an SLA on the p95 at"
+        " 1.3 requests/s or more, and "
     )
     assert "up to" not in text and "idle" not in text
     assert begins_too_slow("quick", lenient, [1.4, 0.0], names, alone_ms) == ""
@@ -135,8 +136,9 @@ def test_an_sla_that_leaves_little_for_waiting_has_a_limit_far_below_where_a_sea
     tight, alone_ms = [Sla(latency_ms=65.0)], {"a": 60.0}
     text = begins_too_slow("quick", tight, [10.0], ["a"], alone_ms)
     assert text.startswith(
-        "a server that handles the requests of a one after the other keeps p95 within 65 ms"
-        " up to about 0.909 requests/s: the preset quick certifies p95 from 1.3 requests/s on, "
+        "a server that handles the requests of a one after the other keeps the p95 within 65 ms"
+        " only up to about 0.909 requests/s: the preset quick certifies an SLA on the p95 at"
+        " 1.3 requests/s or more, and "
     )
     rng = np.random.default_rng(0)
     for rate_rps, share in ((0.909, 0.05), (2.0, 0.1)):

@@ -64,8 +64,8 @@ def test_the_error_of_each_step_is_that_of_mixes_left_out(tables):
 def test_few_mixes_are_told_without_an_error():
     made = tables_of(synthetic.records())["predictions"].to_pandas()
     assert set(made["reason"]) == {
-        "2 other mixes were measured (not counting mixes of copies of one model);"
-        " at least 4 are needed"
+        "a prediction needs measurements of at least 4 other mixes (mixes of copies of one"
+        " model do not count), and Perseus measured 2"
     }
     assert made["predicted_ratio"].isna().all() and made["b0_ratio"].notna().all()
 
@@ -77,8 +77,8 @@ def test_copies_of_a_model_are_not_counted_among_the_mixes_that_are_needed():
             tenant["model"] = "a" if tenant["name"] == "f" else tenant["model"]
     rows = tables_of(made)["predictions"].to_pandas()
     few = (
-        "3 other mixes were measured (not counting mixes of copies of one model);"
-        " at least 4 are needed"
+        "a prediction needs measurements of at least 4 other mixes (mixes of copies of one"
+        " model do not count), and Perseus measured 3"
     )
     assert set(rows["reason"][rows["measured_ratio"].notna()]) == {few}
 
@@ -107,8 +107,8 @@ def test_many_mixes_of_one_pair_tell_no_more_of_others_than_one_does():
     others = made[~measured]
     assert others["predicted_ratio"].isna().all() and set(others["mixes_known"]) == {2}
     told = (
-        "2 other groups of models were measured (not counting mixes of copies of one model);"
-        " at least 4 are needed"
+        "a prediction needs measurements of at least 4 other groups of models (mixes of copies of"
+        " one model do not count), and Perseus measured 2"
     )
     assert set(others["reason"]) == {told}
     assert made["predicted_ratio"][measured].notna().all()
@@ -232,8 +232,8 @@ def test_intervals_without_an_end_state_no_error_and_it_is_said_why():
     mixes = tables_of(made)["predictions"].to_pandas()
     assert mixes["predicted_ratio"].isna().all() and mixes["within"].isna().all()
     assert set(mixes["reason"]) == {
-        "none of the other mixes has a bounded interval of its sharing ratio",
-        "none of the other groups of models has a bounded interval of its sharing ratio",
+        "none of the other mixes has a sharing ratio whose interval has two finite ends",
+        "none of the other groups of models has a sharing ratio whose interval has two finite ends",
     }
 
 

@@ -1,8 +1,9 @@
-"""Define prediction models for the sharing ratio of a mix. A more complex prediction model needs
-more data.
+"""Define five prediction models, which predict the sharing ratio of a mix without a measurement of
+this mix.
 
-The sharing ratio is the sum of rate / dedicated peak over all tenants, at the limit of the mix. No
-prediction model uses a measurement of the mix itself.
+The sharing ratio is the sum of rate / dedicated peak over all tenants, at the limit of the mix. The
+simplest prediction model needs only measurements of each tenant alone. The more complex models also
+need measurements of other mixes.
 """
 
 from __future__ import annotations
@@ -24,13 +25,13 @@ from perseus.peak.virtual_queue import VirtualQueue
 from perseus.traffic.arrivals import Arrivals
 
 REQUESTS = 20_000
-"""Number of requests in a long run of the virtual queue. With this number, the sampling error of
-the simulated limit is about 1 %, less than the error of a measurement."""
+"""Number of requests in a simulation of the virtual queue. With this number, the sampling error of
+the simulated limit is about 1 %, less than the error of a measured limit."""
 
 
 COARSE = Precision(requests=10_000, of_each=1_000, most=40_000, halvings=8)
-"""Precision of the simulation of processor sharing. With this precision, the error of the simulated
-limit is at most 1 %."""
+"""Size of a simulation of processor sharing. With this size, the error of the simulated limit is at
+most 1 %."""
 
 
 class LadderStep(StrEnum):
@@ -44,23 +45,22 @@ class LadderStep(StrEnum):
 
     @property
     def description(self) -> str:
-        """Return the assumption of the prediction model (docs/explanation/frontier.md)."""
+        """Return the assumption of the prediction model about the limit of a mix."""
         return {
             LadderStep.UTILISATION: "utilisations add up to 1",
-            LadderStep.SHARES: "shares of peaks add up to a constant",
+            LadderStep.SHARES: "the sharing ratio is the same for all mixes",
             LadderStep.QUEUE: "a first-come first-served queue",
             LadderStep.MEMORY: "a first-come first-served queue, with caches",
-            LadderStep.PROCESSOR: "a processor shared equally, times a constant",
+            LadderStep.PROCESSOR: "limit of processor sharing, times a constant",
         }[self]
 
 
 @dataclass(frozen=True)
 class Shared:
-    """A mix on a shared server: the tenants, and the share of each tenant in the mix. The shares
-    add up to 1.
+    """A mix on a shared server: the tenants, and the share of each tenant in the mix.
 
-    At load factor 1, the rate of a tenant is its share times its dedicated peak. `arrivals` is None
-    if the arrival process is unknown.
+    The shares add up to 1. At load factor 1, the rate of a tenant is its share times its dedicated
+    peak. `arrivals` is None if the arrival process is unknown.
     """
 
     solos: tuple[Solo, ...]
@@ -85,28 +85,30 @@ class Shared:
 
     @property
     def rates_rps(self) -> tuple[float, ...]:
-        """Return the rate of each tenant in requests/s at load factor 1, where the sharing ratio is
-        1."""
+        """Return the rate of each tenant in requests/s at load factor 1, at which the sum of rate /
+        dedicated peak is 1."""
         pairs = zip(self.shares, self.solos, strict=True)
         return tuple(share * solo.peak_rps for share, solo in pairs)
 
     @property
     def of_utilisation(self) -> float:
-        """Return the sharing ratio at which the utilisations of the tenants add up to 1."""
+        """Return the sharing ratio of the load at which the utilisations of the tenants add up to
+        1."""
         return float(1 / np.dot(self.shares, [solo.utilisation for solo in self.solos]))
 
     @cached_property
     def of_queue(self) -> float:
-        """Return the sharing ratio above which a first-come first-served queue misses an SLA."""
+        """Return the sharing ratio above which a simulated first-come first-served queue misses an
+        SLA, with the service times that each tenant has alone."""
         return self.of_slowed_queue(np.ones(len(self.solos)))
 
     def of_slowed_queue(self, slowdowns: Floats) -> float:
-        """Return the sharing ratio above which a first-come first-served queue with longer service
-        times misses an SLA.
+        """Return the sharing ratio above which a simulated first-come first-served queue with
+        longer service times misses an SLA.
 
-        The factors in `slowdowns`, shape (tenants,), multiply the service times. The result is NaN
-        if a factor or a service time is unknown, or if a tenant's share of the requests is too
-        small (OF_EACH).
+        `slowdowns`, shape (tenants,), contains one factor per tenant, which multiplies its service
+        times. The result is NaN in three cases: a factor or a service time is unknown, the arrival
+        process is unknown, or a tenant would have fewer than OF_EACH requests in the simulation.
         """
         if not (self._can_be_simulated and np.all(np.isfinite(slowdowns))):
             return np.nan
@@ -117,7 +119,8 @@ class Shared:
 
     @cached_property
     def _slowed(self) -> dict[tuple[float, ...], float]:
-        """Cache of the simulated limits, since several prediction models need the same limits."""
+        """Cache of the simulated limits by the factors `slowdowns`, since several prediction models
+        need the same limits."""
         return {}
 
     @property
@@ -139,7 +142,8 @@ class Shared:
 
     @cached_property
     def of_processor(self) -> float:
-        """Return the sharing ratio above which a server with processor sharing misses an SLA."""
+        """Return the sharing ratio above which a simulated server with processor sharing misses an
+        SLA; NaN if the mix cannot be simulated."""
         if self.arrivals is None or not self._can_be_simulated:
             return np.nan
         return limit_scale(
@@ -153,12 +157,12 @@ class Shared:
 
     @property
     def after_others(self) -> Floats:
-        """Return, for each tenant, the share of its data that other tenants evict from the
-        processor's caches between two requests of this tenant; shape (tenants,).
+        """Return, for each tenant, the mean share of its data that is missing from the processor's
+        caches at the start of its request; shape (tenants,).
 
-        The share of evicted data is a mean over the requests of the tenant, and at most 1. The
-        share of evicted data is 1 if each request of the tenant follows a request of another tenant
-        that uses at least as much memory.
+        The function assumes that a request of another tenant evicts as many bytes of these data as
+        it accesses itself, and that a request of the same tenant evicts nothing. The probability
+        that the previous request belongs to a tenant is proportional to the rate of this tenant.
         """
         rates = np.array(self.rates_rps)
         memory = np.array([solo.memory_bytes for solo in self.solos])
@@ -173,8 +177,8 @@ class Shared:
 class Known:
     """A mix with a measured sharing ratio.
 
-    `noise` is the standard deviation of log(ratio), computed from the interval of the ratio; 0 for
-    an exact ratio.
+    `noise` is the standard deviation of log(ratio) according to the interval of the ratio. If the
+    ratio is exact, `noise` is 0.
     """
 
     shared: Shared
@@ -183,8 +187,8 @@ class Known:
 
 
 def predicted(step: LadderStep, shared: Shared, known: Sequence[Known]) -> float:
-    """Return the sharing ratio that a prediction model predicts from other measured mixes; NaN if
-    too few mixes were measured."""
+    """Return the sharing ratio that the prediction model `step` predicts for the mix `shared`; NaN
+    if data are missing. `known` contains the other measured mixes."""
     return _OF_STEP[step](shared, known)
 
 
@@ -193,8 +197,8 @@ def _of_utilisation(shared: Shared, known: Sequence[Known]) -> float:
 
 
 def _of_shares(shared: Shared, known: Sequence[Known]) -> float:
-    """Predict that rate / dedicated peak, summed over the tenants, is the same constant for all
-    mixes on a server."""
+    """Predict that the mix has the median sharing ratio of the measured mixes of different
+    models."""
     ratios = [each.ratio for each in known if not each.shared.is_of_copies]
     return float(np.median(ratios)) if ratios else np.nan
 
@@ -204,18 +208,17 @@ def _of_queue(shared: Shared, known: Sequence[Known]) -> float:
 
 
 def _of_memory(shared: Shared, known: Sequence[Known]) -> float:
-    """Return the limit of a queue with caches: a request of a tenant takes longer if other tenants
-    have evicted the data of this tenant from the caches.
+    """Return the sharing ratio of a simulated queue in which a request takes longer if other
+    tenants have evicted the data of its tenant from the caches.
 
-    Measured mixes of copies of one model show by what factor evictions from the caches increase the
-    service times.
+    Measured mixes of copies of one model show by what factor evictions lengthen the service times.
     """
     return shared.of_slowed_queue(1 + _beside_copies(shared, known) * shared.after_others)
 
 
 def _of_processor(shared: Shared, known: Sequence[Known]) -> float:
-    """Return the simulated limit of the mix under processor sharing, multiplied by a correction.
-    The correction is the median of (measured limit / simulated limit) over the mixes of different
+    """Return the simulated sharing ratio under processor sharing, multiplied by a correction. The
+    correction is the median of (measured ratio / simulated ratio) over the mixes of different
     models in `known`."""
     parts = [
         each.ratio / each.shared.of_processor for each in known if not each.shared.is_of_copies
@@ -225,14 +228,14 @@ def _of_processor(shared: Shared, known: Sequence[Known]) -> float:
 
 
 def _beside_copies(shared: Shared, known: Sequence[Known]) -> Floats:
-    """Return, for each tenant, the relative increase of the service time of a request that follows
-    a request to another copy of the same model; shape (tenants,).
+    """Return, for each tenant, the relative increase of the service time if all its data are
+    missing from the caches; shape (tenants,).
 
-    The function computes the increase of the service time from measured mixes whose tenants are
-    copies of the same model. The increase of the service time is 0 if the measured sharing ratio of
-    the copies is larger than the sharing ratio of the simulated queue. If no mix of copies of a
-    model was measured, the function uses the mean increase of the other models. If no mix of copies
-    of any model was measured, the result is NaN.
+    The increase for a model comes from measured mixes whose tenants are copies of this model: the
+    lower their sharing ratio is, compared to a simulated queue without evictions, the larger is the
+    increase. The increase is at least 0. If no mix of copies of a model was measured, the function
+    uses the mean increase of the other models. If no mix of copies was measured at all, the result
+    is NaN.
     """
     excess: dict[str, list[float]] = {}
     for each in known:

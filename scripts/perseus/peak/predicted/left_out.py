@@ -1,5 +1,5 @@
-"""Compute the errors of predictions by cross-validation: a prediction model predicts each measured
-mix from the other measurements."""
+"""Compute the errors of prediction models for the sharing ratio of a mix, by cross-validation: a
+model predicts each measured mix from the other measured mixes, without the mix itself."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from perseus.peak.predicted.ladder import Known, LadderStep, Shared, predicted
 from perseus.peak.stats import Floats, Interval
 
 FEWEST = 4
-"""Least number of measured mixes for an estimate of the prediction error. With four mixes, the
-estimate has three degrees of freedom."""
+"""Least number of measured mixes from which Perseus estimates the prediction error. With four
+mixes, the estimate has three degrees of freedom."""
 
 CONFIDENCE = 0.9
 """Confidence of the interval of a prediction: one mix in ten may lie outside the interval."""
@@ -25,8 +25,8 @@ UPPER = (1 + CONFIDENCE) / 2
 
 
 class Out(StrEnum):
-    """The measurements that a cross-validation leaves out to predict a mix: the mix itself, all
-    mixes that contain one of its models, or all mixes on its server."""
+    """The measurements that a cross-validation leaves out when it predicts a mix: the mix itself,
+    all mixes that contain one model of the mix, or all mixes on the same server."""
 
     MIX = "mix"
     MODEL = "model"
@@ -44,12 +44,12 @@ class Error:
 def errors(
     step: LadderStep, out: Out, server: str, known: Mapping[str, Sequence[Known]]
 ) -> Iterator[Error]:
-    """Yield the prediction error of every mix of different models on `server`. `known` contains the
-    measured mixes by server.
+    """Yield the prediction errors for all mixes on `server`, except mixes of copies of one model.
 
-    The error is NaN if the prediction model cannot predict the mix from the measurements that the
-    cross-validation keeps. With `Out.MODEL`, the function yields one error for each model of each
-    mix.
+    `step` is the prediction model, and `known` contains the measured mixes of each server. The
+    cross-validation predicts each mix without the measurements that `out` names. The error is NaN
+    if the remaining measurements are too few for a prediction. If `out` is `Out.MODEL`, the
+    function yields one error for each model of each mix.
     """
     for each in known[server]:
         if not each.shared.is_of_copies:
@@ -61,10 +61,11 @@ def errors(
 def _left(
     out: Out, server: str, of: Known, known: Mapping[str, Sequence[Known]]
 ) -> Iterator[list[Known]]:
-    """Yield the measurements that remain if the cross-validation leaves out `out`. With Out.MIX,
-    only the mix `of` is left out. With Out.MODEL, the function yields measurements once for each
-    model of the mix `of`, each time without the mixes that contain this model. With Out.SERVER, all
-    mixes on the server `server` are left out."""
+    """Yield the measured mixes from which the cross-validation predicts the mix `of`.
+
+    Out.MIX leaves out the mix `of` only. Out.MODEL yields one list for each model of the mix `of`,
+    without the mixes that contain this model. Out.SERVER leaves out all mixes on `server`.
+    """
     if out is Out.MIX:
         yield [each for each in known[server] if each is not of]
     elif out is Out.MODEL:
@@ -78,13 +79,14 @@ def _left(
 class Accuracy:
     """The error of a prediction model on a server, from a cross-validation over `n` measured mixes.
 
-    `bias` is the mean of log(measured / predicted), and `deviation` is its standard deviation.
-    `interval` and `draws` multiply a predicted ratio by exp(bias). `noise` is the uncertainty of a
-    measured ratio, as the standard deviation of log(measured ratio). If all mixes were measured
-    within a quarter of an hour, the prediction errors may scatter less than `noise`, because the
-    speed of the host hardly changed in this time. `missed` is the number of mixes that violate an
-    SLA at every load. No prediction model can predict that a mix violates an SLA at every load.
-    Therefore each of the `missed` mixes counts as a mix outside the interval of its prediction.
+    `bias` is the mean of log(measured / predicted) over these mixes, and `deviation` is the
+    standard deviation. `interval` and `draws` correct a predicted ratio by the factor exp(bias).
+    `noise` is the standard deviation of log(measured ratio) due to the uncertainty of one
+    measurement. If all mixes were measured within a quarter of an hour, the prediction errors may
+    scatter less than `noise`, because the speed of the host hardly changed in this time. `missed`
+    is the number of measured mixes that violate an SLA at every load. No prediction model can
+    predict such a result. Therefore each of these mixes counts as a mix outside the interval of its
+    prediction.
     """
 
     step: LadderStep
@@ -96,15 +98,18 @@ class Accuracy:
 
     @property
     def is_as_good_as_measuring(self) -> bool:
-        """Return whether the 90 % interval of the prediction errors is at most as wide as the 90 %
-        interval of the differences between two measurements of the same mix."""
+        """Return whether a prediction is as precise as a measurement.
+
+        This is true if the 90 % interval of the prediction errors is at most as wide as the 90 %
+        interval of the difference between two measurements of the same mix.
+        """
         scatter, noise = self._off(self._upper, UPPER)
         return bool(scatter <= np.sqrt(2) * noise)
 
     @property
     def half_width(self) -> float:
-        """Return the number h for which p / (1 + h) and p (1 + h) are the ends of the interval of a
-        predicted ratio p, after the correction of p by `bias`."""
+        """Return the relative half-width h of a prediction interval: a predicted ratio p, after the
+        correction by `bias`, has the interval from p / (1 + h) to p (1 + h)."""
         return float(np.expm1(np.max(self._off(self._upper, UPPER))))
 
     @property
@@ -113,30 +118,31 @@ class Accuracy:
         prediction interval.
 
         The interval must contain a share CONFIDENCE of all mixes. A mix that violates an SLA at
-        every load lies outside every interval. To contain the share CONFIDENCE of all mixes
-        nevertheless, the interval becomes wider with each such mix.
+        every load lies outside every interval. Each such mix makes the interval wider, so that the
+        interval still contains the share CONFIDENCE of all mixes.
         """
         return (1 + CONFIDENCE * (1 + self.missed / self.n)) / 2
 
     def _off(self, scattered: float | Floats, noisy: float | Floats) -> tuple[Floats, Floats]:
-        """Return two arrays of quantiles of log(measured / predicted) - bias. The first array has
-        the quantiles at the probabilities `scattered`, computed from the scatter of the n errors.
-        The second array has the quantiles at the probabilities `noisy`, computed from the noise of
-        the measured ratios."""
+        """Return two arrays of quantiles of log(measured / predicted) - bias.
+
+        The first array follows from the scatter of the n prediction errors, at the cumulative
+        probabilities `scattered`. The second array follows from `noise` alone, at the cumulative
+        probabilities `noisy`.
+        """
         wider = np.sqrt(1 + 1 / self.n)
         scatter = wider * self.deviation * special.stdtrit(self.n - 1, scattered)
         return scatter, wider * self.noise * special.ndtri(noisy)
 
     def interval(self, ratio: float) -> Interval:
-        """Return the interval that contains a measured ratio with a probability of about
-        CONFIDENCE, computed from the predicted ratio `ratio`."""
+        """Return the interval of the predicted ratio `ratio`: with a probability of about
+        CONFIDENCE, the interval contains the ratio that a measurement would give."""
         middle = ratio * np.exp(self.bias)
         return Interval(middle, middle / (1 + self.half_width), middle * (1 + self.half_width))
 
     def draws(self, ratio: float, levels: Floats) -> Floats:
-        """Return quantiles of the ratio that a measurement would give, computed from the predicted
-        ratio `ratio`. `levels` contains the cumulative probabilities of the quantiles, in (0,
-        1)."""
+        """Return quantiles of the ratio that a measurement would give if `ratio` is predicted. The
+        quantiles have the cumulative probabilities `levels`, in (0, 1)."""
         scatter, noise = self._off(UPPER, UPPER)
         off = self._off(levels, levels)[0 if scatter > noise else 1]
         drawn: Floats = ratio * np.exp(self.bias + off)
@@ -144,8 +150,8 @@ class Accuracy:
 
 
 def errors_by_step(known: Sequence[Known]) -> dict[LadderStep, Floats]:
-    """Return, for each prediction model, its prediction error for each mix of different models;
-    shape (mixes,).
+    """Return the prediction errors of each prediction model; shape (mixes,), without mixes of
+    copies of one model.
 
     The prediction of a mix does not use the measurement of this mix. The error is NaN if the
     prediction model cannot predict the mix.
@@ -159,23 +165,22 @@ def errors_by_step(known: Sequence[Known]) -> dict[LadderStep, Floats]:
 def of_steps_for(
     shared: Shared, known: Sequence[Known], errors_of: Mapping[LadderStep, Floats]
 ) -> dict[LadderStep, Floats]:
-    """Return the errors of the prediction models that can predict this mix."""
+    """Return only the errors of the prediction models that can predict the mix `shared`."""
     return {
         step: off for step, off in errors_of.items() if np.isfinite(predicted(step, shared, known))
     }
 
 
 def best(errors_of: Mapping[LadderStep, Floats], noise: float, missed: int = 0) -> Accuracy | None:
-    """Return the accuracy of the prediction model whose errors scatter least; None if the
-    measurements do not suffice.
+    """Return the accuracy of the prediction model whose errors scatter least; None if the measured
+    mixes do not suffice (`why_none` states the reason).
 
-    If the errors of several prediction models scatter equally, the function chooses the simplest of
-    these prediction models. `noise` is the uncertainty of the measured ratios (`noise_of`).
-    `missed` is the number of mixes that violate an SLA at every load. The function chooses the
-    prediction model with the smallest errors for the measured mixes. For other mixes, the errors of
-    the chosen prediction model are probably larger. To compute the accuracy for other mixes, the
-    function makes a second cross-validation. To predict one mix in the second cross-validation, the
-    function chooses the prediction model, and computes its bias, from all other mixes.
+    If the errors of several prediction models scatter equally, the function chooses the simplest
+    model. `noise` is the uncertainty of the measured ratios (`noise_of`). `missed` is the number of
+    mixes that violate an SLA at every load. The chosen model has the smallest scatter for the
+    measured mixes, so its errors for new mixes are probably larger. Therefore `deviation` in the
+    result comes from a second cross-validation: for each mix, the function chooses the model, and
+    computes its bias, from all other mixes.
     """
     if not errors_of:
         return None
@@ -197,15 +202,15 @@ def best(errors_of: Mapping[LadderStep, Floats], noise: float, missed: int = 0) 
 
 
 def why_none(what: str, mixes: int, noise: float, missed: int) -> str:
-    """If `best` returns None, return the reason. `what` describes the measured mixes, for example
+    """Return the reason why `best` returns None. `what` describes the measured mixes, for example
     "other mixes"."""
     if mixes < FEWEST:
         return (
-            f"{mixes} {what} were measured (not counting mixes of copies of one model);"
-            f" at least {FEWEST} are needed"
+            f"a prediction needs measurements of at least {FEWEST} {what} (mixes of copies of one"
+            f" model do not count), and Perseus measured {mixes}"
         )
     if np.isnan(noise):
-        return f"none of the {what} has a bounded interval of its sharing ratio"
+        return f"none of the {what} has a sharing ratio whose interval has two finite ends"
     return (
         f"{missed} of the {what} missed an SLA at every load,"
         " and no prediction model can predict such a result"
@@ -213,10 +218,10 @@ def why_none(what: str, mixes: int, noise: float, missed: int) -> str:
 
 
 def _scatter(logs: Floats) -> Floats:
-    """For each prediction model, return half the width of the prediction interval of log(measured /
-    predicted) for a further mix.
+    """Return, for each prediction model, half the width of the prediction interval of log(measured
+    / predicted) for a new mix.
 
-    The last axis of `logs` contains at least two known errors.
+    The last axis of `logs` contains the errors of one prediction model, at least two of them known.
     """
     n = np.isfinite(logs).sum(axis=-1)
     about = logs - np.nanmean(logs, axis=-1, keepdims=True)
@@ -226,10 +231,10 @@ def _scatter(logs: Floats) -> Floats:
 
 
 def _off_without_each(logs: Floats) -> Floats:
-    """For each mix, return the error of the prediction model that is best for all other mixes,
-    minus the mean error of this prediction model for the other mixes.
+    """Return, for each mix, its error with the prediction model that scatters least over the other
+    mixes, minus the mean error of this model over the other mixes.
 
-    `logs` has one row per prediction model.
+    `logs` has one row per prediction model, and one column per mix.
     """
     mixes = np.arange(logs.shape[1])
     others = np.where(np.eye(len(mixes), dtype=bool), np.nan, logs[:, None, :])
@@ -239,9 +244,11 @@ def _off_without_each(logs: Floats) -> Floats:
 
 
 def noise_of(known: Sequence[Known]) -> float:
-    """Return the median noise (`Known.noise`) of the measured mixes of different models. The
-    function leaves out mixes whose sharing ratio has an interval with an infinite end. If no mix
-    remains, the result is NaN.
+    """Return the median noise (`Known.noise`) of the measured mixes.
+
+    The function leaves out mixes of copies of one model, and mixes whose noise is infinite or
+    unknown because the interval of the sharing ratio lacks an end. If no mix remains, the result is
+    NaN.
     """
     of_each = [
         each.noise for each in known if not each.shared.is_of_copies and np.isfinite(each.noise)
