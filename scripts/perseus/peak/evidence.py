@@ -1,4 +1,4 @@
-"""Extract from one window the evidence about the limit of one tenant."""
+"""Extract the data of one window from which Perseus estimates the limit of one tenant."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from perseus.traffic.requests import Status
 
 @dataclass(frozen=True)
 class Evidence:
-    """Data of one window, from which Perseus estimates the limit of one tenant.
+    """The data of one window from which Perseus estimates the limit of one tenant.
 
-    `arrivals_s` contains one array per tenant: the arrival times of its requests. `done_s` contains
-    the times at which the responses to this tenant's requests arrive, NaN for a request without a
-    response. All times are in seconds since the start of the window. This tenant's requests with
-    the indices `first` to `last` - 1 count for the verdict. For each counted request, `late` says
-    whether its latency exceeded the SLA, and `recovered` says whether its latency was low
-    (`stats.late_and_recovered`). `certifies` says whether the window is a certification window,
-    whose rate is below the limit on purpose.
+    `arrivals_s` contains one array for each tenant of the window: the intended send times of its
+    requests. All other arrays describe one tenant only. `done_s` contains the times of the
+    responses to its requests, NaN for a request without a response. All times are in seconds since
+    the start of the window. The requests with the indices `first` to `last` - 1 count for the
+    verdict. For each counted request, `late` says whether its latency exceeded the SLA, and
+    `recovered` says whether its latency was low (`stats.late_and_recovered`). `certifies` says
+    whether the window is a certification window, whose rate is below the limit on purpose.
     """
 
     scale: float

@@ -1,4 +1,8 @@
-"""Choose which mix of a frontier to measure next (docs/explanation/frontier.md)."""
+"""Choose which mix of a frontier to measure next (docs/explanation/frontier.md).
+
+A mix has one weight per tenant, and states in which ratio the rates of the tenants rise. Each
+measured mix gives one point of the frontier.
+"""
 
 from __future__ import annotations
 
@@ -12,9 +16,10 @@ import numpy as np
 from perseus.peak.stats import Interval
 
 UNKNOWN = 1.0
-"""Assumed half-width of the interval of the sharing ratio, for a mix without an estimate."""
+"""Half-width that `next_weights` assumes for the interval of a sharing ratio if the interval is
+infinite or unknown."""
 ALONE = Interval(1.0, 1.0, 1.0)
-"""Sharing ratio at both ends of a frontier, where one tenant uses the whole server."""
+"""Sharing ratio at both ends of a frontier of two tenants: one tenant has the server alone."""
 
 
 @dataclass(frozen=True)
@@ -34,21 +39,24 @@ class MeasuredMix:
 
     @property
     def doubt(self) -> float:
-        """Return half the width of the interval of the sharing ratio."""
+        """Return half the width of the interval of the sharing ratio; UNKNOWN if the width is
+        infinite or unknown."""
         half = (self.ratio.high - self.ratio.low) / 2
         return float(half) if np.isfinite(half) else UNKNOWN
 
 
 def next_weights(tenants: int, measured: Sequence[MeasuredMix]) -> tuple[int, ...]:
-    """Return the weights of the next mix to measure.
+    """Return the weights of the next mix to measure, from the mixes that are already measured.
 
-    For two tenants, the next mix lies in the middle of a gap between two neighbouring mixes. The
+    For three or more tenants, the next mix is the next entry of the list `rays`. After the last
+    entry, the function raises IndexError.
+
+    For two tenants, the next mix lies in the middle of the gap between two neighbouring mixes. The
+    width of a gap is the difference between the shares (`MeasuredMix.share`) of the two mixes. The
     function chooses the gap with the largest product of width and uncertainty. The uncertainty of a
-    gap is the sum of two terms. The first term is the larger of the two bends of the frontier at
-    the ends of the gap. The second term is the mean of `doubt` at the ends of the gap. The bend at
-    a mix is the distance of its sharing ratio from the straight line between the sharing ratios of
-    its two neighbours. For three or more tenants, the next mix comes from the list `rays`. After
-    the last mix of this list, the function raises IndexError.
+    gap is the sum of two terms: the larger bend of the frontier at an end of the gap, and the mean
+    of `doubt` at both ends. The bend at a mix is the difference between its sharing ratio and the
+    straight line through the sharing ratios of its two neighbours.
     """
     if tenants > 2:
         return rays(tenants)[len(measured)]
@@ -65,23 +73,26 @@ def next_weights(tenants: int, measured: Sequence[MeasuredMix]) -> tuple[int, ..
 
 
 def rays(tenants: int) -> list[tuple[int, ...]]:
-    """For three or more tenants, return the weights of the mixes to measure, in the order of their
-    measurement. The first mix contains all tenants with equal weights. The next mixes contain two
-    tenants each, with equal weights: one mix for each pair of tenants. The last mixes contain all
-    tenants: one mix for each tenant, in which this tenant has twice the weight of each other
-    tenant."""
+    """Return the weights of all mixes to measure for three or more tenants, in the order of their
+    measurement.
+
+    The first mix contains all tenants with equal weights. Then each pair of tenants has a mix with
+    equal weights. Finally, each tenant has a mix of all tenants, in which its weight is 2 and each
+    other weight is 1.
+    """
     pairs = [tuple(int(i in pair) for i in range(tenants)) for pair in round_robin(tenants)]
     more = [tuple(1 + (i == most) for i in range(tenants)) for most in range(tenants)]
     return [(1,) * tenants, *pairs, *more]
 
 
 def round_robin(tenants: int) -> list[tuple[int, int]]:
-    """Return all pairs of tenants, in consecutive rounds. In a round, no tenant occurs twice.
+    """Return all pairs of tenants, in an order in which the first pairs have no common tenant.
 
-    The function uses the circle method, which needs an odd number of tenants. The sum of the two
-    tenant numbers of a pair, modulo the number of rounds, is the same for all pairs of a round, and
-    one tenant has no partner. If the number of tenants is even, the circle method leaves out the
-    last tenant, which then becomes the partner of the tenant without a partner.
+    The list consists of rounds, and no tenant occurs twice in a round. The function uses the circle
+    method for an odd number of tenants: in each round, the sum of the two tenant numbers of a pair,
+    modulo the number of rounds, is the same for all pairs, and one tenant has no partner. If the
+    number of tenants is even, the function applies the circle method to all tenants but the last.
+    In each round, the last tenant is the partner of the tenant without a partner.
     """
     rounds = tenants - 1 + tenants % 2
 
@@ -93,10 +104,10 @@ def round_robin(tenants: int) -> list[tuple[int, int]]:
 
 
 def _bends(mixes: Sequence[MeasuredMix]) -> list[float]:
-    """Return the bend of the frontier at each mix, as `next_weights` defines it.
+    """Return the bend of the frontier at each mix (`next_weights` defines the bend).
 
-    The neighbours are the nearest mixes with a known sharing ratio. The bend is 0 at both ends of
-    the frontier, and for a mix whose sharing ratio is unknown.
+    The neighbours of a mix are the nearest mixes with a known sharing ratio. The bend is 0 at both
+    ends of the frontier, and at a mix whose sharing ratio is unknown.
     """
     known = [i for i, mix in enumerate(mixes) if np.isfinite(mix.ratio.value)]
     found = [0.0] * len(mixes)

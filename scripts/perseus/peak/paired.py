@@ -1,11 +1,11 @@
-"""Compare the saturation throughputs of a server's tenants, each tenant alone and all together
-(docs/explanation/sharing-ratio.md).
+"""Compare the saturation throughput of each tenant alone with its throughput beside all other
+tenants, and compute the sharing ratio at saturation (docs/explanation/sharing-ratio.md).
 
-The speed of a host changes within minutes. A change of the speed distorts the comparison of two
+The speed of a host changes within minutes. Such a change distorts the comparison of two
 measurements that are minutes apart. Therefore a search saturates a shared server in rounds of short
 windows. In each round, one window has requests of all tenants, and each other window has requests
-of one tenant. Every second round has the windows in the reverse order. The windows to compare are
-seconds apart, as in duet benchmarking (Bulej et al., ICPE 2020).
+of one tenant. Every second round has the windows in the reverse order. The compared windows are
+only seconds apart, as in duet benchmarking (Bulej et al., ICPE 2020).
 """
 
 from __future__ import annotations
@@ -19,24 +19,23 @@ from scipy import special
 from perseus.peak.stats import Floats
 
 OUTLYING, LEAST = 5.0, 0.005
-"""`ratio_at_saturation` leaves out a round if log(sharing ratio) of this round differs from the
-median of all rounds by more than OUTLYING median absolute deviations. If the median absolute
-deviation is below LEAST, the function uses LEAST in its place. Only 1 of 1,300 normally distributed
-values differs from the median by more than OUTLYING median absolute deviations."""
+"""`ratio_at_saturation` leaves out a round if its log(sharing ratio) differs from the median over
+all rounds by more than OUTLYING median absolute deviations. If the median absolute deviation is
+below LEAST, the function uses LEAST in its place. Only 1 of 1,300 normally distributed values
+differs so much from the median."""
 
 NEAR = 0.25
-"""Standard deviation of (measured exponent - theoretical exponent) over servers. The docstring of
-`first_come_probability` defines the exponent."""
+"""Standard deviation, over servers, of the measured exponent minus the exponent of the server's
+queueing discipline. `first_come_probability` defines the exponent."""
 
 
 @dataclass(frozen=True)
 class Round:
-    """One round of saturation probes: the throughput of each tenant in requests/s, alone and
-    together with all other tenants.
+    """One round of saturation probes: the throughput of each tenant in requests/s, alone
+    (`alone_rps`) and beside all other tenants (`together_rps`).
 
-    The throughput of a tenant is NaN if this tenant has no load or got no response. A window of a
-    round also counts if other processes disturbed the window, because other processes slow down all
-    tenants of a round alike.
+    A throughput is NaN if the tenant has no load or got too few responses. A round counts even if
+    other processes disturbed it, because other processes slow down all windows of a round alike.
     """
 
     alone_rps: tuple[float, ...]
@@ -44,13 +43,14 @@ class Round:
 
     @property
     def shares(self) -> Floats:
-        """Return, for each tenant, its throughput beside all other tenants divided by its
+        """Return, for each tenant, its throughput beside all other tenants divided by its own
         throughput alone."""
         return np.array(self.together_rps) / np.array(self.alone_rps)
 
     @property
     def ratio(self) -> float:
-        """Return the sharing ratio at saturation; NaN if a tenant with load got no response."""
+        """Return the sharing ratio at saturation: the sum of `shares` over all tenants with load.
+        The result is NaN if the throughput of a tenant with load is unknown."""
         shares = self.shares
         loaded = ~(np.isnan(self.alone_rps) & np.isnan(self.together_rps))
         return float(shares[loaded].sum()) if loaded.any() else np.nan
@@ -65,12 +65,12 @@ class Estimate:
 
 
 def ratio_at_saturation(rounds: Sequence[Round]) -> Estimate:
-    """Return the logarithm of the sharing ratio at saturation, from the throughputs averaged over
-    the rounds.
+    """Return the logarithm of the sharing ratio at saturation, with its standard error.
 
-    The standard error comes from a jackknife over the rounds, and is infinite for fewer than three
-    rounds. The function leaves out rounds whose ratio is far from the median, because other
-    processes have probably disturbed these rounds.
+    The function averages the throughputs over the rounds. It leaves out rounds whose ratio is far
+    from the median (OUTLYING), because other processes have probably disturbed these rounds. The
+    standard error comes from a jackknife over the rounds. With fewer than three rounds, the
+    standard error is infinite.
     """
     ratios = np.array([each.ratio for each in rounds])
     logs = np.log(np.where(ratios > 0, ratios, np.nan))
@@ -99,15 +99,17 @@ def ratio_at_saturation(rounds: Sequence[Round]) -> Estimate:
 
 
 def first_come_probability(rounds: Sequence[Round], work_s: Sequence[float]) -> float:
-    """Return the probability that the server serves all requests in the order of arrival, instead
-    of serving all tenants at the same time.
+    """Return the probability that the server serves all requests in the order of arrival. The
+    alternative is that the server serves all tenants at the same time.
 
-    In a round, all tenants have equally many requests in flight. Let q be the throughput of a
-    tenant beside all other tenants, divided by its throughput alone. Over the tenants of a server,
-    q is proportional to (service time) ^ exponent. If the server serves all requests in the order
-    of arrival, q is proportional to the service time, so the exponent is 1. If the server serves
-    all tenants at the same time, q is the same for all tenants, so the exponent is 0. If all
-    service times are equal, the function cannot estimate the exponent, and returns 0.5.
+    `work_s` contains the mean service time of each tenant. In a round, all tenants have equally
+    many requests in flight. Let q be the throughput of a tenant beside all other tenants, divided
+    by its throughput alone. The function assumes that q is proportional to (service time) ^
+    exponent over the tenants of the server. If the server serves all requests in the order of
+    arrival, all tenants have the same throughput, so q is proportional to the service time, and the
+    exponent is 1. If the server serves all tenants at the same time, q is the same for all tenants,
+    so the exponent is 0. If all service times are nearly equal, the rounds do not show the
+    exponent, and the function returns 0.5.
     """
     valid = [each.shares for each in rounds if np.isfinite(each.ratio)]
     if not valid:
@@ -131,10 +133,10 @@ class ModelLimits:
     """The limits of a simulated server that has the service times observed in a cell (one
     measurement).
 
-    `alone_rps` contains the limit of each tenant alone in requests/s, NaN without load. `scale` is
-    the limit of the load line as a load factor. `scale_error` is the standard deviation of
-    log(scale) over the possible queueing disciplines. `utilisation` is the utilisation of the
-    server at the limit of the load line.
+    `alone_rps` contains the limit of each tenant alone in requests/s, NaN for a tenant without
+    load. `scale` is the limit of all tenants together, as a load factor. `scale_error` is the
+    standard deviation of log(scale) between the queueing disciplines that the server may have.
+    `utilisation` is the utilisation of the server at the load factor `scale`.
     """
 
     alone_rps: tuple[float, ...]

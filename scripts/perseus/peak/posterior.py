@@ -14,52 +14,54 @@ from perseus.peak.exceedance_curve import ExceedanceCurve
 from perseus.peak.stats import Floats
 
 DISPERSIONS = 5
-"""The posterior is averaged over this number of quantiles of the dispersion (`stats.dispersion`),
-since the dispersion is uncertain."""
+"""Number of values of the dispersion (`stats.dispersion`) over which the posterior is averaged. The
+values are quantiles of the distribution of the dispersion, which is uncertain."""
 
 REACH = float(np.log(1.5))
-"""Natural logarithm of the factor by which the grid of possible limits extends beyond the lowest
-and the highest offered load."""
+"""Natural logarithm of the factor by which the grid of possible limits extends beyond the loads of
+the windows, at each end."""
 
 OPEN = 0.15
-"""If the density at an end of the grid exceeds this share of the highest density, the limit may lie
-outside the grid. A normal density has this share of its maximum at the ends of its 95 %
-interval."""
+"""The limit may lie outside the grid if the density at an end of the grid exceeds this share of the
+highest density. For comparison, a normal density has this share of its maximum at the ends of its
+95 % interval."""
 
 BEYOND = 5 * REACH
 """If the limit may lie outside the grid, Perseus computes the posterior again on a wider grid.
 BEYOND is the natural logarithm of the factor by which the wider grid extends beyond the first grid
-at each end. Outside the first grid, the prior density falls by a factor of e whenever log(limit)
-moves outwards by REACH."""
+at each end. In the additional part of the grid, the prior density falls exponentially, by a factor
+of e for each distance REACH of log(limit)."""
 
 POINTS, SLOPES = 300, 15
-"""Numbers of grid points of log(limit), and of the slope m (see `Posterior`)."""
+"""Numbers of grid points: of log(limit), and of the slope m that `Posterior` defines."""
 
 WANDERS = (0.0, 0.01, 0.02, 0.04, 0.08, 0.16, 0.32)
-"""Possible scale parameters of the distribution of log(limit in one window / common limit). The
-scale parameter describes how much the speed of the host varies. With the scale 0, the speed is
-constant."""
+"""Scale parameters that the distribution of log(limit in one window / common limit) may have. The
+scale parameter describes how much the speed of the host varies from window to window. With the
+scale 0, the speed is constant."""
 
 USUAL_WANDER = 0.03
-"""Typical scale parameter. The prior of the scale parameters WANDERS is nearly a half-Cauchy
-distribution with this scale. The throughput of a busy server changes by some percent within
-seconds, and by 20 % within minutes."""
+"""Scale of the half-Cauchy distribution that is nearly the prior of the scale parameters WANDERS.
+On real hosts, the throughput of a busy server changes by some percent within seconds, and by 20 %
+within minutes."""
 
 TINY = 1e-300
 
 TAILS = 3
-"""Degrees of freedom of Student's t distribution of log(limit in one window / common limit). Heavy
-tails allow for short bursts of load on the host."""
+"""Degrees of freedom of Student's t distribution, which log(limit in one window / common limit)
+has. With such heavy tails, one window during a short burst of load on the host has little
+influence."""
 
 
 @dataclass(frozen=True)
 class LateCounts:
-    """The number of requests and the number of late requests in each window; shape (k,) each.
+    """The numbers of requests and of late requests in k windows; all arrays have shape (k,).
 
-    `log_scales` contains the logarithm of the load factor of each window. `weights` contains, for
-    each window, the number of independent requests that contain as much information as one observed
-    request. The weights depend on an estimate of the dispersion. The estimate of the dispersion is
-    as uncertain as an estimate of a variance with `freedom` degrees of freedom.
+    `log_scales` contains the logarithms of the load factors. Late requests come in clusters, so a
+    request contains less information than an independent request. `weights` contains, for each
+    window, the number of independent requests with as much information as one observed request. The
+    weights follow from an estimate of the dispersion, which is as uncertain as an estimate of a
+    variance with `freedom` degrees of freedom.
     """
 
     log_scales: Floats
@@ -81,16 +83,18 @@ class LateCounts:
 class Posterior:
     """The posterior density over a grid of possible limits.
 
-    The statistical model is logit p(s) = level + m (logit v(s / limit) - level). p(s) is the share
-    of late requests of the real server at the load factor s. v(x) is the share of late requests of
-    the virtual queue at x times its limit. `level` is the logit of the share of late requests that
-    the SLA allows. The slope m has a lognormal prior. The prior on log(limit) is flat between the
-    lowest and the highest log(load factor) of the windows, and up to REACH beyond both. Farther
-    away from the load factors of the windows, the prior on log(limit) falls exponentially. Because
-    the speed of a host changes, the limit in each window is the common limit times a random factor.
-    The logarithm of the random factor has Student's t distribution. The posterior density is
-    averaged over the possible scale parameters WANDERS of Student's t distribution. `density` is
-    the posterior density, averaged over the possible values of the dispersion.
+    The statistical model is logit p(s) = level + m (logit v(s / limit) - level). Here, p(s) is the
+    share of late requests of the real server at the load factor s, and v(x) is the share of late
+    requests of the virtual queue at x times its own limit. `level` is the logit of the share of
+    late requests that the SLA allows. The slope m states how much steeper the curve of the real
+    server is, and has a lognormal prior. The prior of log(limit) is flat from REACH below the
+    lowest log(load factor) of the windows to REACH above the highest. Outside this range, the prior
+    falls exponentially.
+
+    Because the speed of a host changes, the limit in each window is a common limit times a random
+    factor. The logarithm of this factor has Student's t distribution, with one of the scale
+    parameters WANDERS. `density` is the posterior density of the logarithm of the common limit,
+    averaged over the scale parameters, the slopes and the possible values of the dispersion.
     """
 
     log_limits: Floats
@@ -100,10 +104,11 @@ class Posterior:
     def of(
         cls, counts: LateCounts, curve: ExceedanceCurve, slope_spread: float, beyond: float = 0.0
     ) -> Posterior:
-        """Compute the posterior of a limit.
+        """Compute the posterior of a limit from the late requests in the windows near the limit.
 
-        `slope_spread` is the prior standard deviation of log(slope m). `beyond` is the natural
-        logarithm of the factor that extends the grid of possible limits at both ends.
+        `curve` is the curve v of the virtual queue. `slope_spread` is the prior standard deviation
+        of log(m). `beyond` is the natural logarithm of the factor by which the grid of possible
+        limits is extended at each end.
         """
         scales, weighted = counts.log_scales, counts.weighted
         low, high = scales.min() - REACH, scales.max() + REACH
@@ -132,7 +137,7 @@ class Posterior:
 
     @property
     def is_open(self) -> bool:
-        """Return whether the limit may lie outside the grid."""
+        """Return whether the limit may lie outside the grid (OPEN)."""
         return bool(self.density[[0, -1]].max() > OPEN * self.density.max())
 
     def at(self, shares: float | Sequence[float]) -> Floats:
@@ -150,8 +155,8 @@ def _wander_prior() -> Floats:
 
 
 def _wandering(log_limits: Floats, scale: float) -> Floats:
-    """Return, for each common limit (column), the probability that the limit in one window is the
-    grid point of the row; shape (POINTS, POINTS)."""
+    """Return the probability of each limit in one window (row), given the common limit (column), if
+    Student's t distribution has the scale parameter `scale`; shape (POINTS, POINTS)."""
     away = (log_limits - log_limits[0]) / scale
     moved = toeplitz((1 + away**2 / TAILS) ** (-(TAILS + 1) / 2))
     likely: Floats = moved / moved.sum(axis=0)

@@ -1,11 +1,12 @@
 """Search for the largest load at which every tenant keeps its SLA (docs/explanation/search.md).
 
-The search varies only the load factor s of a load line r(s) = base + s x direction, which contains
-the rate of each tenant. First, the search warms the server up. Then the search brackets the limit,
-bisects coarsely, and estimates the limit from windows near the limit. Finally, the search certifies
-a rate in fresh windows, and measures each tenant alone at its share of the certified rate. Between
-the phases, saturation probes measure the speed of the busy server. The search is independent of
-Triton: it drives any `System`, real or simulated.
+The rates of all tenants lie on a load line r(s) = base + s x direction, and the search varies only
+the load factor s. First, the search warms the server up. Then the search finds one load that passes
+and one that fails, narrows the range between them by bisection, and estimates the limit from
+windows near the limit. Finally, the search certifies a rate in new windows, and measures each
+tenant alone at its share of the certified rate. Between these phases, saturation probes measure the
+speed of the busy server. The search does not depend on Triton: it measures any `System`, real or
+simulated.
 """
 
 from __future__ import annotations
@@ -56,38 +57,41 @@ from perseus.peak.window_runner import WindowRunner
 from perseus.study.presets import SearchSettings
 from perseus.study.sla import Sla
 
-GROWTH = 1.5  # factor between two loads of the bracketing phase
+GROWTH = 1.5  # factor between two successive loads of the bracketing phase
 BELOW_MODEL, MODEL_STEP = 0.92, 1.22
 """A search on a shared server starts at BELOW_MODEL times the limit of a simulated queue with the
-observed service times. MODEL_STEP is the factor between the first two loads of the bracketing
-phase."""
+observed service times. In such a search, MODEL_STEP is the factor between the first two loads of
+the bracketing phase."""
 MODEL_ERROR = 0.05
 """Standard deviation of log(limit of the simulated queue / limit of the server)."""
-LEAP = 4.0  # factor between two loads below 1/20 of the start load, or above 20 times this load
+LEAP = 4.0
+"""Factor between two successive loads of the bracketing phase that are below 1/20 of the start load
+or above 20 times the start load."""
 DRAWS = 200
-"""Number of posterior draws of a limit that a result contains. Intervals of derived quantities are
-computed from these draws."""
+"""Number of posterior draws of the limit in the result of a search. Perseus computes the intervals
+of ratios and costs from these draws."""
 
 NARROW = 0.35
-"""The search stops adding windows near the limit when the relative width of the 95 % interval of
-the limit is below this value."""
+"""The search measures no more windows near the limit if the 95 % interval of the limit is narrow:
+its width, divided by the median, is below this value."""
 
 AGREEING = 0.6
-"""The search compares the interval of the limit with the limit of the simulated queue only if the
-relative width of the interval is at most this value. A wider interval contains almost any value."""
+"""Largest width of the 95 % interval, divided by the median, at which the search checks whether the
+interval contains the limit of the simulated queue. A wider interval contains almost any value, so
+the check would prove nothing."""
 
 ROUNDS_PART = 0.3
-"""The preset states the required half-width of the interval of the sharing ratio. The search stops
-its rounds of saturation probes as soon as the half-width is below this share of the required
-half-width."""
+"""The search ends a group of rounds (saturation probes) as soon as the interval of the sharing
+ratio is narrow: its half-width is below this share of the half-width that the preset requires."""
 
 LOOKS_S = 1.0  # seconds between two checks of the steady state during the warm-up
 SHORTEST_WARM_UP_S = 6.0
-"""Shortest warm-up in seconds. A shorter warm-up would not show a drift of a few percent per
-second."""
+"""Shortest warm-up in seconds. A shorter warm-up would not show that the latency changes by a few
+percent per second."""
 LARGEST_CHANGE = 1.5
-"""Largest allowed factor between the speeds of a busy server in the first and the last saturation
-probe."""
+"""Largest factor by which the latency may change during the warm-up, and the speed of the busy
+server from the first to the last saturation probe. After a larger change, the outcome of the search
+is `unsteady`."""
 
 
 def find_peak(
@@ -104,11 +108,11 @@ def find_peak(
 ) -> Peak:
     """Search for the peak along a load line, and return the result.
 
-    If only one tenant has load, the first window on the load line is at the load factor `start`. If
-    several tenants have load, the first window is just below the limit of a simulated queue, or at
-    `start` if this limit is unknown or far below `start`. `unloaded_ms` contains, for each tenant,
-    an array of latencies without load. The function calls `on_window` after each window, with an
-    estimate of the remaining seconds.
+    If only one tenant has load, the first window on the load line has the load factor `start`. If
+    several tenants have load, the load of the first window is just below the limit of a simulated
+    queue. If this limit is unknown or far below `start`, the first window also has the load factor
+    `start`. `unloaded_ms` contains, for each tenant, an array of latencies without load. After each
+    window, the function calls `on_window` with the window and the estimated remaining seconds.
     """
     queue = VirtualQueue.of(unloaded_ms, [sla.latency_ms for sla in slas])
     model = LineModel(line, tuple(slas), system.arrivals, queue)
@@ -163,12 +167,12 @@ class _Search:
 
     def warm_up(self) -> str:
         """Load the server until its latency is steady. If the latency does not become steady,
-        return the reason; otherwise return an empty text.
+        return a text that says so; otherwise return an empty text.
 
-        The load is a closed loop with requests of all tenants that take part in this search. If the
-        latency is not steady after the first window, a second window follows. The search fails if
-        the latency at the end of the second window differs from the latency at the start of the
-        first window by more than the factor LARGEST_CHANGE.
+        The load is a closed loop with requests of all tenants that have load in this search. If the
+        latency is not steady at the end of the first window, a second window follows. The warm-up
+        fails if the latency still changes in the second window, and has changed by more than the
+        factor LARGEST_CHANGE since the start of the first window.
         """
         first = self._closed_until_steady()
         if all(found.steady for found in first):
@@ -184,8 +188,8 @@ class _Search:
     def probe_saturation(self) -> None:
         """Measure the saturation throughput of each tenant alone.
 
-        If several tenants have load, the search measures in rounds (`_round`). Each round also
-        measures the saturation throughput of all tenants together.
+        If several tenants have load, the function runs rounds of short windows (`_round`), which
+        also measure the saturation throughputs of all tenants together.
         """
         if len(self.loaded) > 1:
             looks = tuple(map(speed.combined, zip(*self._rounds_of_turns(), strict=True)))
@@ -197,9 +201,8 @@ class _Search:
         self.runner.usual = UsualSpeed.of(self.speeds, warm_up.seen)
 
     def _rounds_of_turns(self) -> list[tuple[Speed, ...]]:
-        """Run the preset's number of rounds, but stop earlier if the sharing ratio is precise
-        enough. Return, for each round, the speeds of the server while only one tenant has load: one
-        speed for each tenant."""
+        """Run rounds until the sharing ratio is precise enough (ROUNDS_PART), at most the preset's
+        number of rounds. Return the results of `_round`."""
         seen = [self._round()]
         while len(seen) < self.settings.rounds:
             error = ratio_at_saturation(self.rounds).error
@@ -209,9 +212,9 @@ class _Search:
         return seen
 
     def _round(self) -> tuple[Speed, ...]:
-        """Run one round: saturate the server with each tenant alone and, in the middle of the
-        round, once with all tenants together. Return, for each tenant, the speed of the server
-        while only this tenant has load."""
+        """Run one round: saturate the server with each tenant alone in turn and, in the middle of
+        the round, with all tenants together. Return, for each tenant, the speed of the server while
+        only this tenant has load."""
         counted_s = speed.round_window_s([self.unloaded_ms[i] for i in self.loaded])
         order: list[int | None] = [*self.loaded]
         order.insert(len(order) // 2, None)  # None stands for all tenants together
@@ -230,8 +233,8 @@ class _Search:
         return tuple(alone)
 
     def _at_saturation(self, tenants: Sequence[int], counted_s: float) -> tuple[Speed, ...]:
-        """Run a saturation probe: keep requests of `tenants` in flight, and return the speed of the
-        server for each tenant."""
+        """Run a saturation probe: keep requests of `tenants` in flight for `counted_s` seconds
+        after a settling time. Return the speed of the server for each tenant."""
         in_flight = tuple(IN_FLIGHT if i in tenants else 0 for i in range(len(self.slas)))
         settle_s = counted_s / 5
         plan = WindowPlan(
@@ -245,7 +248,7 @@ class _Search:
         )
 
     def start_near_model(self) -> None:
-        """Set the start load of a search on a shared server just below the limit of a simulated
+        """On a shared server, set the start load of the search just below the limit of a simulated
         queue with the observed service times."""
         scale = self.shared_model_scale
         # If background load nearly fills the server, the limit of the queue is near 0 and useless.
@@ -259,7 +262,8 @@ class _Search:
         return self.model_limits(ROUGH).scale if len(self.loaded) > 1 else np.nan
 
     def model_limits(self, precision: Precision) -> ModelLimits:
-        """Return the limits of a simulated server with the observed service times."""
+        """Return the limits of a simulated server with the service times from the saturation
+        probes."""
         works = []
         for sla, alone_ms, seen in zip(
             self.slas, self.unloaded_ms, zip(*self.speeds, strict=True), strict=True
@@ -271,11 +275,13 @@ class _Search:
         return model_limits(self.model, works, self.rounds, precision)
 
     def with_model(self, near: float, posterior: stats.Floats) -> float:
-        """Return the geometric mean of two limits, weighted by their precision: the limit `near`
-        from the windows, and the limit of the simulated queue.
+        """Return a limit for the certification windows: the geometric mean, weighted by precision,
+        of the limit `near` from the windows and the limit of the simulated queue.
 
-        If the two limits differ by more than two standard deviations of their difference, the
-        excess counts as an additional error of the simulated queue.
+        `posterior` contains draws of the limit `near`. If the two limits differ by more than two
+        standard deviations of their difference, the excess over two standard deviations counts as
+        an additional error of the simulated queue. If the limit of the simulated queue is unknown,
+        or if `posterior` is empty, the result is `near`.
         """
         scale = self.shared_model_scale
         if not (np.isfinite(scale) and len(posterior)):
@@ -287,8 +293,8 @@ class _Search:
 
     @property
     def speed_change(self) -> float:
-        """Return the factor by which the speed of the busy server changed from the first to the
-        last saturation probe."""
+        """Return the factor, at least 1, by which the speed of the busy server rose or fell from
+        the first to the last saturation probe."""
         return speed.change(self.speeds[0], self.speeds[-1]) if self.speeds else 1.0
 
     def bracket(self) -> tuple[float, float]:
@@ -305,11 +311,12 @@ class _Search:
         return low, high
 
     def _may_pass(self, scale: float) -> bool:
-        """Return whether the search may measure at this load to bracket the limit.
+        """Return whether bracketing may go on at the load factor `scale`, or whether this load is
+        so low that a window could hardly pass.
 
-        Below one thirtieth of the start load, the search may measure only if two conditions hold:
-        no tenant has background load, and the counted part of a window is shorter than
-        LONGEST_COUNTED_S seconds.
+        Above one thirtieth of the start load, bracketing may go on. At lower loads, bracketing may
+        go on under two conditions: no tenant has background load, and the counted part of a window
+        is shorter than LONGEST_COUNTED_S seconds.
         """
         rates_rps = self.model.line.rates_rps(scale)
         lasts_s = counted_s(Phase.BRACKET, self.settings, self.slas, rates_rps)
@@ -327,15 +334,17 @@ class _Search:
 
     def near_limit_windows(self, low: float, high: float) -> float:
         """Measure windows near the limit, and return the last estimate of the limit as a load
-        factor.
+        factor. `low` and `high` are the ends of the range that the bisection left.
 
-        The loads of the windows are spread around the limit, in random order. After each window,
-        the search estimates the limit anew, which corrects errors of the bisection. The search
-        can stop after one third of the usual number of windows in two cases: (1) The windows show
-        the service time of each request, and the interval of the limit is narrow. (2) The limit of
-        the simulated queue lies in the interval, which is narrow enough for this comparison. If the
-        interval stays wide, the search measures up to MAX_NEAR_LIMIT_FACTOR times the usual number
-        of windows.
+        The loads of the windows are spread around the limit by up to 7 %, in random order. After
+        each window, the search estimates the limit anew, which corrects errors of the bisection.
+        The search stops after the usual number of windows if the interval of the limit is narrow
+        (NARROW). Otherwise, the search continues up to MAX_NEAR_LIMIT_FACTOR times the usual number
+        of windows. After one third of the usual number, the search can stop in two cases:
+
+        - The interval is narrow, and the windows show the service time of each request.
+        - The interval contains the limit of the simulated queue, and is narrow enough for this
+          comparison (AGREEING).
         """
         by_model = self.shared_model_scale
         scale, usual = float(np.sqrt(low * high)), self.settings.near_limit_windows
@@ -360,10 +369,11 @@ class _Search:
         return float(scales[0]), scales[1:]
 
     def certify(self, scales: Sequence[float]) -> int | None:
-        """Try the load factors in order until all fresh windows at one load factor pass.
+        """Try to certify the load factors `scales` in order: a load factor is certified if all new
+        windows at this load factor pass.
 
-        Return the index of the last window at the certified load factor; None if no load factor is
-        certified.
+        Return the index in `windows` of the last window at the certified load factor; None if no
+        load factor is certified.
         """
         for scale in scales:
             fresh = range(self.settings.certify_windows)
@@ -374,7 +384,8 @@ class _Search:
         return None
 
     def alone(self, scale: float) -> None:
-        """Run one window for each tenant alone, at its rate for the load factor `scale`."""
+        """Run one window for each tenant alone, at the rate that this tenant has at the load factor
+        `scale`. If only one tenant has load, run no window."""
         rates_rps = self.model.line.rates_rps(scale)
         busy = [i for i, rate in enumerate(rates_rps) if rate > 0]
         for i in busy if len(busy) > 1 else ():
@@ -452,10 +463,10 @@ class _Search:
         return line_limit(self.model, self.on_the_line, near, Draws.of(draws, self.rng))
 
     def _may_go_on(self) -> bool:
-        """Return whether the search may measure at a further load.
+        """Return whether bracketing or bisection may measure at one more load factor.
 
-        The search ends after windows at `max_windows` different load factors, or if other processes
-        keep the host busy.
+        The answer is no after windows at `max_windows` different load factors, or if other
+        processes keep the host busy.
         """
         return (
             not self.host_stays_busy
@@ -463,13 +474,14 @@ class _Search:
         )
 
     def _measure(self, phase: Phase, scale: float) -> Window:
-        """Measure a window at this load. If the window is invalid, measure again.
+        """Measure a window at the load factor `scale`. If the window is invalid, measure again, and
+        return the last window.
 
-        After two invalid attempts, the search accepts more load of other processes. Other processes
-        may slow the server down, so after two invalid attempts the search also accepts any slowdown
-        of the server. If other processes exceed even the larger tolerance ON_BUSY_HOST, the search
-        waits until these processes end. If the other processes do not end within PATIENCE_S, the
-        search no longer repeats invalid windows.
+        After two invalid attempts, the third attempt accepts the disturbances that ON_BUSY_HOST
+        allows, and any temporary slowdown of the server. From then on, all windows of the search
+        accept the disturbances that ON_BUSY_HOST allows. If other processes use even more of the
+        server, the search waits until these processes use less, and then makes one more attempt.
+        If the host stays busy for PATIENCE_S, the search no longer repeats invalid windows.
         """
         rates_rps = self.model.line.rates_rps(scale)
         for _ in range(0 if self.host_stays_busy else ATTEMPTS - 1):
@@ -488,8 +500,8 @@ class _Search:
         return window
 
     def _closed_until_steady(self) -> tuple[Steadiness, ...]:
-        """Run a closed loop until the latency is steady or the warm-up time is over. Return, for
-        each tenant, whether its latency is steady (`Steadiness`)."""
+        """Run a closed loop until the latency of each tenant is steady, or until the warm-up time
+        of the preset is over. Return the steadiness of each tenant's latency."""
         longest_s = max(self.settings.warm_up_s, SHORTEST_WARM_UP_S)
         looks_s = np.append(np.arange(SHORTEST_WARM_UP_S, longest_s, LOOKS_S), longest_s)
         in_flight = tuple(IN_FLIGHT if i in self.loaded else 0 for i in range(len(self.slas)))

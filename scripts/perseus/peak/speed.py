@@ -1,8 +1,8 @@
 """Measure the speed of a busy server in saturation probes (docs/explanation/search.md).
 
-A saturation probe is a short closed loop in which requests always wait for the server. While
-requests wait, the speed of a server is the same as near its limit. Without load, the data of the
-server leave the caches of the processor, which changes the service times.
+A saturation probe is a short closed loop in which requests always wait for the server. The speed in
+a probe is the speed that the server has near its limit. Single requests to an idle server would
+show another speed: while a server is idle, its data leave the caches of the processor.
 """
 
 from __future__ import annotations
@@ -20,16 +20,17 @@ IN_FLIGHT = 4
 """In a saturation probe, each tenant with load has this number of requests in flight."""
 
 SHORTEST_S, LONGEST_S, REQUESTS = 1.5, 20.0, 30
-"""A probe lasts REQUESTS times the latency without load, but at least SHORTEST_S and at most
-LONGEST_S seconds."""
+"""A probe of a single tenant lasts REQUESTS times the latency without load, but at least SHORTEST_S
+and at most LONGEST_S seconds."""
 
 ROUND_S, ROUND_LONGEST_S, ROUND_REQUESTS = 0.7, 5.0, 20
-"""A window of a round lasts ROUND_REQUESTS times the unloaded latency of the slowest tenant, but at
-least ROUND_S and at most ROUND_LONGEST_S seconds."""
+"""If several tenants share the server, probes run in rounds. Each window of a round lasts
+ROUND_REQUESTS times the latency without load of the slowest tenant, but at least ROUND_S and at
+most ROUND_LONGEST_S seconds."""
 
 SURE = 4.0
-"""Two speeds differ significantly if the difference exceeds this number of standard errors. The
-number is large, because standard errors from few batches are inaccurate."""
+"""Number of standard errors by which two speeds must differ, so that the difference is significant.
+The number is large, because standard errors from few batches are inaccurate."""
 
 MEDIAN = float(np.sqrt(np.pi / 2))
 """Standard error of the median divided by the standard error of the mean, for normally distributed
@@ -37,15 +38,15 @@ values."""
 
 
 PARTS = 100
-"""`work_s` returns at most this number of service times."""
+"""Largest number of service times that `work_s` returns."""
 
 
 @dataclass(frozen=True)
 class Speed:
-    """The responses per second of a busy server, and the standard error of the logarithm of this
-    rate.
+    """The speed of a busy server: its responses per second, and the standard error of the logarithm
+    of this rate.
 
-    `gaps_s`, shape (n,), contains the times between the responses.
+    `gaps_s`, shape (n,), contains the times between successive responses.
     """
 
     rate_rps: float
@@ -54,15 +55,16 @@ class Speed:
 
 
 NO_SPEED = Speed(np.nan, np.nan)
-"""Unknown speed: the tenant has no load, or too few responses."""
+"""Unknown speed, because the tenant has no load or too few responses."""
 
 
 def speed(requests: Requests, from_ns: int) -> Speed:
-    """Return the speed of a server in a closed loop after `from_ns`; NaN for fewer than two
-    responses.
+    """Return the speed of a server in a closed loop from the time `from_ns` to the end; NO_SPEED
+    for fewer than two responses.
 
-    The speed is the median of the speeds in batches of consecutive responses. If other processes
-    load the host during a few batches, the median hardly changes.
+    The speed follows from the median, over batches of consecutive responses, of the mean time
+    between responses. If other processes slow down the server during a few batches, the median
+    hardly changes.
     """
     done_s = np.sort(requests.done_ns[requests.answered & (requests.done_ns >= from_ns)]) / 1e9
     gaps_s = np.diff(done_s)
@@ -75,14 +77,14 @@ def speed(requests: Requests, from_ns: int) -> Speed:
 
 
 def mean_rps(seen: Speed) -> float:
-    """Return the mean throughput of a window in responses per second; NaN for fewer than two
-    responses.
+    """Return the mean throughput of a window in responses per second, from the gaps between its
+    responses; NaN for fewer than two responses.
 
     If a server serves all tenants in the order of arrival, the responses of a tenant come in groups
-    of IN_FLIGHT, with a pause before each group. From the first to the last response, there is one
-    pause less than there are groups, so this time would overstate the throughput. Therefore the
-    function uses the time from the mean of the first IN_FLIGHT responses to the mean of the last
-    IN_FLIGHT responses. In this time, a steady server sends all responses but IN_FLIGHT.
+    of IN_FLIGHT, with a pause before each group. The time from the first to the last response lacks
+    one of these pauses, and would overstate the throughput. Therefore the function uses the time
+    from the mean of the first IN_FLIGHT response times to the mean of the last IN_FLIGHT response
+    times. In this time, a steady server sends all responses but IN_FLIGHT.
     """
     done_s = np.concatenate([[0.0], np.cumsum(seen.gaps_s)])
     ends = min(IN_FLIGHT, len(done_s) // 2)
@@ -92,7 +94,8 @@ def mean_rps(seen: Speed) -> float:
 
 
 def combined(seen: Sequence[Speed]) -> Speed:
-    """Return the median speed over several windows; NaN if the speed is unknown in every window."""
+    """Return the median speed over several windows, with the gaps of all windows; NO_SPEED if the
+    speed is unknown in every window."""
     known = [each for each in seen if np.isfinite(each.rate_rps)]
     if not known:
         return NO_SPEED
@@ -103,11 +106,12 @@ def combined(seen: Sequence[Speed]) -> Speed:
 
 
 def work_s(seen: Sequence[Speed]) -> Floats:
-    """Return the service times of a tenant in seconds: the times between the responses of a busy
-    server.
+    """Return at most PARTS values that represent the distribution of a tenant's service time, in
+    seconds.
 
-    The function sorts the times between responses of all probes, divides the sorted times into at
-    most PARTS groups of nearly equal size, and returns the mean of each group.
+    A service time is the time between two responses of the busy server. The function sorts the
+    service times from all probes `seen` of the tenant, divides the sorted times into groups of
+    nearly equal size, and returns the mean of each group.
     """
     gaps_s = np.sort(np.concatenate([np.empty(0), *(each.gaps_s for each in seen)]))
     parts = np.array_split(gaps_s, min(PARTS, len(gaps_s)) or 1)
@@ -115,26 +119,27 @@ def work_s(seen: Sequence[Speed]) -> Floats:
 
 
 def duration_s(unloaded_ms: Floats) -> float:
-    """Return the length of a saturation probe in seconds, computed from the latencies without
-    load."""
+    """Return the length in seconds of a saturation probe of a single tenant, computed from its
+    latencies without load."""
     alone_s = float(np.median(unloaded_ms)) / 1000
     return float(np.clip(REQUESTS * alone_s, SHORTEST_S, LONGEST_S))
 
 
 def round_window_s(unloaded_ms: Sequence[Floats]) -> float:
-    """Return the length in seconds of every window of a round. The length depends on the tenant
-    with the highest median latency without load."""
+    """Return the length in seconds of every window of a round. `unloaded_ms` contains the latencies
+    without load of each tenant; the tenant with the highest median determines the length."""
     slowest_s = max(float(np.median(each)) for each in unloaded_ms) / 1000
     return float(np.clip(ROUND_REQUESTS * slowest_s, ROUND_S, ROUND_LONGEST_S))
 
 
 def change(first: Sequence[Speed], last: Sequence[Speed]) -> float:
-    """Return the factor by which the speed rose or fell from the first to the last probe. The
-    factor is at least 1, also if the speed fell.
+    """Return the factor by which the speed rose or fell from the first to the last probe; at least
+    1, also if the speed fell.
 
-    The result is the largest factor over all tenants with load. If the difference between the two
-    speeds of a tenant may be a sampling error, the factor of this tenant counts as 1. Sampling
-    errors are large for slow models, because a probe of a slow model contains few responses.
+    `first` and `last` contain one speed per tenant. The result is the largest factor of a tenant.
+    If the difference between the two speeds of a tenant is not significant (SURE), its factor
+    counts as 1. Differences are seldom significant for slow models, because their probes contain
+    few responses.
     """
     found = [1.0]
     for a, b in zip(first, last, strict=True):
@@ -145,11 +150,11 @@ def change(first: Sequence[Speed], last: Sequence[Speed]) -> float:
 
 
 def wander(seen: Sequence[Sequence[Speed]]) -> float:
-    """Return the standard deviation of log(speed) between probes, without the variance that comes
-    from measurement errors.
+    """Return the standard deviation by which log(speed) of the host varies between probes.
 
-    `seen` contains, for each probe, the speed of each tenant. The function averages the variance of
-    log(speed) over the tenants.
+    The result does not include the variance that comes from measurement errors. `seen` contains,
+    for each probe, the speed of each tenant. The function averages the variance of log(speed) over
+    the tenants.
     """
     variances = []
     for of_tenant in zip(*seen, strict=True):

@@ -1,4 +1,5 @@
-"""Define the interface between a search and a server under load, real or simulated."""
+"""Define how a search offers load to a server and gets the measured data. The server can be real or
+simulated."""
 
 from __future__ import annotations
 
@@ -18,14 +19,16 @@ from perseus.traffic.requests import Requests
 class Observation:
     """The measured data of the first `elapsed_s` seconds of a window.
 
-    For each tenant, `requests` contains all requests with an intended send time before the end of
-    the observation. `client_cpu` is the CPU time of each tenant's client divided by the wall time.
+    For each tenant, `requests` contains the requests with an intended send time in these seconds.
+    `client_cpu` contains, for each tenant, the larger of two shares: the share of a core that its
+    busiest client process used, and the mean share that all clients used of the client cores.
     `other_cpu_share` is the share of the CPU time of the server's cores that other processes used,
     None if unknown. `other_process` names the other process that used most CPU time.
     `other_gpu_share` is the share of the time in which the server's GPU worked for other processes,
-    None if unknown or without a GPU. `queue_ms` contains, for each tenant, readings of the server's
-    queue time, shape (k, 2). A reading consists of two numbers: the time in seconds since the start
-    of the window, and the mean queue time in ms of all requests since the previous reading.
+    None if this share is unknown or the server has no GPU. `queue_ms` contains, for each tenant,
+    readings of the server's queue time, shape (k, 2). A reading consists of two numbers: the time
+    in seconds since the start of the window, and the mean queue time in ms of all requests since
+    the previous reading.
     """
 
     start_ns: int
@@ -46,30 +49,30 @@ class Load(Protocol):
     """A window in progress."""
 
     def until(self, elapsed_s: float) -> Observation:
-        """Wait until `elapsed_s` seconds after the start of the window. Return the data measured so
-        far."""
+        """Wait until `elapsed_s` seconds after the start of the window, and return the data that
+        are measured until then."""
 
 
 class System(Protocol):
-    """A real or simulated server under load, with the arrival process `arrivals`."""
+    """A real or simulated server to which a search can offer load. `arrivals` is the arrival
+    process of all tenants."""
 
     @property
     def arrivals(self) -> Arrivals: ...
 
     def offer(self, rates_rps: Sequence[float], duration_s: float) -> AbstractContextManager[Load]:
-        """Start an open-loop window with one rate per tenant. The window ends when the context
-        ends."""
+        """Start an open-loop window of at most `duration_s` seconds, with one rate per tenant. The
+        window ends early if the context ends."""
 
     def offer_closed(
         self, in_flight: Sequence[int], duration_s: float
     ) -> AbstractContextManager[Load]:
-        """Start a closed-loop window with a fixed number of requests in flight for each tenant. The
-        window ends when the context ends."""
+        """Start a closed-loop window of at most `duration_s` seconds, with a fixed number of
+        requests in flight for each tenant. The window ends early if the context ends."""
 
     def wait_until_idle(self, other_load: float) -> bool:
         """Wait until other processes use at most the share `other_load` of the server's cores and
-        GPUs, but no longer than PATIENCE_S in all calls together.
+        GPUs, and return True.
 
-        Return whether other processes now use at most the share `other_load` of the server's cores
-        and GPUs.
+        All calls together wait at most PATIENCE_S. If this time is over, return False.
         """

@@ -1,4 +1,4 @@
-"""Describe a window of load: its plan, its observation and its verdict."""
+"""Define the windows of load: the plan of a window, and its measured data with the verdict."""
 
 from __future__ import annotations
 
@@ -23,21 +23,21 @@ class Phase(StrEnum):
 
 
 ON_THE_LINE: Final = (Phase.BRACKET, Phase.BISECT, Phase.NEAR_LIMIT, Phase.CERTIFY)
-"""Phases of the windows whose rates lie on the load line. Only windows of these phases are evidence
-for the limit of the load line."""
+"""Phases in which all tenants have their rates on the load line. Perseus estimates the limit of the
+load line from windows of these phases only."""
 
 
 @dataclass(frozen=True)
 class WindowPlan:
-    """A planned window: the rate of each tenant, and the times at which the runner computes a
-    verdict.
+    """A planned window: the rate of each tenant, and the times at which the runner
+    (`window_runner`) computes a verdict.
 
     In a closed loop, `rates_rps` is empty, and `in_flight` contains the number of requests in
     flight of each tenant. Requests with an intended send time in the first `settle_s` seconds do
     not count for the verdict. The runner computes a verdict at each time in `looks_s`, in seconds
-    since the start of the window. If the runner needs no further data after a verdict, the window
-    ends. At the latest, the window ends at the last time in `looks_s`. `tolerance` states the
-    disturbances that a valid window may have.
+    since the start of the window. The window ends after the first verdict that needs no additional
+    data, at the latest at the last time in `looks_s`. `tolerance` states the disturbances that a
+    valid window may have.
     """
 
     phase: Phase
@@ -51,11 +51,11 @@ class WindowPlan:
 
 @dataclass(frozen=True)
 class Window:
-    """A window with its verdict.
+    """A measured window: its data (`seen`), and a verdict on each tenant.
 
     `phase` is the purpose of the window: a Phase in a search, another text in other experiments.
-    `scale` is the load factor, NaN if the window is not on the load line. In a sweep of
-    concurrencies, `scale` is the number of requests in flight.
+    `scale` is the load factor, NaN if the rates do not lie on a load line. In the experiment
+    `concurrency`, `scale` is the number of requests in flight.
     """
 
     phase: str
@@ -67,15 +67,16 @@ class Window:
 
     @property
     def on_the_line(self) -> bool:
-        """Return whether the window is evidence for the limit of the load line."""
+        """Return whether the rates of the window lie on the load line, so that the window is
+        evidence of the limit."""
         return self.phase in ON_THE_LINE
 
     @property
     def verdict(self) -> Verdict:
-        """Return the worst verdict of the tenants, because each tenant must keep its SLA. From the
-        worst to the best, the verdicts are FAIL, INVALID, UNDECIDED and PASS.
+        """Return the worst verdict of all tenants, because each tenant must keep its SLA.
 
-        If one tenant fails, the window fails, even if the verdict of another tenant is invalid.
+        From the worst to the best, the verdicts are FAIL, INVALID, UNDECIDED and PASS. A window in
+        which one tenant fails is a failed window, even if the verdict on another tenant is invalid.
         """
         found = {tenant.verdict for tenant in self.tenants}
         order = (Verdict.FAIL, Verdict.INVALID, Verdict.UNDECIDED)
@@ -97,8 +98,12 @@ class Window:
 
     @property
     def passes_roughly(self) -> bool:
-        """Return whether the window passes. An undecided window passes if, for every tenant with
-        load, the latency at the percentile of the SLA is within the SLA."""
+        """Return whether the window passes, or is undecided although the observed latencies keep
+        every SLA.
+
+        The observed latencies of a tenant keep its SLA if their percentile of the SLA is at most
+        the latency limit. Bracketing and bisection need no more certainty than this.
+        """
         if self.verdict is Verdict.UNDECIDED:
             busy = [tenant for tenant in self.tenants if tenant.offered_rps > 0]
             return not any(tenant.sla_percentile_ms > tenant.sla_ms for tenant in busy)

@@ -1,5 +1,5 @@
-"""Describe the properties of a tenant that prediction models use, measured on a dedicated
-server."""
+"""Collect the properties of a tenant from measurements on a dedicated server. The prediction models
+(`ladder`) predict from these properties."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ MIN_UTILISATION = 0.25
 
 
 class FoundAlone(Protocol):
-    """The record of a cell (one measurement) that found the limit of a dedicated server."""
+    """The record of a cell (one measurement) that found the dedicated peak of a tenant."""
 
     @property
     def task(self) -> MeasureTask: ...
@@ -36,10 +36,10 @@ class Solo:
     """A tenant on a dedicated server: its dedicated peak and its service times.
 
     `busy_rps` is the saturation throughput in requests/s, NaN if unknown. `work_s`, shape (n,),
-    contains the service times, measured as the times between responses. If the service times are
-    unknown, `work_s` is empty. `away_s` is the network time of a request: latency minus waiting
-    time minus service time. `memory_bytes` is the memory that an inference accesses, NaN if
-    unknown.
+    contains service times: the times between the responses of the busy server. `work_s` is empty if
+    the service times are unknown. `away_s` is the time that a request spends outside the server:
+    its latency minus its waiting time and its service time. `memory_bytes` is the amount of memory
+    that one inference accesses, NaN if unknown.
     """
 
     model: str
@@ -52,8 +52,8 @@ class Solo:
 
     @classmethod
     def of(cls, repeats: Sequence[FoundAlone], memory_bytes: float) -> Self:
-        """Compute the properties of a tenant from records that measured its dedicated peak: one
-        record for each repeat."""
+        """Compute the properties of a tenant from the records of all repeats that measured its
+        dedicated peak. `memory_bytes` is the memory that one inference of its model accesses."""
         (tenant,) = repeats[0].task.tenants
         work_s = [np.array(each.work_ms.get(tenant.name, ())) / 1000 for each in repeats]
         unloaded_s = [_known(each.unloaded_p50_ms[tenant.name]) / 1000 for each in repeats]
@@ -74,7 +74,7 @@ class Solo:
 
     @property
     def utilisation(self) -> float:
-        """Return the utilisation of the server at the dedicated peak."""
+        """Return the dedicated peak divided by the saturation throughput."""
         return self.peak_rps / self.busy_rps
 
 
@@ -86,17 +86,20 @@ class SawSpeeds(Protocol):
 
 
 def usual_speed_rps(records: Sequence[SawSpeeds], tenant: str) -> float:
-    """Return the median saturation throughput of a tenant over all saturation probes of this tenant
-    alone; NaN if no probe measured this throughput."""
+    """Return the median throughput of a tenant in requests/s over all saturation probes of this
+    tenant alone; NaN if the records contain no such probe."""
     seen = np.array([_known(s) for record in records for s in record.speeds_rps.get(tenant, ())])
     known = seen[np.isfinite(seen)]
     return float(np.median(known)) if len(known) else np.nan
 
 
 def speed_change(now_rps: float, alone_rps: float) -> float:
-    """Return the host drift: the saturation throughput `now_rps` of a tenant in one cell, divided
-    by its saturation throughput `alone_rps` in the cells that measured its dedicated peak. The
-    result is 1 if a throughput is unknown."""
+    """Return the factor by which the host was faster in one cell than during the measurement of the
+    dedicated peak; 1 if a throughput is unknown.
+
+    `now_rps` is the saturation throughput of a tenant in the cell. `alone_rps` is its saturation
+    throughput in the cells that measured its dedicated peak.
+    """
     change = now_rps / alone_rps
     return change if np.isfinite(change) else 1.0
 
@@ -105,18 +108,18 @@ def limit_change(speed_change: float, utilisation: float) -> float:
     """Return the factor by which a limit changes if the speed of the server changes by the factor
     `speed_change`.
 
-    `utilisation` is the limit divided by the saturation throughput. If the speed of the server
-    changes and the SLA stays the same, the difference between the saturation throughput and the
-    limit is nearly constant. In an M/M/1 queue with an SLA on the p95, the difference between the
-    saturation throughput and the limit is ln 20 / (latency limit of the SLA). Therefore, if the
-    speed changes by a factor f close to 1, the limit changes by the factor f ^ (1 / utilisation).
-    The power law f ^ (1 / utilisation) also keeps the limit positive if f is far below 1. If the
-    utilisation is unknown or at least 1, the function assumes that the limit is proportional to the
-    speed. Utilisations of at least 1 occur on servers that form batches. If the utilisation is
-    below MIN_UTILISATION, the function uses MIN_UTILISATION instead. At a utilisation below
-    MIN_UTILISATION, the latency limit of the SLA is only about two service times, so the limit
-    follows no power law. An exponent above 1 / MIN_UTILISATION would also amplify errors of the
-    measured speed.
+    The result is speed_change ^ (1 / utilisation), where `utilisation` is the limit divided by the
+    saturation throughput. The reason for this power law is a property of queues: while the SLA
+    stays the same, the saturation throughput minus the limit hardly depends on the speed. In an
+    M/M/1 queue with an SLA on the p95, this difference is ln 20 / (latency limit of the SLA). For
+    small changes of the speed, a constant difference leads to the power law. For large changes, the
+    power law also keeps the limit positive.
+
+    There are two exceptions. If the utilisation is unknown or at least 1, as on servers that form
+    batches, the limit is assumed to be proportional to the speed. If the utilisation is below
+    MIN_UTILISATION, the function uses MIN_UTILISATION in its place. At such a low utilisation, the
+    latency limit is only about two service times, and the limit follows no power law. A larger
+    exponent would also amplify errors of the measured speed.
     """
     if not utilisation < 1:
         return speed_change
