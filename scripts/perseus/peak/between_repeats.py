@@ -1,10 +1,9 @@
-"""From few repeats, estimate the mean result that many repeats would have, with its uncertainty
+"""Estimate from few repeats the mean result of many repeats, with its uncertainty
 (docs/explanation/repeats.md).
 
-The results of repeats differ from each other by more than the interval of a single result suggests,
-because the speed of a host changes between repeats. Two to five results hardly determine the
-standard deviation between repeats. Therefore the statistical model has a prior on the standard
-deviation between repeats.
+The results of repeats differ from each other by more than their intervals suggest, because the
+speed of a host changes between repeats. Two to five results hardly determine the standard deviation
+between repeats. Therefore the statistical model has a prior for this standard deviation.
 """
 
 from __future__ import annotations
@@ -20,25 +19,25 @@ DRAWS = 2000
 """Number of posterior draws from which the interval of a limit is computed."""
 
 PRIOR = 0.25
-"""Parameter sigma of the half-normal prior on the standard deviation of log(limit) between repeats.
+"""Parameter sigma of the half-normal prior for the standard deviation of log(limit) between repeats.
 
-If the limit of the same server differs by 5 to 20 % between repeats, as on real hosts, 95 % of the
-intervals from two to five repeats contain the mean of many repeats. Even if two repeats agree, the
-width of the interval is about 20 % of the limit. A Student's t interval from two repeats would be
-too wide to be useful.
+On real hosts, the limit of the same server varies by 5 to 20 % between repeats. With this prior,
+95 % of the intervals from two to five such repeats contain the mean of many repeats. Even if two
+repeats have the same result, the width of the interval is about 20 % of the limit. Without a prior,
+the Student's t interval from two repeats would be too wide to be useful.
 """
 
 HOSTS_PRIOR = 1.0
-"""Parameter sigma of a half-normal prior: it states how much log(standard deviation between
-repeats) varies from host to host.
+"""Parameter sigma of the half-normal prior for the standard deviation, over hosts, of log(standard
+deviation between repeats).
 
-On a busy host, the standard deviation between repeats is up to eight times as large as on an idle
-host.
+The prior is wide, because the standard deviation between repeats is up to eight times as large on a
+busy host as on an idle host.
 """
 
 Group = tuple[Floats, Floats]
-"""Statistics of one measured quantity: for each repeat, the mean and the variance of log(result);
-shape (repeats,) each."""
+"""The repeats of one measured quantity: an array of the means and an array of the variances of
+log(result), shape (repeats,) each. The variance states the uncertainty within one repeat."""
 
 _DEVIATIONS = np.geomspace(1e-4, 8 * PRIOR, 400)
 _BETWEEN_HOSTS = HOSTS_PRIOR * special.ndtri((1 + (np.arange(20) + 0.5) / 20) / 2)
@@ -52,14 +51,15 @@ def limit_draws(
 ) -> Floats:
     """Return posterior draws of the limit of each repeat; shape (draws, repeats), all positive.
 
-    The limit of each repeat is drawn from the posterior of this repeat. In each draw, one common
-    factor multiplies the limits of all repeats. The common factor accounts for the difference
-    between the mean of few repeats and the mean of many repeats. The common factor is exp(tau z /
-    sqrt(repeats)), where z has the standard normal distribution, and tau is the standard deviation
-    between repeats (`deviation_draws`). Without `deviations`, a single repeat gets no common
-    factor, because one repeat says nothing about the standard deviation between repeats. If you
-    estimate tau, the standard deviation between repeats, from more data than these repeats, pass
-    draws of tau as `deviations`, shape (draws,).
+    `posteriors` contains, for each repeat, posterior draws of its limit. The function draws one
+    limit of each repeat from its own posterior. Then one common factor multiplies the limits of all
+    repeats. The common factor stands for the unknown difference between the mean of these few
+    repeats and the mean of many repeats. It is exp(tau z / sqrt(repeats)), where z has the standard
+    normal distribution, and tau is the standard deviation between repeats.
+
+    `deviations`, shape (draws,), contains draws of tau that you computed from more data than these
+    repeats. If `deviations` is None, the function draws tau from these repeats (`deviation_draws`).
+    A single repeat says nothing about tau, and then gets no common factor.
     """
     limits = np.column_stack([rng.choice(posterior, draws) for posterior in posteriors])
     repeats = len(posteriors)
@@ -72,8 +72,8 @@ def limit_draws(
 
 
 def log_moments(posteriors: Sequence[Floats]) -> tuple[Floats, Floats]:
-    """Return the mean and the variance of log(draw) for each array of posterior draws; shape
-    (repeats,) each."""
+    """Return the means and the variances of log(draw) over the posterior draws of each repeat;
+    shape (repeats,) each."""
     logs = [np.log(posterior) for posterior in posteriors]
     return np.array([each.mean() for each in logs]), np.array([each.var() for each in logs])
 
@@ -98,9 +98,8 @@ def shared_deviation_draws(
     """Return posterior draws of the standard deviation between repeats, from the repeats of several
     measured quantities; shape (draws,).
 
-    The standard deviation between repeats is a property of the host, and therefore the same for all
-    quantities. `prior` is the parameter sigma of the half-normal prior on the standard deviation
-    between repeats.
+    The function assumes that the standard deviation is a property of the host, and therefore the
+    same for all quantities. `prior` is the parameter sigma of its half-normal prior.
     """
     log_density = _log_prior(prior) + _log_likelihood(groups)
     density = np.exp(log_density - log_density.max())
@@ -110,8 +109,8 @@ def shared_deviation_draws(
 def mean_draws(
     means: Floats, variances: Floats, rng: np.random.Generator, draws: int, prior: float = PRIOR
 ) -> Floats:
-    """Return posterior draws of the common mean of all repeats; shape (draws,). The statistical
-    model is described in `deviation_draws`."""
+    """Return posterior draws of the common mean of all repeats; shape (draws,). `deviation_draws`
+    describes the statistical model and the arguments."""
     deviations = shared_deviation_draws([(means, variances)], rng, draws, prior)
     weights = 1 / (variances + deviations[:, None] ** 2)
     total = weights.sum(axis=1)
@@ -123,16 +122,18 @@ def mean_draws(
 def deviation_draws_of_each(
     groups: Mapping[str, Sequence[Group]], rng: np.random.Generator, draws: int
 ) -> dict[str, Floats]:
-    """Return, by host name, posterior draws of the standard deviation between repeats on each host;
+    """Return, for each host, posterior draws of the standard deviation between repeats on this host;
     shape (draws,) each.
 
-    The entries with the same index in all arrays form one joint draw for all hosts. The statistical
-    model treats hosts as exchangeable (Gelman et al., Bayesian Data Analysis, 3rd ed., section
-    5.3): the standard deviation of a host is lognormally distributed around a value that all hosts
-    share. The priors of this common value (PRIOR) and of the variation between hosts (HOSTS_PRIOR)
-    are half-normal. If a host has many repeats, its draws depend mostly on its own repeats. If a
-    host has few repeats, and all other hosts have similar standard deviations, the draws of the
-    host with few repeats depend mostly on the other hosts.
+    `groups` contains the measured quantities of each host; the keys are the names of the hosts. The
+    i-th draws of all hosts together form one joint draw. The statistical model treats hosts as
+    exchangeable (Gelman et al., Bayesian Data Analysis, 3rd ed., section 5.3): the standard
+    deviation of a host is lognormally distributed around a value that all hosts share. The priors
+    of this common value (PRIOR) and of the variation between hosts (HOSTS_PRIOR) are half-normal.
+
+    If a host has many repeats, its draws depend mostly on its own repeats. If a host has few
+    repeats, its draws depend mostly on the other hosts, provided that these hosts have similar
+    standard deviations.
     """
     if len(groups) == 1:
         ((name, own),) = groups.items()

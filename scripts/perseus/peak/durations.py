@@ -1,4 +1,4 @@
-"""Compute, before a search, how long the search and its windows will last."""
+"""Compute the lengths of the windows of a search, and estimate how long a search lasts."""
 
 from __future__ import annotations
 
@@ -13,63 +13,63 @@ from perseus.study.presets import Effort, SearchSettings
 from perseus.study.sla import Sla
 
 USUAL_WARM_UP_S = 5.0
-USUAL_COARSE = 2  # usual number of windows in the bracketing phase, and in the bisection phase
+USUAL_COARSE = 2  # usual number of windows in each of two phases: bracketing and bisection
 CERTIFY_AT = (0.82, 0.72, 0.6)
-"""Rates that the search tries to certify, as shares of the estimated limit. The search tries the
-rates in this order until all windows at one rate pass."""
+"""Rates that the search tries to certify in this order, as shares of the estimated limit. The first
+rate at which all windows pass is certified."""
 
 ATTEMPTS = 3
-"""A search repeats an invalid window until it has made this number of attempts. If other processes
-disturbed the last attempt, the search waits for an idle host and makes one more."""
+"""Largest number of attempts at a window that is invalid. If other processes disturbed the last
+attempt, the search waits until they use less of the server, and makes one more attempt."""
 
 FEWEST_COUNTED, LONGEST_COUNTED_S = 50, 120.0
-"""For a slow model, the counted part of a window may last longer than the preset allows. The
-counted part then ends when the tenant with the lowest rate has FEWEST_COUNTED requests, but at the
-latest after LONGEST_COUNTED_S seconds."""
+"""If a tenant has a low rate, the counted part of a window may last longer than the preset allows:
+until the tenant with the lowest rate has FEWEST_COUNTED requests, but at most LONGEST_COUNTED_S
+seconds."""
 
 LESS_ALONE = 4
-"""A window near the limit contains LESS_ALONE times as many requests as the window of a tenant
-alone. A tenant alone at its share of a certified rate has hardly any queue, so its requests are
-nearly independent."""
+"""A window of a tenant alone contains 1 / LESS_ALONE of the requests of a window near the limit.
+Fewer requests are enough, because a tenant alone at its share of the certified rate has hardly any
+queue, so its requests are nearly independent."""
 
 TIMES_FEWEST = 3
-"""For a slow model, a certification window may count requests until each tenant has TIMES_FEWEST
-times `fewest_requests` requests. The setting `slow_certify_s` of the preset limits this time.
-TIMES_FEWEST exceeds 1, since a cluster of late requests is little more evidence than one
-request."""
+"""If a tenant has a low rate, a certification window may last longer than the preset otherwise
+allows: until each tenant has TIMES_FEWEST times `fewest_requests` requests, but at most the time
+`slow_certify_s` of the preset. TIMES_FEWEST exceeds 1, since a cluster of late requests is little
+more evidence than one late request."""
 
 CLUSTERED = 2.0
-"""A certification window with too few independent requests may last up to CLUSTERED times the
-longest time of the preset. The more late requests come in clusters, the fewer requests count as
-independent."""
+"""If late requests come in clusters, a certification window may have too few independent requests
+at its planned end. The window may then last up to CLUSTERED times the longest time of the
+preset."""
 
 ENOUGH = 1.25
-"""Factor on `stats.fewest_independent`, the least number of independent requests with which a
-certification window can pass. This least number is enough only if no request is late. With ENOUGH
-times this number, the window can also pass with a few late requests."""
+"""A certification window gets ENOUGH times `stats.fewest_independent` independent requests, if the
+time permits. With `fewest_independent` requests, the window passes only if no request is late. With
+ENOUGH times this number, the window can also pass with a few late requests."""
 
 SPARE = 1.2
-"""At the lowest rate that a preset certifies, the longest certification window contains on average
-SPARE times `fewest_requests` requests. SPARE exceeds 1, since the number of arrivals is random, and
-most windows must contain enough requests."""
+"""At the lowest rate that a preset can certify, the longest certification window contains SPARE
+times the necessary number of requests (`fewest_requests`) on average. SPARE exceeds 1, because the
+number of arrivals is random, and most windows must contain enough requests."""
 
 MAX_NEAR_LIMIT_FACTOR = 2
-"""A search measures at most this multiple of the usual number of windows near the limit. The search
-adds windows while the interval of the limit is wide. The interval can stay wide: if other processes
-make a window fail far below the limit, the search measures near this low load, and all later
-windows pass."""
+"""Largest number of windows near the limit, as a multiple of the usual number. The search adds
+windows while the interval of the limit is wide. Without this bound, a search might not end: if
+other processes make a window fail far below the limit, the search measures near this low load, all
+later windows pass, and the interval stays wide."""
 
 PATIENCE_S = 120.0
-"""Longest total time in seconds for which the search of one cell waits for other processes to end,
-for example a software build or a backup. If the host stays busy, the search ends within minutes."""
+"""Longest total time in seconds for which the search of one cell waits until other processes end,
+for example a software build or a backup."""
 
 SPEEDS = 3
-"""Number of saturation probes in a search."""
+"""Usual number of saturation probes in a search."""
 
 
 def effort(phase: Phase, settings: SearchSettings) -> Effort:
-    """Return the settings of the counted part of a window in the phase `phase`: its number of
-    requests, and its largest length in seconds."""
+    """Return the planned number of requests and the longest time for the counted part of a window
+    of the phase `phase`."""
     near = settings.near_limit
     efforts = {
         Phase.NEAR_LIMIT: near,
@@ -80,25 +80,29 @@ def effort(phase: Phase, settings: SearchSettings) -> Effort:
 
 
 def settle_s(settings: SearchSettings, slas: Sequence[Sla]) -> float:
-    """Return the settling time of a window in seconds. Queues reach their steady state within a few
-    times the latency limit of the SLA."""
+    """Return the settling time of a window in seconds: a multiple of the longest latency limit,
+    because a queue reaches its steady state within a few latency limits."""
     return max(1.0, settings.settle_slas * max(sla.latency_ms for sla in slas) / 1000)
 
 
 def grace_s(slas: Sequence[Sla]) -> float:
-    """Return the seconds that the search waits for the responses to the last counted requests. A
-    counted request without a response after this time is late."""
+    """Return the length in seconds of the last part of a window, whose requests do not count.
+
+    In this time, the server can answer the last counted requests. A counted request without a
+    response at the end of the window is late.
+    """
     return 2 * max(sla.latency_ms for sla in slas) / 1000
 
 
 def counted_s(
     phase: Phase, settings: SearchSettings, slas: Sequence[Sla], rates_rps: Sequence[float]
 ) -> float:
-    """Return the largest length of the counted part of a window, in seconds. The counted part
-    contains the requests that determine the verdict.
+    """Return the planned length in seconds of the counted part of a window, whose requests
+    determine the verdict.
 
-    The counted part lasts until each tenant has the required number of requests, but no longer than
-    the preset allows, except for slow models (FEWEST_COUNTED, TIMES_FEWEST).
+    The counted part lasts until each tenant with load has sent the number of requests that the
+    preset plans, but no longer than the preset allows. At low rates, the counted part may last
+    longer than the preset allows (FEWEST_COUNTED, TIMES_FEWEST).
     """
     much, loaded = effort(phase, settings), _loaded(slas, rates_rps)
     slowest_rps = min(rate for _, rate in loaded)
@@ -113,8 +117,8 @@ def lowest_rps(settings: SearchSettings, sla: Sla) -> float:
     """Return the rate in requests/s below which certification windows contain too few requests to
     pass.
 
-    The rate is infinite if the preset cannot certify the SLA at any rate. If late requests come in
-    clusters, a window at the returned rate may also contain too few requests
+    If the preset can certify the SLA at no rate, the result is infinite. If late requests come in
+    clusters, windows somewhat above the returned rate may also contain too few requests
     (docs/explanation/verdict.md).
     """
     fewest = fewest_requests(sla.allowed)
@@ -138,7 +142,8 @@ def window_s(
 
 
 def usual_windows(settings: SearchSettings, tenants: int) -> dict[Phase, int]:
-    """Return the usual number of windows of each phase, in the order of the phases."""
+    """Return the usual number of windows of each phase, in the order in which a search ends the
+    phases."""
     alone = tenants == 1  # with several tenants, a search starts near the simulated limit
     near_limit = settings.near_limit_windows
     return {
@@ -153,7 +158,8 @@ def usual_windows(settings: SearchSettings, tenants: int) -> dict[Phase, int]:
 
 
 def expected_s(settings: SearchSettings, slas: Sequence[Sla], rates_rps: Sequence[float]) -> float:
-    """Return the time in seconds for which a search usually offers load."""
+    """Return the time in seconds for which a search usually offers load, if the limit is near the
+    rates `rates_rps`."""
     return seconds_left({}, settings, slas, rates_rps)
 
 
@@ -164,7 +170,7 @@ def seconds_left(
     rates_rps: Sequence[float],
 ) -> float:
     """Return the estimated remaining time of a search in seconds. `done` contains the number of
-    finished windows of each phase."""
+    finished windows of each phase. `rates_rps` are rates near the limit."""
     usual = usual_windows(settings, len(slas))
     phases = list(usual)
     reached = max((phases.index(each) for each in done if each is not Phase.PROBE), default=0)
@@ -176,15 +182,17 @@ def seconds_left(
 
 
 def loop_s(settings: SearchSettings, slas: Sequence[Sla]) -> float:
-    """Return the time in seconds for which a closed loop offers load at one concurrency."""
+    """Return the length in seconds of a closed-loop window outside a search. The load is a fixed
+    number of requests in flight."""
     return settle_s(settings, slas) + grace_s(slas) + settings.near_limit.max_s
 
 
 def longest_s(settings: SearchSettings, slas: Sequence[Sla], rates_rps: Sequence[float]) -> float:
-    """Return the longest time in seconds for which a search offers load if the limit is near the
-    rates `rates_rps`.
+    """Return the longest time in seconds for which a search can offer load, if the limit is near
+    the rates `rates_rps`.
 
-    In the longest search, every window has its maximum length and its maximum number of attempts.
+    The longest search has the largest number of windows, and every window has its largest length
+    and its largest number of attempts.
     """
     s, overhead_s = settings, settle_s(settings, slas) + grace_s(slas)
     most = {

@@ -1,5 +1,5 @@
-"""Compute the limit of a load line: the largest load factor at which no tenant exceeds its own
-limit."""
+"""Compute the limit of a load line: the lowest of the load factors at which the tenants reach their
+own limits."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from perseus.peak.verdict import Verdict
 from perseus.peak.window import Window
 
 WIDEST, ABOVE = 1.6, 1.2
-"""The estimate of a limit uses windows at loads from limit / WIDEST to limit x ABOVE. A queue far
-above its limit never reaches a steady state. The share of late requests in such a queue says little
-about the limit."""
+"""Perseus estimates a limit from windows at loads from limit / WIDEST to limit x ABOVE. At higher
+loads, a queue never reaches its steady state, so the share of late requests says little about the
+limit."""
 
 
 def valid_near(windows: Sequence[Window], scale: float, above: float) -> list[Window]:
@@ -32,8 +32,7 @@ def valid_near(windows: Sequence[Window], scale: float, above: float) -> list[Wi
 def line_limit(model: LineModel, windows: Sequence[Window], near: float, draws: Draws) -> Limit:
     """Compute the limit of a load line from the valid windows near the load factor `near`.
 
-    If all windows near the load factor `near` are invalid, the limit is `near`, without posterior
-    draws.
+    If no window near `near` is valid, the result is the limit `near` without posterior draws.
     """
     chosen = valid_near(windows, near, ABOVE) or valid_near(windows, near, WIDEST)
     if not chosen:

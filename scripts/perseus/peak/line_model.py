@@ -1,5 +1,5 @@
-"""Define the input of the simulation of a load line: SLAs, arrival process, and a virtual queue in
-place of the server."""
+"""Define the input for simulations of a load line: the load line itself, the SLAs, the arrival
+process, and a virtual queue in place of the server."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from perseus.traffic.arrivals import Arrivals
 
 @dataclass(frozen=True)
 class LineModel:
-    """The input for the simulation of a load line. `queue` simulates the server."""
+    """The input for simulations of the load line `line`. `queue` simulates the server."""
 
     line: LoadLine
     slas: tuple[Sla, ...]
@@ -25,11 +25,10 @@ class LineModel:
     @cached_property
     def long_run(self) -> Callable[[tuple[float, ...], int, int], LongRun]:
         """Return a function that simulates many requests in the virtual queue, and caches its
-        results.
+        results, because the exceedance curves of all tenants need the same simulations.
 
         The arguments of the returned function are each tenant's share of the requests, the number
-        of requests, and the index of the simulation. The exceedance curves of all tenants use the
-        same simulations.
+        of requests, and the index of the simulation, which selects the random numbers.
         """
         queue, arrivals = self.queue, self.arrivals
 

@@ -1,4 +1,5 @@
-"""Compute the load line of a search: the request rates of all tenants at each load factor."""
+"""Compute the load line of a search. A load line gives the request rates of all tenants for each
+load factor (docs/explanation/load.md)."""
 
 from __future__ import annotations
 
@@ -9,15 +10,15 @@ from dataclasses import dataclass
 from perseus.study.experiments.peak import Run
 
 START_SHARE = 0.8
-"""Start of the search on a shared server, as a share of the load at which the sharing ratio is
-1."""
+"""First load of the search on a shared server, as a share of the load at which rate / dedicated
+peak, summed over the tenants, is 1."""
 
 MIN_REMAINING_SHARE = 0.1
-"""If the background load leaves less than this share of the server free, the search starts as if
-this share were free."""
+"""Smallest share of the server from which the first load of the search is computed, even if the
+background load leaves less than this share free."""
 
 DEDICATED_START_SHARE = 0.6
-"""Start of the search on a dedicated server, as a share of the rate at which the server answers
+"""First load of the search on a dedicated server, as a share of the rate at which the server answers
 single requests one after another."""
 
 
@@ -42,10 +43,10 @@ def load_line(
 ) -> tuple[LoadLine, float]:
     """Return the load line that `run` describes, and the load factor at which the search starts.
 
-    On a dedicated server, the load factor is a rate in requests/s. On the load line of a mix, the
-    sharing ratio (the sum of rate / dedicated peak) is 1 at the load factor s = 1. With background
-    load ("hold"), the sharing ratio is 1 at s = 1 - b. The number b is the sum of background rate /
-    dedicated peak over the tenants with background load.
+    On a dedicated server, the load factor s is the rate in requests/s. On the load line of a mix,
+    rate / dedicated peak, summed over the tenants, is 1 at s = 1. With background load ("hold"),
+    this sum is 1 at s = 1 - b, where b is the sum of background rate / dedicated peak over the
+    tenants with background load.
     """
     if run.line == "dedicated":
         served_alone_rps = 1000 / unloaded_p50_ms[names[0]]
@@ -62,10 +63,10 @@ def load_line(
 
 
 def weights_along(rates: Sequence[float], dedicated_rps: Sequence[float]) -> tuple[int, ...]:
-    """Return the weights of the mix with the request rates `rates`. The weight of a tenant is its
-    rate / dedicated peak, in whole percent of the sum over all tenants, and at least 1.
+    """Return the weights of the mix whose request rates have the ratio of `rates`.
 
-    The result is empty if a dedicated peak is unknown.
+    The weight of a tenant is its rate / dedicated peak, in whole percent of the sum over all
+    tenants, and at least 1. If a dedicated peak is unknown, the result is empty.
     """
     servers = [rate / peak_rps for rate, peak_rps in zip(rates, dedicated_rps, strict=True)]
     if not all(map(math.isfinite, servers)):

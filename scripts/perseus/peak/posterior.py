@@ -86,10 +86,9 @@ class Posterior:
     The statistical model is logit p(s) = level + m (logit v(s / limit) - level). Here, p(s) is the
     share of late requests of the real server at the load factor s, and v(x) is the share of late
     requests of the virtual queue at x times its own limit. `level` is the logit of the share of
-    late requests that the SLA allows. The slope m states how much steeper the curve of the real
-    server is, and has a lognormal prior. The prior of log(limit) is flat from REACH below the
-    lowest log(load factor) of the windows to REACH above the highest. Outside this range, the prior
-    falls exponentially.
+    late requests that the SLA allows. The slope m, with a lognormal prior, states how much steeper
+    p is than v. The prior of log(limit) is flat from REACH below the lowest log(load factor) of the
+    windows to REACH above the highest. Outside this range, the prior falls exponentially.
 
     Because the speed of a host changes, the limit in each window is a common limit times a random
     factor. The logarithm of this factor has Student's t distribution, with one of the scale

@@ -1,5 +1,5 @@
-"""Find bursts of arrivals, and the time that the server needs to recover from each burst
-(docs/explanation/replay.md)."""
+"""Find the bursts of arrivals in a window, and measure how long the server needs to recover from
+each burst (docs/explanation/replay.md)."""
 
 from __future__ import annotations
 
@@ -13,20 +13,19 @@ from perseus.peak.attainment import Counts
 from perseus.traffic.requests import Requests, Status
 
 BURST: Final = 1.5
-"""In each second of a burst, the number of arrivals is more than this multiple of the mean per
-second."""
+"""Each second of a burst has more arrivals than this multiple of the mean number per second."""
 
 CHANCE: Final = 0.001
-"""Probability that a Poisson process with the mean rate exceeds the threshold of a burst in a given
-second."""
+"""Each second of a burst has more arrivals than a Poisson process with the mean rate has in all but
+this share of its seconds."""
 
 
 @dataclass(frozen=True)
 class Burst:
-    """A burst: the arrivals from second `start_s` to second `end_s` - 1, and the recovery time
-    after the burst.
+    """A burst: its number of arrivals (`requests`) in the seconds `start_s` to `end_s` - 1, and the
+    recovery time of the server after the burst.
 
-    `recovery_s` is infinite if the server had not recovered at the end of the window.
+    `recovery_s` is infinite if the server has not recovered before the end of the window.
     """
 
     start_s: int
@@ -36,10 +35,10 @@ class Burst:
 
 
 def bursts(counts: Counts) -> list[tuple[int, int]]:
-    """Return (start, end) of each burst, in seconds since the start of the window.
+    """Return the start and the end of each burst in seconds since the start of the window.
 
-    The constants BURST and CHANCE define a burst. `counts` contains the arrivals of each second,
-    shape (n,).
+    A second belongs to a burst if its arrivals exceed both thresholds, BURST and CHANCE. `counts`,
+    shape (n,), contains the number of arrivals in each second of the window.
     """
     from scipy import stats  # imported here, since the import takes longer than most jobs
 
@@ -52,11 +51,11 @@ def bursts(counts: Counts) -> list[tuple[int, int]]:
 def recoveries(requests: Requests, start_ns: int, back: NDArray[np.bool_]) -> list[Burst]:
     """Return the bursts of a window, each with its recovery time. The window begins at `start_ns`.
 
-    The server has recovered from a burst when two conditions hold: no request from before the end
-    of the burst is still in flight, and, after the burst, a second has begun whose requests
-    together keep the SLA. `back`, shape (n,), says for each second whether its requests keep the
-    SLA. If a burst begins before the server has recovered from the previous burst, the function
-    merges both bursts.
+    The recovery time runs from the end of a burst until two conditions are true. First, all
+    requests that arrived before the end of the burst have ended. Second, a second has begun whose
+    requests together keep the SLA. `back`, shape (n,), says for each second of the window whether
+    its requests together keep the SLA. If a burst begins before the server has recovered from the
+    previous burst, both count as one burst.
     """
     seconds = (requests.intended_ns - start_ns) // 10**9
     counts = np.bincount(seconds, minlength=len(back))
@@ -73,7 +72,7 @@ def recoveries(requests: Requests, start_ns: int, back: NDArray[np.bool_]) -> li
 
 def most_in_flight(requests: Requests) -> int:
     """Return the largest number of requests that were in flight at the same moment. A request is in
-    flight from its intended send time."""
+    flight from its intended send time until it ends."""
     due = requests.status != Status.UNSENT
     ended_ns = np.sort(requests.done_ns[due & (requests.status != Status.PENDING)])
     intended_ns = requests.intended_ns[due]
@@ -83,7 +82,7 @@ def most_in_flight(requests: Requests) -> int:
 
 def _drained_s(requests: Requests, until_ns: int) -> float:
     """Return the seconds from `until_ns` until all requests with an earlier intended send time have
-    ended; infinite if one of these requests has not ended."""
+    ended; infinite if one of them is still pending."""
     part = requests.between(int(requests.intended_ns[0]), until_ns)
     if part.count(Status.PENDING):
         return np.inf
@@ -91,6 +90,6 @@ def _drained_s(requests: Requests, until_ns: int) -> float:
 
 
 def _first(back: NDArray[np.bool_]) -> float:
-    """Return the index of the first true value; infinity if no value is true, and 0 for an empty
+    """Return the index of the first true value; infinity if no value is true, but 0 for an empty
     array."""
     return float(back.argmax()) if back.any() else np.inf if len(back) else 0.0

@@ -1,7 +1,7 @@
 """Compute the limits of a simulated server that has the service times of the real server.
 
-The simulation converts saturation throughputs (`peak.paired`) into the highest rates that keep the
-SLAs.
+Saturation probes measure the throughputs of the busy server (`peak.paired`). From these
+throughputs, the simulation computes the highest rates that keep the SLAs.
 """
 
 from __future__ import annotations
@@ -24,22 +24,22 @@ from perseus.peak.stats import Floats
 from perseus.study.sla import Sla
 
 FINE = Precision(requests=60_000, of_each=20_000, most=120_000, halvings=11)
-"""Precision of the simulated limits. With this precision, the sampling error of the ratio of two
-limits is about 0.3 %."""
+"""Size of the simulations for the result of a search. With this size, the sampling error of the
+ratio of two limits is about 0.3 %."""
 
 ROUGH = Precision(requests=15_000, of_each=5_000, most=30_000, halvings=9)
-"""Lower precision of the simulated limits, for use during a search. A search for a limit takes
-one fifth of the time that it takes with FINE. The sampling error of a limit is about 1 %."""
+"""Size of the simulations during a search. The sampling error of a limit is about 1 %. The
+computation of a limit takes one fifth of the time that it takes with FINE."""
 
 LIKELY = 0.02
-"""The module simulates a queueing discipline only if the probability of the discipline exceeds this
-value."""
+"""The module simulates a queueing discipline only if the server has this discipline with a
+probability above this value."""
 
 
 @dataclass(frozen=True)
 class TenantWork:
-    """The SLA of a tenant, its service times without other tenants, and the time that its requests
-    spend outside the server."""
+    """A tenant of the simulated server: its SLA, its service times in seconds without other
+    tenants, and the time in seconds that each of its requests spends outside the server."""
 
     sla: Sla
     work_s: Floats
@@ -52,13 +52,14 @@ def model_limits(
     rounds: Sequence[Round],
     precision: Precision = FINE,
 ) -> ModelLimits:
-    """Return the limits of the simulated server, for each tenant alone and for the load line.
+    """Return the limits of the simulated server: for each tenant alone, and for all tenants
+    together on the load line of `model`.
 
-    The service times of a tenant come from its saturation probes. For several tenants, one common
-    factor multiplies all service times, so that the simulated saturation throughput of all tenants
-    together equals the throughput measured in the rounds. If the service times of a tenant with
-    load are unknown, or if the simulation would contain fewer than OF_EACH of its requests, all
-    limits are NaN.
+    `works` contains one entry per tenant, and `rounds` contains the rounds of saturation probes.
+    For several tenants, one common factor multiplies all service times, so that the sharing ratio
+    at saturation is the same in the simulation and in the rounds. All limits are NaN if the service
+    times of a tenant with load are unknown, or if the simulation would contain fewer than OF_EACH
+    of its requests.
     """
     rates_rps = np.array(model.line.rates_rps(1.0))
     loaded = np.flatnonzero(rates_rps).tolist()
@@ -114,16 +115,15 @@ def _limit(
     precision: Precision,
     slower: float = 1.0,
 ) -> float:
-    """Return the limit of a simulated server with the tenants `works`, as a load factor. At the
-    limit, the utilisation is at most 1."""
+    """Return the limit of a simulated server with the tenants `works`, as a load factor."""
     means_s = np.array([each.work_s.mean() for each in works])
 
     def utilisation(scale: float) -> float:
         return float(means_s @ np.array(rates_rps(scale)))
 
     idle = utilisation(0.0)
-    # `utilisation` uses the service times of tenants alone. If tenants overlap (slower < 1), the
-    # server carries more than a utilisation of 1.
+    # `utilisation` uses the service times of tenants alone. If tenants use different parts of the
+    # server at the same time (slower < 1), the server carries a `utilisation` above 1.
     most = 1 / min(slower, 1.0)
     high = max(most - idle, 1e-3) / (utilisation(1.0) - idle)
     return limit_scale(

@@ -1,4 +1,5 @@
-"""Decide whether a server is in its steady state (docs/explanation/search.md)."""
+"""Decide from the latencies of a window whether a server is in its steady state
+(docs/explanation/search.md)."""
 
 from __future__ import annotations
 
@@ -11,34 +12,37 @@ from perseus.peak.stats import Floats
 from perseus.peak.system import Observation
 
 TOLERANCE = 0.1
-"""A latency is steady if its relative change is at most this value, or not significant. The varying
-speed of a host changes the latency by about 10 %."""
+"""A latency is steady if its relative change is at most this value, or not significant. With a
+smaller value, hardly any latency would be steady, because the varying speed of a host changes the
+latency by about 10 %."""
 
 ALIKE = 0.25
+"""Largest relative difference between both halves of a window, including sampling errors, at which
+the warm-up may end."""
 BATCHES = 10
 GROUP = 5  # MSER-5 uses means of five values
-SURE = 3.0  # number of standard errors by which a difference is significant
+SURE = 3.0  # a difference is significant if it exceeds this number of standard errors
 TREND_CONFIDENCE = 0.998
 FEWEST = 60  # least number of responses of a tenant for a decision on its steady state
 
 
 @dataclass(frozen=True)
 class LowerQuartile:
-    """The lower quartile of latencies, with its standard error from batches."""
+    """The lower quartile of latencies, with the standard error that batches of requests show."""
 
     value_ms: float
     error_ms: float
 
     def differs(self, other: LowerQuartile, tolerance: float) -> bool:
-        """Return whether another quartile differs from this quartile significantly, and by more
-        than `tolerance` times this quartile."""
+        """Return whether the quartile `other` differs from this quartile significantly (SURE), and
+        by more than `tolerance` times this quartile."""
         change_ms = abs(other.value_ms - self.value_ms)
         error_ms = np.hypot(self.error_ms, other.error_ms)
         return bool(change_ms > tolerance * self.value_ms and change_ms > SURE * error_ms)
 
     def is_like(self, other: LowerQuartile, tolerance: float) -> bool:
-        """Return whether the difference between another quartile and this quartile, plus two
-        standard errors of the difference, is at most `tolerance` times this quartile."""
+        """Return whether the quartile `other` is certainly close to this quartile: the difference,
+        plus two standard errors, is at most `tolerance` times this quartile."""
         change_ms = abs(other.value_ms - self.value_ms)
         error_ms = np.hypot(self.error_ms, other.error_ms)
         return bool(change_ms + 2 * error_ms <= tolerance * self.value_ms)
@@ -46,11 +50,12 @@ class LowerQuartile:
 
 @dataclass(frozen=True)
 class Steadiness:
-    """The lower quartiles of latency in both halves of a window, after the transient.
+    """The lower quartiles of the latency in both halves of a window, without the transient at its
+    start.
 
     `trend` says whether the latency rises or falls significantly over the window. The test for a
-    trend detects a drift more reliably than a comparison of the halves, because a drift also
-    increases the scatter within each half.
+    trend finds a slow change more reliably than a comparison of the halves, because a slow change
+    also increases the scatter within each half.
     """
 
     first: LowerQuartile
@@ -59,15 +64,17 @@ class Steadiness:
 
     @property
     def steady(self) -> bool:
-        """Return whether the latency shows no significant change."""
+        """Return whether the latency has no trend, and both halves of the window hardly differ
+        (TOLERANCE)."""
         return not (self.trend or self.first.differs(self.last, TOLERANCE))
 
     def still_changes_since(self, before: Steadiness, factor: float) -> bool:
         """Return whether the latency still changes, and has changed by more than the factor
-        `factor` since the start of the previous window `before`.
+        `factor` since the start of the previous window.
 
-        The latency still changes if it changed significantly in this window, or between `before`
-        and this window. A window with too few responses shows no change.
+        `before` is the steadiness in the previous window. The latency still changes if it changed
+        significantly within this window, or from the end of the previous window to the start of
+        this window. If one of the two windows has too few responses, the result is false.
         """
         if IDLE in (self, before):
             return False
@@ -77,20 +84,19 @@ class Steadiness:
 
     @property
     def surely_steady(self) -> bool:
-        """Return whether the latencies of both halves of the window are certainly similar, so that
-        the warm-up may end."""
+        """Return whether the latency is steady, and the window has enough requests to show that its
+        halves are similar (ALIKE). Then the warm-up may end."""
         return self.steady and self.first.is_like(self.last, ALIKE)
 
 
 NONE = LowerQuartile(0.0, 0.0)
 IDLE = Steadiness(NONE, NONE, trend=False)
-"""Steadiness of a tenant without load or with too few responses. The latency of this tenant counts
-as steady."""
+"""Steadiness of a tenant without load or with too few responses; its latency counts as steady."""
 
 
 def of_each_tenant(seen: Observation) -> tuple[Steadiness, ...]:
-    """Return the steadiness of each tenant's latency. A tenant with fewer than FEWEST responses
-    counts as steady."""
+    """Return the steadiness of each tenant's latency in a window. The latency of a tenant with
+    fewer than FEWEST responses counts as steady."""
     found = []
     for requests in seen.requests:
         latency_ms = requests.latency_ms(seen.now_ns)[requests.answered]
@@ -99,11 +105,11 @@ def of_each_tenant(seen: Observation) -> tuple[Steadiness, ...]:
 
 
 def steadiness(latency_ms: Floats) -> Steadiness:
-    """Return the lower quartiles of the latency in both halves of a window, and whether the latency
-    has a trend. The latencies are in the order of their requests.
+    """Return the steadiness of one tenant in a window. `latency_ms` contains the latencies in the
+    order of the requests.
 
-    The function leaves out the transient, but at most the first half of the latencies, because a
-    later change is not a transient.
+    The function leaves out the transient at the start, but at most the first half of the latencies,
+    because a later change is not a transient.
     """
     rest = latency_ms[min(transient(latency_ms), len(latency_ms) // 2) :]
     first, last = np.array_split(rest, 2)
@@ -111,8 +117,8 @@ def steadiness(latency_ms: Floats) -> Steadiness:
 
 
 def _trend(latency_ms: Floats) -> bool:
-    """Return whether the lower quartiles of successive batches rise or fall significantly, and by
-    more than TOLERANCE times their median."""
+    """Return whether the lower quartiles of successive batches rise or fall significantly, and in
+    all by more than TOLERANCE times their median."""
     quartiles = [stats.percentile(batch, 25) for batch in stats.batches(latency_ms, 2 * BATCHES)]
     times = np.linspace(0, 1, len(quartiles))
     for direction in (1, -1):
@@ -129,12 +135,13 @@ def _quartile(latency_ms: Floats) -> LowerQuartile:
 
 
 def transient(values: Floats) -> int:
-    """Return the number of values in the transient, by the method MSER-5.
+    """Return the number of values in the transient at the start of `values`, by the method MSER-5
+    (White, Simulation 69(6), 1997).
 
-    MSER-5 averages groups of five consecutive values. Then MSER-5 removes the earliest group means.
-    The number of removed group means minimizes the standard error of the mean of the remaining
-    group means (White, Simulation 69(6), 1997). The function removes at most three quarters of the
-    group means, because few remaining means have no reliable standard error.
+    MSER-5 averages groups of five consecutive values, and removes group means from the start. The
+    transient is the part whose removal minimizes the standard error of the mean of the remaining
+    group means. The function removes at most three quarters of the group means, because the
+    standard error of few group means is unreliable.
     """
     groups = np.array([np.mean(b) for b in stats.batches(values, max(1, len(values) // GROUP))])
     n = len(groups)

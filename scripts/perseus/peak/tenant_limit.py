@@ -1,12 +1,12 @@
 """Estimate the limit of one tenant from the windows near the limit (docs/explanation/estimate.md).
 
-The sampling error of a window comes mostly from its random arrivals, and the arrival times are
-known. Therefore the module simulates a virtual queue (a first-come first-served server) with the
-same arrivals. The number of late requests in the virtual queue is a control variate (Law,
-Simulation Modeling and Analysis, 5th ed., section 11.4). If the virtual queue has a larger share of
-late requests in a window than in a long simulation, the arrivals of the window are unfavourable.
-Unfavourable arrivals probably also increase the share of late requests of the real server. If the
-virtual queue reproduces the late requests of the real server badly, the interval of the limit is
+By chance, the arrivals of a window may cause more or fewer late requests than usual. Therefore the
+module simulates a virtual queue (a first-come first-served server) with the arrival times of each
+window. If the virtual queue has a larger share of late requests in a window than in a long
+simulation, the arrivals of this window are unfavourable, probably also for the real server. The
+module corrects the number of late requests of the real server accordingly (a control variate: Law,
+Simulation Modeling and Analysis, 5th ed., section 11.4). If late requests of the virtual queue and
+of the real server have little in common, the correction is small, and the interval of the limit is
 wider, but still valid.
 """
 
@@ -26,22 +26,23 @@ from perseus.peak.queue_replay import QueueReplay
 from perseus.peak.stats import PRIOR_EPISODES, Floats
 
 LONG_RUN = 100_000
-"""Number of requests in a long simulation of the virtual queue, which represents the steady
-state."""
+"""Number of requests in a long simulation of the virtual queue. The long simulation stands for the
+steady state."""
 
 SETTLES = 0.3
-"""If the share of late requests in a long simulation exceeds this value, the queue does not reach
-its steady state within a window."""
+"""If the share of late requests in a long simulation exceeds this value, a window is too short for
+the steady state of the queue. Unless the service times are observed, such a window gets no
+correction for its arrivals."""
 
 
 @dataclass(frozen=True)
 class Draws:
-    """The random generator for posterior draws, and the cumulative probabilities (`levels`, in (0,
-    1)) at which a posterior is evaluated.
+    """The source of posterior draws: a draw is the quantile of a posterior at a cumulative
+    probability from `levels`, in (0, 1).
 
-    All tenants of a load line use the same probabilities, because the errors of their limits have
-    common causes. If the draws of the tenants were independent, the lowest of their limits would be
-    too low.
+    All tenants of a load line use the same `levels`, because the errors of their limits have common
+    causes. If the draws of the tenants were independent, the lowest of their limits would be too
+    low.
     """
 
     levels: Floats
@@ -58,10 +59,11 @@ class Draws:
 
 @dataclass(frozen=True)
 class Limit:
-    """The limit of a tenant or of a load line, as a load factor. `scales` contains the posterior
-    median of the limit, followed by posterior draws of the limit; shape (1 + draws,).
+    """The limit of a tenant or of a load line, as a load factor.
 
-    `observed` says whether the service times were inferred from the windows.
+    `scales`, shape (1 + draws,), contains the posterior median of the limit, followed by posterior
+    draws of the limit. `observed` says whether the estimate uses service times that Perseus
+    inferred from the windows (`observed_work`).
     """
 
     scales: Floats
@@ -76,8 +78,8 @@ class Limit:
         return float((high - low) / self.scales[0])
 
     def agrees_with(self, scale: float, widest: float) -> bool:
-        """Return whether the 95 % interval contains the load factor `scale`, and its relative width
-        is at most `widest`."""
+        """Return whether the 95 % interval contains the load factor `scale`, and is narrow: its
+        width divided by the median is at most `widest`."""
         if self.width > widest:
             return False
         low, high = self._interval
@@ -90,10 +92,11 @@ class Limit:
 
 
 def tenant_limit(model: LineModel, tenant: int, windows: Sequence[Evidence], draws: Draws) -> Limit:
-    """Return the load factor at which the tenant's exceedance reaches the value that the SLA
-    allows.
+    """Return the limit of a tenant: the load factor at which its share of late requests reaches the
+    share that the SLA allows.
 
-    If `draws` is empty, the function computes only the median, with less precision.
+    `windows` contains the data of the windows near the limit. If `draws` is empty, the function
+    computes only the median, from shorter simulations.
     """
     replay = QueueReplay.of(model, tenant, windows)
     requests = LONG_RUN if draws.count else LONG_RUN // 8
@@ -112,11 +115,11 @@ def tenant_limit(model: LineModel, tenant: int, windows: Sequence[Evidence], dra
 
 
 def _without_sampling_error(replay: QueueReplay, curve: ExceedanceCurve) -> LateCounts:
-    """Return the number of late requests in each window, corrected for the sampling error of its
-    random arrivals.
+    """Return the number of late requests in each window, corrected for the random arrivals of the
+    window.
 
-    The better the virtual queue reproduces the late requests of the real server in a window, the
-    larger is the weight of this window.
+    The better the virtual queue reproduces the late requests of the real server in a window and in
+    windows at similar loads, the larger is the weight of this window.
     """
     windows = replay.windows
     products, surplus, settles = [], [], []
@@ -128,8 +131,8 @@ def _without_sampling_error(replay: QueueReplay, curve: ExceedanceCurve) -> Late
         products.append((np.dot(y, y), np.dot(x, y), np.dot(x, x), np.count_nonzero(y)))
         surplus.append(late.sum() - len(late) * curve.share(seen.scale))
         settles.append(curve.share(seen.scale) <= SETTLES)
-    # Windows at similar loads have similar clusters of late requests, so the sums for each window
-    # run over all windows, weighted by the similarity of their loads.
+    # Windows at similar loads have clusters of late requests of similar sizes, so the sums for each
+    # window run over all windows, weighted by the similarity of their loads.
     yy, xy, xx, episodes = (replay.similar @ np.array(products, float)).T
     if replay.queue.observed:  # the same requests are late in the real and the virtual queue
         slope = np.ones(len(windows))
@@ -149,8 +152,8 @@ def _without_sampling_error(replay: QueueReplay, curve: ExceedanceCurve) -> Late
 
 
 def _freedom(windows: Sequence[Evidence]) -> float:
-    """Return PRIOR_EPISODES plus the effective number of clusters of late requests in all windows
-    together."""
+    """Return the degrees of freedom of the estimated dispersion: PRIOR_EPISODES plus the effective
+    number of clusters of late requests in all windows together."""
     return PRIOR_EPISODES + sum(
         seen.exceedances.late**2 / max(seen.exceedances.episode_squares, 1) for seen in windows
     )

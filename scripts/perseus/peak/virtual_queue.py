@@ -1,4 +1,5 @@
-"""Simulate a virtual queue: a first-come first-served server with given arrival times."""
+"""Simulate a virtual queue: a server that serves the requests of all tenants one after another, in
+the order of arrival."""
 
 from __future__ import annotations
 
@@ -20,9 +21,9 @@ class VirtualQueue:
     tenant.
 
     The service times of requests are drawn from `work_s` and multiplied by `slowness`. If
-    `observed` is false, `spare_s` is the time in seconds that the SLA leaves for waiting. If
-    `observed` is true, the service times come from requests under load, and `spare_s` is the time
-    that the SLA leaves for waiting and service.
+    `observed` is false, `work_s` contains latencies without load, and `spare_s` is the time in
+    seconds that the SLA leaves for waiting. If `observed` is true, `work_s` contains service times
+    under load, and `spare_s` is the time that the SLA leaves for waiting and service together.
     """
 
     work_s: tuple[Floats, ...]
@@ -34,7 +35,7 @@ class VirtualQueue:
     def of(cls, unloaded_ms: Sequence[Floats], limits_ms: Sequence[float]) -> VirtualQueue:
         """Return a virtual queue that uses the latencies without load as service times.
 
-        `limits_ms` contains the latencies that the SLAs allow.
+        `limits_ms` contains the latency limits of the SLAs.
         """
         return cls(
             work_s=tuple(np.asarray(ms) / 1000 for ms in unloaded_ms),
@@ -52,17 +53,19 @@ class VirtualQueue:
         return self.slowness * sum(work_s)
 
     def spent_s(self, drawn: Drawn, tenant: int) -> Floats:
-        """Return the waiting time of each request of a tenant or, if `observed` is true, the sum of
-        its waiting time and its service time; shape (draws, m). A request is late if the returned
-        time exceeds `spare_s`."""
+        """Return the simulated time of each request of a tenant, in seconds; shape (draws, m).
+
+        A request is late if its simulated time exceeds `spare_s`. The simulated time is the waiting
+        time or, if `observed` is true, the waiting time plus the service time.
+        """
         waits_s = drawn.waits_s(tenant, self.slowness)
         if not self.observed:
             return waits_s
         return waits_s + self.slowness * drawn.work_s[:, drawn.places[tenant]]
 
     def draw(self, arrivals_s: Sequence[Floats], draws: int, first: int = 0) -> Drawn:
-        """Draw service times for each tenant's requests. Calls with equal arguments return equal
-        draws."""
+        """Draw `draws` sets of service times for the requests of all tenants. Calls with equal
+        arguments return equal draws; `first` is the seed of the first set."""
         counts = [len(each) for each in arrivals_s]
         work_s = np.empty((draws, sum(counts)))
         for i in range(draws):
@@ -79,8 +82,8 @@ class VirtualQueue:
 
 @dataclass(frozen=True)
 class Drawn:
-    """The arrival times of n requests, ascending, and draws of their service times, shape (draws,
-    n).
+    """The ascending arrival times of n requests of all tenants, and draws of their service times,
+    shape (draws, n).
 
     The requests of tenant i are at the indices `places[i]`, in the order of arrival.
     """
@@ -90,8 +93,8 @@ class Drawn:
     places: tuple[NDArray[np.int64], ...]
 
     def waits_s(self, tenant: int, slowness: float) -> Floats:
-        """Return the waiting times of a tenant's requests; shape (draws, m). The queue is empty at
-        time 0."""
+        """Return the waiting times of a tenant's requests in seconds; shape (draws, m). All service
+        times are multiplied by `slowness`. The queue is empty before the first request."""
         before_s = slowness * self._before_s
         waits_s = before_s + idle_s(self.arrival_s, before_s) - self.arrival_s
         return waits_s if len(self.places) == 1 else waits_s[:, self.places[tenant]]
@@ -105,11 +108,11 @@ class Drawn:
 
 @dataclass(frozen=True)
 class LongRun:
-    """A simulation of the steady state of a virtual queue, with many requests at a rate of one
-    request per second.
+    """A simulation of the steady state of a virtual queue, with many requests.
 
-    For another rate, the class scales the gaps between the same arrivals. Because all rates have
-    the same arrivals, the share of late requests is a smooth function of the rate.
+    The requests arrive at a total rate of one request per second. For another rate, the class
+    scales the gaps between these arrivals. Because all rates have the same random numbers, the
+    share of late requests is a smooth function of the rate.
     """
 
     queue: VirtualQueue
@@ -124,10 +127,10 @@ class LongRun:
         requests: int,
         run: int = 0,
     ) -> LongRun:
-        """Draw the arrival times and service times of about `requests` requests. `shares` contains
-        each tenant's share of the requests; the sum is 1.
+        """Draw the arrival times and service times of about `requests` requests.
 
-        Calls with the same `run` (the index of the simulation) draw the same random numbers.
+        `shares` contains each tenant's share of the requests; the sum is 1. Calls with the same
+        `run` (the index of the simulation) draw the same random numbers.
         """
         times = [
             _times_s(arrivals, share, requests, run, tenant) for tenant, share in enumerate(shares)
