@@ -19,7 +19,8 @@ DRAWS = 2000
 """Number of posterior draws from which the interval of a limit is computed."""
 
 PRIOR = 0.25
-"""Parameter sigma of the half-normal prior for the standard deviation of log(limit) between repeats.
+"""Parameter sigma of the half-normal prior: the standard deviation of log(limit) between repeats
+has this prior.
 
 On real hosts, the limit of the same server varies by 5 to 20 % between repeats. With this prior,
 95 % of the intervals from two to five such repeats contain the mean of many repeats. Even if two
@@ -122,7 +123,7 @@ def mean_draws(
 def deviation_draws_of_each(
     groups: Mapping[str, Sequence[Group]], rng: np.random.Generator, draws: int
 ) -> dict[str, Floats]:
-    """Return, for each host, posterior draws of the standard deviation between repeats on this host;
+    """Return, by host name, posterior draws of the standard deviation between repeats on each host;
     shape (draws,) each.
 
     `groups` contains the measured quantities of each host; the keys are the names of the hosts. The

@@ -1,5 +1,5 @@
-"""Compute the share of late requests in the steady state of a virtual queue (a simulated server),
-as a function of the load."""
+"""Compute how the share of late requests depends on the load, in the steady state of a virtual
+queue (a simulated server)."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from perseus.peak.line_model import LineModel
 from perseus.peak.stats import Floats
 
 MORE_RUNS = 6
-"""Number of additional simulations at the limit of the virtual queue. More simulations reduce the
-sampling error."""
+"""Number of additional simulations at the limit of the virtual queue. The additional simulations
+reduce the sampling error of this limit."""
 
 COARSE = 8
-"""For the first, rough search for the limit of the virtual queue, a simulation has 1 / COARSE of
+"""In the first, rough search for the limit of the virtual queue, each simulation has 1 / COARSE of
 the usual number of requests."""
 
 Logit = Callable[[float, int, int], float]
-"""Function of (load factor, number of requests, index of the simulation) that returns the logit of
-the share of late requests in this simulation."""
+"""Function that simulates a virtual queue, and returns the logit of the share of late requests. The
+arguments are the load factor, the number of requests, and the index of the simulation."""
 
 
 @dataclass(frozen=True)
@@ -60,8 +60,8 @@ class ExceedanceCurve:
         return float(1 / (1 + np.exp(-np.interp(np.log(scale), self.log_scales, self.logits))))
 
     def above_level(self, log_scales: Floats) -> Floats:
-        """Return the logit of the share of late requests, minus `level`. `log_scales` contains
-        values of log(load factor / limit)."""
+        """Return the logit of the share of late requests, minus `level`, at each of several loads.
+        `log_scales` contains log(load factor / limit) of each load."""
         return np.interp(log_scales + self.log_limit, self.log_scales, self.logits) - self.level
 
 
@@ -71,8 +71,8 @@ def _long_run_logit(model: LineModel, tenant: int) -> Logit:
         if model.queue.utilisation(rates_rps) < 1:
             all_rps = sum(rates_rps)
             # On most load lines, a tenant's share of the requests is the same at all load factors,
-            # except for rounding errors. With rounded shares, the cache of `long_run` finds the
-            # earlier simulation.
+            # except for rounding errors. The cache of `long_run` needs exactly equal shares, so
+            # round the shares.
             shares = tuple(round(rate / all_rps, 9) for rate in rates_rps)
             share = model.long_run(shares, requests, run).late_share(tenant, all_rps)
         return float(np.log((share + 1e-6) / (1 - share + 1e-6)))

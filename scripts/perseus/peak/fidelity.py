@@ -1,4 +1,4 @@
-"""Compute how close the actual send times are to the intended send times."""
+"""Compute statistics of the send lags: how late the client sent the requests of a window."""
 
 from __future__ import annotations
 
@@ -11,14 +11,17 @@ from perseus.peak import stats
 from perseus.traffic.requests import MS, Requests
 
 PUNCTUAL_MS: Final = 1.0
+"""Largest send lag in ms of a request that the client sent on schedule."""
 
 
 @dataclass(frozen=True)
 class Fidelity:
-    """Statistics of the send lags of the requests in a window. `lag_p50_ms` is the median send lag
-    of the sent requests, `lag_p99_ms` is the 99th percentile, and `lag_max_ms` is the maximum.
-    `punctual` is the share of all requests that the client sent at most PUNCTUAL_MS ms late.
-    `unsent` is the number of requests that the client did not send."""
+    """Statistics of the send lags of the requests in a window.
+
+    `lag_p50_ms`, `lag_p99_ms` and `lag_max_ms` are the median, the 99th percentile and the maximum
+    of the send lags of the sent requests. `punctual` is the share of all requests that the client
+    sent at most PUNCTUAL_MS late. `unsent` is the number of requests that the client did not send.
+    """
 
     lag_p50_ms: float
     lag_p99_ms: float

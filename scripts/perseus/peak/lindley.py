@@ -1,9 +1,9 @@
-"""Compute start and end times of requests at a first-come first-served server by Lindley's
-recursion.
+"""Compute when a first-come first-served server finishes each request, by Lindley's recursion
+(Proc. Cambridge Phil. Soc. 48, 1952).
 
-The recursion is a running maximum (Lindley, Proc. Cambridge Phil. Soc. 48, 1952). The total idle
-time of the server before request i is the largest of the values d(1) to d(i), where d(j) is the
-arrival time of request j minus the service times of all earlier requests.
+The recursion is a running maximum. Let d(j) be the arrival time of request j minus the total
+service time of all earlier requests. Then the total idle time of the server before request i is the
+largest of the values d(1) to d(i).
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from perseus.peak.stats import Floats
 
 
 def idle_s(arrival_s: Floats, before_s: Floats) -> Floats:
-    """Return the total idle time of the server before each request, in seconds. The queue is empty
-    before the first request.
+    """Return the total idle time in seconds of the server from time 0 to the start of each request.
 
-    `arrival_s` ascends. `before_s` is, for each request, the total service time of all earlier
-    requests. The last axis of both arrays runs over the requests.
+    The queue is empty before the first request. `arrival_s` contains ascending arrival times.
+    `before_s` contains, for each request, the total service time of all earlier requests. The last
+    axis of both arrays runs over the requests.
     """
     idle: Floats = np.maximum.accumulate(arrival_s - before_s, axis=-1)
     return idle

@@ -18,8 +18,8 @@ MIN_REMAINING_SHARE = 0.1
 background load leaves less than this share free."""
 
 DEDICATED_START_SHARE = 0.6
-"""First load of the search on a dedicated server, as a share of the rate at which the server answers
-single requests one after another."""
+"""First rate of the search on a dedicated server, as a share of the rate at which the server
+answers single requests one after another."""
 
 
 @dataclass(frozen=True)

@@ -1,9 +1,9 @@
 """Infer the service time of each request from the times of all arrivals and responses.
 
-A busy first-come first-served server answers a request one service time after the previous
-response. Therefore the gaps between the responses of a busy server are its service times. The times
-of the responses also show whether a server has several workers or forms batches. Perseus cannot
-infer the service times of such a server.
+If a server works on one request at a time, in the order of arrival, and requests wait, the gap
+between two responses is the service time of the second request. The module also tests whether the
+server really works in this way. If the server has several workers or forms batches, Perseus cannot
+infer its service times.
 """
 
 from __future__ import annotations
@@ -15,61 +15,60 @@ import numpy as np
 
 from perseus.peak.stats import Floats
 
-# All thresholds below come from eight simulations of 3,000 requests each, on servers near their
+# All thresholds below come from eight simulations of 3,000 requests each, of servers near their
 # limit.
 
 FEWEST = 200
-"""A comparison of service times needs at least this number of requests that waited, and at least
-this number that did not wait. Of 200 requests, 20 lie below the quantile LOW."""
+"""Least number of requests that waited, and least number that did not wait, for a comparison of
+their service times. Of 200 requests, 20 lie below the quantile LOW."""
 
 LOW = 0.1
-"""The quantile of service times that the module compares between requests that waited and requests
-that did not wait. Pauses and network delays only lengthen times, so they disturb low quantiles
-least."""
+"""To find the network time, the module compares this quantile of the service times of two groups:
+requests that waited and requests that did not wait. Pauses and network delays only lengthen times,
+so they disturb low quantiles least."""
 
 EVEN = 0.1
-"""Largest relative difference between the mean service times of requests that waited long and of
-all other requests. If the mean service times differ more, the server has several workers or forms
-batches. In simulations, the mean service times differ by up to 5 % for a single server, by 8 to
-27 % for two workers, by 26 % or more for four workers, and by over 100 % for batches."""
+"""Largest relative difference between the mean service times of two groups: requests that waited
+long and all other requests. If the difference is larger, the server has several workers or forms
+batches. In simulations, the means differ by up to 5 % for one worker, by 8 to 27 % for two workers,
+by 26 % or more for four workers, and by over 100 % for batches."""
 
 ERRORS = 3
-"""A difference between mean service times may be due to chance if the difference is at most this
-number of standard errors."""
+"""A difference between mean service times may be due to chance if it is at most this number of
+standard errors."""
 
 OVERTAKING = 0.01
-"""Largest allowed share of requests whose response arrives before the response to an earlier
-request. The network may swap two neighbouring requests now and then. Several workers reorder 1 to
-40 % of the requests, unless all service times are equal."""
+"""Largest share of requests whose response may arrive before the response to an earlier request.
+The network may swap two neighbouring requests now and then. Several workers reorder 1 to 40 % of
+the requests, unless all service times are equal."""
 
 SPREAD = 1.5
-"""Largest allowed ratio of the spread of service times to the spread of latencies without load
-(`_spread`). If 40 latencies without load are known, the ratio of the spreads reaches 1.3 by chance
-for a single server with exponential service times. For a server that forms batches, the ratio of
-the spreads is 2 or more."""
+"""Largest spread (`_spread`) of service times, as a multiple of the spread of latencies without
+load. For one worker with exponential service times, and 40 known latencies without load, this
+multiple reaches 1.3 by chance. For a server that forms batches, it is 2 or more."""
 
 RARE = 0.01
-"""`_spread` clips this share of the deviations from the median, namely the largest deviations.
-Pauses of the server cause the largest deviations, and measurements without load hardly ever contain
-a pause."""
+"""Share of the deviations from the median that `_spread` clips: the largest deviations. Pauses of
+the server cause such deviations, and measurements without load hardly ever contain a pause."""
 
 LAGS, CORRELATED = 4, 0.15
-"""The correlation of service times up to LAGS requests apart may be at most CORRELATED. In
-simulations of a single server with variable service times, the correlation of service times reaches
-0.06 by chance. In simulations of other servers, the correlation of service times is 0.2 with
-batches, and 0.4 to 0.8 with equal service times on two or four workers."""
+"""Service times up to LAGS requests apart may have a correlation of at most CORRELATED. In
+simulations of one worker with variable service times, this correlation reaches 0.06 by chance. In
+simulations of other servers, it is 0.2 with batches, and 0.4 to 0.8 with equal service times on two
+or four workers."""
 
 LAG_ERRORS = 4
-"""A correlation may be due to chance if it is at most this number of standard errors. A test of
-several lags needs a larger number of standard errors than a test of one lag."""
+"""A correlation may be due to chance if it is at most this number of standard errors. The number is
+larger than ERRORS, because the module tests the correlations at several lags."""
 
 
 @dataclass(frozen=True)
 class ObservedWork:
-    """One array of service times per window, in seconds and in the order of the requests, and the
-    network time `away_s` in seconds.
+    """The inferred service times and the network time, in seconds.
 
-    The network time to the server and back is the latency minus waiting time and service time.
+    `windows_s` contains one array of service times per window, in the order of the requests. The
+    network time `away_s` is the time of a request to the server and of its response back: the
+    latency minus the waiting time and the service time.
     """
 
     windows_s: tuple[Floats, ...]
@@ -79,12 +78,13 @@ class ObservedWork:
 def observed_work(
     arrivals_s: Sequence[Floats], done_s: Sequence[Floats], alone_s: Floats
 ) -> ObservedWork | None:
-    """Return the service times of each window's requests; None if the service times cannot be
-    inferred.
+    """Return the service times of each window's requests; None if Perseus cannot infer the service
+    times.
 
-    `arrivals_s` and `done_s` contain the times of the arrivals and of the responses, with one array
-    of shape (n,) per window. The server must have no requests at the start of a window. Only the
-    last requests of a window may lack a response (NaN). `alone_s` contains latencies without load.
+    `arrivals_s` and `done_s` contain one array of shape (n,) per window: the times of the arrivals,
+    and the times of the responses to them. The server must have no requests at the start of a
+    window. Only the last requests of a window may lack a response (NaN). `alone_s` contains
+    latencies without load.
     """
     if not done_s or not all(map(_complete, done_s)) or not in_turn(done_s):
         return None
@@ -129,8 +129,8 @@ class _Read:
 
 
 def _complete(done_s: Floats) -> bool:
-    """Return whether two conditions hold: the window has responses, and all requests without a
-    response come last."""
+    """Return whether the window has responses, and no request without a response comes before a
+    request with a response."""
     answered = np.isfinite(done_s)
     return bool(answered.any()) and bool(answered[: np.flatnonzero(answered)[-1] + 1].all())
 
@@ -143,8 +143,8 @@ def in_turn(done_s: Sequence[Floats]) -> bool:
 
 
 def _as_alone(work_s: Floats, alone_s: Floats) -> bool:
-    """Return whether service times under load vary hardly more than latencies without load.
-    Otherwise, the server serves several requests at the same time."""
+    """Return whether service times under load vary hardly more than latencies without load. If they
+    vary more, the server serves several requests at the same time."""
     return _spread(work_s) <= SPREAD * _spread(alone_s) + EVEN * float(work_s.mean())
 
 
@@ -180,8 +180,8 @@ def _even(found: _Read) -> bool:
 
 
 def _independent(works_s: Sequence[Floats]) -> bool:
-    """Return whether one of two conditions holds: the service times of successive requests in a
-    window are uncorrelated, or all service times are nearly equal."""
+    """Return whether the service times of requests at most LAGS requests apart are uncorrelated. If
+    all service times are nearly equal, also return true."""
     mean_s = float(np.concatenate(works_s).mean())
     centred = [work - mean_s for work in works_s]
     variance = float(np.mean(np.concatenate(centred) ** 2))
@@ -201,15 +201,16 @@ requests together, since the speed of a host changes over time."""
 
 
 def work_error(work_s: Floats, rate_rps: float, draws: int, rng: np.random.Generator) -> Floats:
-    """Return random factors, shape (draws,), that represent the sampling error of a limit computed
-    from few service times.
+    """Return random factors, shape (draws,), for the sampling error of a limit that was computed
+    from few service times. The caller multiplies draws of the limit by these factors.
 
     `rate_rps` is the computed limit in requests/s, and `work_s` contains the observed service times
     S. The tail of the waiting time decays like exp(-theta t), where theta solves rate (E[exp(theta
     S)] - 1) = theta (Asmussen, Applied Probability and Queues, 2nd ed., section XIII.5, for Poisson
     arrivals). The function computes the decay rate theta from `work_s` and `rate_rps`. For each
-    factor, the function draws a sample of the service times by a block bootstrap. The factor is the
-    rate at which the sample has the same decay rate theta, divided by `rate_rps`.
+    factor, the function draws a sample of the service times by a block bootstrap. With another
+    sample, the limit would be about the rate at which the tail decays with the same theta. The
+    factor is this rate divided by `rate_rps`.
     """
 
     def surplus(theta: float) -> float:

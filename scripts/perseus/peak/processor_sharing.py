@@ -1,5 +1,5 @@
-"""Simulate processor sharing: each tenant has its own queue, and all busy tenants get an equal part
-of the speed of the server.
+"""Simulate a server with processor sharing: each tenant has its own queue, and all tenants with
+waiting requests get equal parts of the speed of the server.
 
 If several models of a server run on one core, the operating system gives each busy model an equal
 part of the time of this core. A GPU that runs kernels of several models at the same time divides
@@ -17,19 +17,20 @@ from numpy.typing import NDArray
 from perseus.peak.stats import Floats
 
 ROUNDING = 1e-9
-"""Relative difference up to which two sums of service times count as equal."""
+"""Relative difference up to which two sums of service times count as equal, because rounding may
+cause such a difference."""
 
 
 def served(
     arrivals_s: Sequence[Floats], work_s: Sequence[Floats], slower: float = 1.0
 ) -> list[Floats]:
-    """Return the latencies of each tenant's requests in seconds under processor sharing, one array
-    per tenant.
+    """Return the latencies of all requests in seconds with processor sharing, one array per
+    tenant.
 
     The server works on the requests of each tenant in the order of arrival. The arrival times of
-    each tenant are in ascending order. `work_s` contains the service time that each request needs
-    if no other tenant is busy. While several tenants are busy, the factor `slower` also multiplies
-    all service times, because the tenants share caches and memory.
+    each tenant are in ascending order. `work_s` contains the service time in seconds that each
+    request needs if no other tenant is busy. While several tenants are busy, the factor `slower`
+    multiplies all service times, because the tenants share caches and memory.
     """
     if len(arrivals_s) == 2:
         return _of_two(arrivals_s, work_s, slower)
@@ -37,7 +38,8 @@ def served(
 
 
 def _of_two(arrivals_s: Sequence[Floats], work_s: Sequence[Floats], slower: float) -> list[Floats]:
-    """Return the same latencies as `_of_any` for two tenants, in one third of the time."""
+    """Return the latencies for two tenants. The results equal those of `_of_any`, but the function
+    takes one third of the time."""
     joined_s = np.concatenate(arrivals_s)
     order = np.argsort(joined_s, kind="stable")
     of_second = order >= len(arrivals_s[0])
@@ -52,10 +54,10 @@ def _of_two(arrivals_s: Sequence[Floats], work_s: Sequence[Floats], slower: floa
 def _left_s(
     times_s: Sequence[float], works_s: Sequence[float], of_second: Sequence[bool], each: float
 ) -> tuple[Floats, Floats]:
-    """Return the remaining work of the first and of the second tenant, in seconds, just before each
+    """Return the remaining work in seconds of the first and of the second tenant, just before each
     arrival of either tenant.
 
-    While both tenants are busy, one second of work takes `each` seconds.
+    While both tenants are busy, the server needs `each` seconds for one second of work of a tenant.
     """
     first, second, now_s = 0.0, 0.0, 0.0
     firsts, seconds = [], []
@@ -86,8 +88,13 @@ def _left_s(
 
 @dataclass(frozen=True)
 class _Tenant:
-    """One of two tenants: the positions of its requests among all requests, its cumulative work,
-    and the work of the other tenant."""
+    """One of two tenants, with times in seconds.
+
+    `places` contains the positions of its requests among the requests of both tenants. For each
+    request of either tenant, `before_s` is the work of this tenant that arrived earlier, and
+    `others_s` is the work that the other tenant brings with the request. For each request of this
+    tenant, `wanted_s` is the work of this tenant until the end of the request.
+    """
 
     places: NDArray[np.int64]
     before_s: Floats
@@ -103,9 +110,11 @@ class _Tenant:
     def latencies_s(
         self, times_s: Floats, own_s: Floats, others_left_s: Floats, slower: float
     ) -> Floats:
-        """Return the latencies of this tenant in seconds. `own_s` contains the remaining work of
-        this tenant just before each request of either tenant. `others_left_s` contains the
-        remaining work of the other tenant at the same times."""
+        """Return the latencies of this tenant in seconds.
+
+        `own_s` contains the remaining work of this tenant just before each arrival of either
+        tenant. `others_left_s` contains the remaining work of the other tenant at the same times.
+        """
         served_s = self.before_s - own_s
         # For each request, find the last arrival before the end of the request. After this arrival,
         # no new work arrives until the end of the request.
@@ -124,14 +133,14 @@ def _of_any(arrivals_s: Sequence[Floats], work_s: Sequence[Floats], slower: floa
     order = np.argsort(times_s, kind="stable")
     done_s: list[list[float]] = [[] for _ in works]
     arrived = [0] * len(works)
-    # `served_s` is the work that an always busy tenant would have received since the start. For
-    # each busy tenant, `ends_s` contains the value of `served_s` at which its oldest request ends.
+    # `served_s` is the work that a tenant would have received since the start if it had always been
+    # busy. For each busy tenant, `ends_s` contains the value of `served_s` at which its oldest
+    # request ends.
     now_s, served_s = 0.0, 0.0
     ends_s: dict[int, float] = {}
 
     def each() -> float:
-        """Return the time in seconds in which every busy tenant gets one second of work from the
-        server."""
+        """Return the seconds that the server needs for one second of work of each busy tenant."""
         return len(ends_s) * (slower if len(ends_s) > 1 else 1.0)
 
     def serve_until(time_s: float) -> None:

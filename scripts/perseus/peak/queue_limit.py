@@ -1,7 +1,7 @@
-"""Find the lowest load at which a simulated server misses an SLA, for each queueing discipline.
+"""Find the lowest load at which a simulated server misses an SLA, for either queueing discipline.
 
-Every simulation draws the same random numbers for the same tenant. Therefore, differences between
-the limits for two load lines, disciplines or speeds have little sampling error (common random
+Every simulation draws the same random numbers for the same tenant. Therefore the difference between
+two limits, for example with different disciplines, has little sampling error (common random
 numbers: Law, Simulation Modeling and Analysis, 5th ed., section 11.2).
 """
 
@@ -21,20 +21,27 @@ from perseus.study.sla import Sla
 from perseus.traffic.arrivals import Arrivals
 
 OF_EACH = 50
-"""A simulation needs at least this number of requests of each tenant. With fewer requests, the
-share of late requests is too uncertain."""
+"""Least number of requests of each tenant in a simulation. With fewer requests, the share of late
+requests is too uncertain."""
 
 
 class Discipline(StrEnum):
-    """The rule by which a server divides its time between several tenants with waiting requests."""
+    """The rule by which a server divides its time between tenants with waiting requests.
+
+    With processor sharing, all these tenants get equal parts of the server's speed. With first
+    come, first served, the server works on one request at a time, in the order of arrival.
+    """
 
     PROCESSOR_SHARING = "processor_sharing"
     FIRST_COME = "first_come"
 
 
 class Work(Protocol):
-    """A tenant of the simulated server: its SLA, its service times, shape (n,), and the time that a
-    request spends outside the server."""
+    """A tenant of the simulated server.
+
+    `work_s` contains its service times in seconds, shape (n,). `away_s` is the time in seconds that
+    each request spends outside the server.
+    """
 
     @property
     def sla(self) -> Sla: ...
@@ -46,11 +53,11 @@ class Work(Protocol):
 
 @dataclass(frozen=True)
 class Precision:
-    """The sizes of the simulations in a search for a limit, and the number of simulations.
+    """The number and the sizes of the simulations that compute a limit.
 
-    A simulation has about `requests` requests in total. If a tenant gets fewer than `of_each` of
-    the `requests` requests, the simulation has more requests, but at most about `most` requests in
-    total. The search for the limit halves the range of possible limits `halvings` times.
+    A simulation has about `requests` requests in total. If a tenant would then have fewer than
+    `of_each` requests, the simulation has more requests, but about `most` in total at most. Each of
+    `halvings` simulations halves the range of possible limits.
     """
 
     requests: int
@@ -72,10 +79,10 @@ def limit_scale(
 ) -> float:
     """Return the load factor, between 0 and `high`, above which at least one tenant misses its SLA.
 
-    `rates_rps` returns the rate of each tenant at a load factor. With processor sharing, the factor
-    `slower` multiplies service times only while several tenants are busy. With first come, first
-    served, the factor `slower` multiplies all service times. Tenant i uses the random stream
-    streams[i], by default stream i.
+    `rates_rps` returns the rate of each tenant at a load factor. `slower` is the factor by which
+    sharing the server lengthens service times. With processor sharing, the factor applies only
+    while several tenants are busy. With first come, first served, it always applies. Tenant i uses
+    the random stream streams[i], by default stream i.
     """
 
     spend_s = _SPENT_S[discipline]
@@ -104,8 +111,8 @@ def limit_scale(
 
 
 def _in_turn(arrivals_s: Sequence[Floats], work_s: Sequence[Floats], slower: float) -> list[Floats]:
-    """Return the latencies in seconds on a server that serves all requests in the order of arrival,
-    one array per tenant."""
+    """Return the times in seconds that requests spend on a server that serves all requests in the
+    order of arrival, one array per tenant."""
     times_s, works_s = np.concatenate(arrivals_s), slower * np.concatenate(work_s)
     order = np.argsort(times_s, kind="stable")
     spent_s = np.empty(len(order))

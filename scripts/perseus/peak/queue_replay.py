@@ -1,10 +1,9 @@
 """Simulate the windows of a search in a virtual queue, with the real arrival times.
 
-If a dedicated server answers one request after the other, the service time of each request is known
-(`observed_work`), and the virtual queue reproduces the real queue. If the service times are
-unknown, the virtual queue draws service times from the latencies without load. For drawn service
-times, the module also adjusts the speed of the virtual queue, so that the virtual queue and the
-real server have equally many late requests.
+If only one tenant has load, and the server works on one request at a time, the service time of each
+request is known (`observed_work`). Then the virtual queue reproduces the real queue. Otherwise, the
+virtual queue draws service times from the latencies without load, and multiplies them by a common
+factor. With this factor, the virtual queue has as many late requests as the real server.
 """
 
 from __future__ import annotations
@@ -21,23 +20,23 @@ from perseus.peak.stats import Floats, dispersion, percentile, similarity
 from perseus.peak.virtual_queue import Drawn, VirtualQueue
 
 WORK_DRAWS = 8
-"""Number of simulations of a window. The simulations have different random service times, and the
-same known arrival times."""
+"""Number of simulations of each window if the service times are unknown. The simulations differ in
+their random service times, and have the same arrival times."""
 
 SIMILAR = 0.08
-"""An estimate assumes that late requests form clusters of similar sizes at two loads if the
-relative difference of the loads is at most about this value. The value is larger than for a verdict
-(`window_runner.SIMILAR`): an estimate needs some clusters from other windows, because most windows
-near the limit contain few."""
+"""Relative difference of two loads up to which an estimate assumes that late requests form clusters
+of similar sizes at both loads. Verdicts use a smaller value (`window_runner.SIMILAR`). An estimate
+needs the clusters from more windows, because most windows near the limit contain few clusters."""
 
 
 @dataclass(frozen=True)
 class Trust:
-    """Prior assumptions about the errors of the virtual queue.
+    """Prior assumptions about how far the virtual queue differs from the real server.
 
     `unforeseen` is the expected number of clusters of late requests that occur only on the real
-    server. `slope_spread` is the prior standard deviation of log(m), where m is the slope of the
-    real exceedance curve divided by the slope of the virtual curve.
+    server. `slope_spread` is the prior standard deviation of log(m). The exceedance (share of late
+    requests) rises with the load, and m is its slope on the real server divided by its slope in the
+    virtual queue.
     """
 
     unforeseen: float
@@ -45,15 +44,16 @@ class Trust:
 
 
 SEEN, IN_TURN, OUT_OF_TURN = Trust(1.0, 0.3), Trust(1.0, 1.0), Trust(20.0, 1.6)
-"""Prior assumptions about the virtual queue for three kinds of server. SEEN: service times are
-observed, so the virtual queue reproduces the real queue. IN_TURN: service times are unknown, and
-the server answers requests in order. OUT_OF_TURN: responses overtake each other, as with several
-workers or processor sharing."""
+"""Prior assumptions for three kinds of server. SEEN: service times are observed, so the virtual
+queue reproduces the real queue. IN_TURN: service times are unknown, and the server answers requests
+in the order of arrival. OUT_OF_TURN: service times are unknown, and responses overtake each other,
+as with several workers or processor sharing."""
 
 
 @dataclass(frozen=True)
 class QueueReplay:
-    """The windows of a tenant, and the service times of their requests in the virtual queue."""
+    """The data of the windows near the limit of a tenant (`windows`), and the service times of
+    their requests in the virtual queue (`drawn`)."""
 
     model: LineModel
     tenant: int
@@ -65,9 +65,9 @@ class QueueReplay:
         """Replay windows with observed service times if possible, otherwise with drawn service
         times.
 
-        If the service times cannot be inferred from all windows, the replay leaves out the
-        certification windows. The rates of certification windows are far below the limit. At rates
-        far below the limit, the real and the virtual exceedance curve may differ.
+        If Perseus cannot infer the service times from all windows, the replay leaves out the
+        certification windows. Their rates are far below the limit, where the exceedances of the
+        virtual queue and of the real server may differ.
         """
         others = [seen for seen in windows if not seen.certifies]
         found = _observed(model, tenant, windows)
@@ -92,15 +92,15 @@ class QueueReplay:
 
     @property
     def similar(self) -> Floats:
-        """Return the similarity (`stats.similarity`) of the loads of every pair of windows; shape
-        (k, k)."""
+        """Return, for every pair of the k windows, the similarity of their loads
+        (`stats.similarity`); shape (k, k)."""
         scales = np.array([seen.scale for seen in self.windows])
         return np.array([similarity(scale, scales, SIMILAR) for scale in scales])
 
     @property
     def worth(self) -> Floats:
-        """Return, for each window, the number of independent requests that contain as much
-        information as one observed request; at most 1, shape (k,)."""
+        """Return, for each window, the number of independent requests with as much information as
+        one observed request; at most 1, shape (k,)."""
         counts = [seen.exceedances for seen in self.windows]
         return 1 / np.array([dispersion(counts, near) for near in self.similar])
 
@@ -115,8 +115,8 @@ class QueueReplay:
 
 
 def _observed(model: LineModel, tenant: int, windows: Sequence[Evidence]) -> QueueReplay | None:
-    """Return the replay with the inferred service time of each request; None if the service times
-    cannot be inferred."""
+    """Return the replay with the inferred service time of each request; None if Perseus cannot
+    infer the service times."""
     if len(model.slas) > 1:
         return None
     arrivals_s = [seen.arrivals_s[0] for seen in windows]
@@ -136,8 +136,8 @@ def _observed(model: LineModel, tenant: int, windows: Sequence[Evidence]) -> Que
 
 
 def _fitted(model: LineModel, tenant: int, windows: Sequence[Evidence]) -> QueueReplay:
-    """Return the replay with drawn service times. One common factor multiplies the service times,
-    so that the virtual queue and the real server have the same share of late requests."""
+    """Return the replay with drawn service times. The function chooses a factor for all service
+    times with which the virtual queue and the real server have equally many late requests."""
     drawn = [model.queue.draw(seen.arrivals_s, WORK_DRAWS) for seen in windows]
     replay = QueueReplay(model, tenant, windows, drawn)
     worth = replay.worth

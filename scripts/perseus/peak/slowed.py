@@ -1,10 +1,10 @@
 """Detect a temporary slowdown of a busy server from the gaps between its responses.
 
-Perseus can measure the load of other processes on the server's cores. The counters of the kernel
-show the load of a hypervisor or of another virtual machine on the same hardware only as steal time,
-if the hypervisor reports it. Load that the counters do not show is visible in the times of the
-responses: although requests wait for the server, the responses come more slowly than in the
-saturation probes (docs/explanation/load.md).
+Counters of the kernel show the load of other processes on the server's cores. They show the load of
+a hypervisor or of another virtual machine on the same hardware only as steal time, and only if the
+hypervisor reports it. Even without counters, the times of the responses show such load: although
+requests wait for the server, the responses come more slowly than in the saturation probes
+(docs/explanation/load.md).
 """
 
 from __future__ import annotations
@@ -20,27 +20,27 @@ from perseus.peak.system import Observation
 from perseus.traffic.requests import Status
 
 SHORTEST_S, REQUESTS = 0.2, 30
-"""A slowdown lasts at least SHORTEST_S seconds, and at least as long as the server usually needs
-for REQUESTS consecutive requests."""
+"""A slowdown counts only if it lasts at least SHORTEST_S seconds, and at least the time that the
+server usually needs for REQUESTS consecutive requests."""
 
 SURE = 5.0
-"""In a significant slowdown, the speed is at least this number of standard errors below the usual
+"""A slowdown counts only if the speed is more than this number of standard errors below the usual
 speed. The number is large, since a search tests hundreds of intervals, and service times are seldom
 normally distributed."""
 
 PAUSE = 0.25
-"""Longest gap between two responses in a slowdown, as a share of the tested interval. A longer gap
-is a pause of the server itself, not a slowdown by the host."""
+"""Longest gap between two responses in a slowdown, as a share of the tested interval. The server
+itself, not the host, probably causes a longer gap."""
 
 
 @dataclass(frozen=True)
 class UsualSpeed:
     """The usual speed of the busy server.
 
-    For each tenant, `gaps_s` and `variances_s2` contain the mean and the variance of the times
-    between responses while only this tenant has load. For a tenant without load, the entry of
-    `gaps_s` is NaN. `together` is the speed of the server while all tenants have load, as a share
-    of its speed with one tenant alone.
+    For each tenant, `gaps_s` contains the usual time between responses while only this tenant has
+    load, NaN for a tenant without load. `variances_s2` contains the variances of these times.
+    `together` is the speed of the server while all tenants have load, as a share of its speed with
+    one tenant alone.
     """
 
     gaps_s: tuple[float, ...]
@@ -51,9 +51,9 @@ class UsualSpeed:
     def of(cls, looks: Sequence[Sequence[Speed]], warm_up: Observation) -> UsualSpeed:
         """Compute the usual speed with one tenant and with all tenants.
 
-        The usual speed with one tenant comes from the fastest saturation probe of this tenant. The
-        usual speed with all tenants comes from the second half of the warm-up, in which all tenants
-        have load.
+        `looks` contains, for each saturation probe, the speed with each tenant alone. The usual
+        speed with one tenant is its largest speed. The usual speed with all tenants comes from the
+        second half of `warm_up`, the window in which all tenants have load.
         """
         fastest = [max(each, key=_rate_rps) for each in zip(*looks, strict=True)]
         alone = cls(
@@ -70,8 +70,8 @@ def _rate_rps(look: Speed) -> float:
 
 
 def slowed(seen: Observation, usual: UsualSpeed) -> float:
-    """Return the factor by which the server was slower during the largest temporary slowdown in a
-    window; 1 without a significant slowdown."""
+    """Return the factor by which the server was slower than usual during the largest temporary
+    slowdown in a window; 1 without a significant slowdown."""
     answers = _Answers.of(seen, usual)
     if not len(answers.gaps_s):
         return 1.0
@@ -89,11 +89,11 @@ def slowed(seen: Observation, usual: UsualSpeed) -> float:
 
 @dataclass(frozen=True)
 class _Answers:
-    """The times at which clients sent requests in a window, and the times at which clients received
-    responses. Both arrays have the times of all tenants together, in ascending order.
+    """The send times (`sent_s`) and the end times (`done_s`) of the requests of all tenants in a
+    window, each in ascending order.
 
-    `gaps_s` and `variances_s2` contain, for each response, the mean and the variance of the usual
-    service time of its tenant. Times are in seconds since the start of the window.
+    Times are in seconds since the start of the window. `gaps_s` and `variances_s2` contain, for
+    each ended request, the usual service time of its tenant and the variance of this time.
     """
 
     sent_s: Floats
@@ -120,8 +120,11 @@ class _Answers:
 
     def pace(self, begin_s: float, while_s: float) -> tuple[float, float]:
         """Return the speed of the server in an interval as a share of its usual speed with one
-        tenant, and the standard error of this share. The speed is the sum of the usual service
-        times of all responses, divided by the length of the interval."""
+        tenant, and the standard error of this share.
+
+        The share is the sum of the usual service times of all requests that ended in the interval,
+        divided by the length of the interval.
+        """
         first, last = np.searchsorted(self.done_s, [begin_s, begin_s + while_s])
         gaps_s = self.gaps_s[first:last]
         # The first and the last service time may lie only partly in the interval.
@@ -130,8 +133,8 @@ class _Answers:
         return float(gaps_s.sum()) / while_s, float(error_s) / while_s
 
     def keep_coming(self, begin_s: float, while_s: float) -> bool:
-        """Return whether requests waited during the whole interval while the server sent responses
-        without a pause."""
+        """Return whether at least IN_FLIGHT requests were in flight during the whole interval, and
+        the server sent responses without a long pause (PAUSE)."""
         first, last = np.searchsorted(self.done_s, [begin_s, begin_s + while_s])
         times_s = np.array([begin_s, *self.done_s[first:last], begin_s + while_s])
         sent = np.searchsorted(self.sent_s, times_s[:-1], side="right")

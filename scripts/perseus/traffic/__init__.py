@@ -1,2 +1,2 @@
-"""Send the requests of tenants to a running server, at times from an arrival process, and record
-the times and the outcome of every request."""
+"""Send the requests of tenants to a running server in an open or closed loop, and record the times
+and the outcome of every request."""

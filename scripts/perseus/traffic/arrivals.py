@@ -1,8 +1,8 @@
 """Draw the send times of a window from an arrival process before the window starts.
 
-Every arrival process returns send times relative to the start of the window. If a client computed
-each send time from the actual time of the previous send, delays would add up. Evenly spaced
-arrivals hide queueing, so the default process is Poisson (docs/explanation/load.md).
+All send times are relative to the start of the window. If a client instead computed each send time
+from the actual time of the previous send, delays would add up. The default process is Poisson,
+because evenly spaced requests would wait in the queue too seldom.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from perseus.traffic.renewal import GammaGaps
 class Arrivals:
     """An arrival process.
 
-    `cv` is the coefficient of variation of the gaps between arrivals, for the gamma process only.
-    `gaps_s` contains the gaps of a recorded trace in seconds, for the trace process only (see
-    `study.recorded`).
+    Only the process "gamma" uses `cv`, the coefficient of variation of the gaps between arrivals.
+    Only the process "trace" uses `gaps_s`, the gaps in seconds between the arrivals of a recorded
+    trace (see `study.recorded`).
     """
 
     process: Literal["poisson", "constant", "gamma", "trace"] = "poisson"
@@ -32,8 +32,9 @@ class Arrivals:
 
     @cached_property
     def _circle(self) -> NDArray[np.float64]:
-        """The times of all arrivals of the trace but the first, in units of the mean gap. The last
-        time is the first arrival of the next repetition of the trace, one mean gap later."""
+        """The times of all arrivals of the trace but the first, in units of the mean gap since the
+        first arrival. One additional time, one mean gap after the last arrival, is the first
+        arrival of the next repetition of the trace."""
         gaps = np.array(self.gaps_s)
         return np.cumsum(np.append(gaps / gaps.mean(), 1.0))
 
@@ -71,8 +72,8 @@ class Arrivals:
 def _replayed(
     circle: NDArray[np.float64], duration: float, rng: np.random.Generator
 ) -> NDArray[np.float64]:
-    """Repeat a trace endlessly, and return the arrival times in an interval of length `duration`
-    that begins at a random position in the trace.
+    """Return the arrival times of an endlessly repeated trace in an interval of length `duration`,
+    which begins at a random position in the trace.
 
     `circle` contains the times of one repetition, and its last time is the length of a repetition.
     All times are in units of the mean gap of the trace.
@@ -85,6 +86,6 @@ def _replayed(
 
 
 def stream(seed: int, repeat: int, tenant: int) -> np.random.Generator:
-    """Return the random generator of one tenant in one repeat, independent of the generators of all
-    other tenants and repeats."""
+    """Return the random generator for the arrivals of one tenant in one repeat. Its numbers are
+    independent of those of all other tenants and repeats."""
     return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(repeat, tenant)))

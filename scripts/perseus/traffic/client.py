@@ -1,9 +1,9 @@
-"""Send the requests of a tenant from separate processes, which are pinned to other CPU cores than
-the server.
+"""Control the client processes, which send the requests of a tenant.
 
-Each process runs `sender`. For each window, a sender keeps four arrays: the intended send times,
-the actual send times, the times of the responses, and the outcomes. The client can get copies of
-these arrays at any time, even during the window.
+Each client process runs `sender` on the cores of the client, which the server does not use. For
+each window, a client process records the intended send times, the actual send times, the times at
+which the requests end, and the outcomes. `Client` can get copies of these records at any time, even
+during the window.
 """
 
 from __future__ import annotations
@@ -31,18 +31,19 @@ from perseus.traffic.transport import RequestFailedError
 SENDER = "import sys; from multiprocessing.connection import Connection;"
 SENDER += " from perseus.traffic import sender;"
 SENDER += "sender.main(Connection(int(sys.argv[1])))"
-ANSWER_S = 30.0  # longest time in which a client process must respond to a command
+ANSWER_S = 30.0  # time within which a client process must respond to a command
 
 
 class ClientError(RuntimeError):
-    """A client process ended or does not respond."""
+    """A client process ended, does not respond or cannot connect, or a single request failed."""
 
 
 def sequential_ms(route: Route, count: int, limit_s: float) -> NDArray[np.float64]:
-    """Send up to `count` requests one after another, without other load, and return their latencies
-    in ms. After `limit_s` seconds, the function sends no further request.
+    """Send up to `count` requests one after another from this process, and return their latencies
+    in ms.
 
-    Raises ClientError if a request fails.
+    After `limit_s` seconds, the function sends no more requests. Raises ClientError if a request
+    fails.
     """
     latencies: list[float] = []
     end_s = time.monotonic() + limit_s
@@ -58,10 +59,11 @@ def sequential_ms(route: Route, count: int, limit_s: float) -> NDArray[np.float6
 
 
 def processes_each(chosen: int | None, cores: Sequence[int], tenants: int) -> int:
-    """Return the number of client processes of each tenant.
+    """Return the number of client processes of each tenant: `chosen`, or a number that lets the
+    clients use all `cores` if `chosen` is None.
 
-    If `chosen` is None, each tenant gets len(cores) // tenants processes, but at least one. A
-    client process uses at most one core, so a client needs one process per core to use all cores.
+    A client process uses at most one core. Therefore the tenants share the cores equally, and each
+    tenant gets at least one process.
     """
     return chosen or max(1, len(cores) // tenants)
 
@@ -69,10 +71,10 @@ def processes_each(chosen: int | None, cores: Sequence[int], tenants: int) -> in
 class Client:
     """The client processes of a tenant; a context manager.
 
-    The client assigns the requests to the processes in turn. If several Triton models process each
-    request one after another, `steps` contains their names, or is None if their names are unknown.
-    Raises ClientError if a process cannot connect, ends, or does not respond within 30 s. After a
-    ClientError, all later calls also raise ClientError.
+    Each client process sends every n-th request, where n is the number of processes. If several
+    Triton models (an ensemble) process each request, `steps` contains their names, or None if
+    their names are unknown. Raises ClientError if a process cannot connect, ends, or does not
+    respond within 30 s. After a ClientError, all later calls also raise ClientError.
     """
 
     def __init__(
@@ -104,20 +106,22 @@ class Client:
         self._stack.close()
 
     def start(self, start_ns: int, offsets_s: NDArray[np.float64]) -> None:
-        """Start an open-loop window. The client sends the requests at the times start_ns +
-        offsets_s."""
+        """Start an open-loop window. The client sends the requests at `offsets_s` seconds after the
+        time `start_ns` of the monotonic clock."""
         intended_ns = start_ns + np.round(offsets_s * 1e9).astype(np.int64)
         for i, process in enumerate(self._processes):
             process.send("open", intended_ns[i :: len(self._processes)])
 
     def start_closed(self, start_ns: int, seconds: float, concurrency: int) -> None:
-        """Start a closed-loop window with `concurrency` requests in flight for `seconds`."""
+        """Start a closed-loop window of `seconds` seconds with `concurrency` requests in flight.
+        The window starts at the time `start_ns` of the monotonic clock."""
         end_ns, count = start_ns + round(seconds * 1e9), len(self._processes)
         for i, process in enumerate(self._processes):
             process.send("closed", start_ns, end_ns, len(range(i, concurrency, count)))
 
     def look(self, until_ns: int) -> Snapshot:
-        """Return the present state of all requests with an intended send time before `until_ns`."""
+        """Return the present state of all requests with an intended send time before `until_ns`,
+        while the window goes on."""
         for process in self._processes:
             process.send("look", until_ns)
         seen: list[Snapshot] = [process.receive() for process in self._processes]
@@ -127,18 +131,19 @@ class Client:
         )
 
     def silent_s(self) -> float:
-        """Return the seconds for which the server has sent no response although requests are in
-        flight: the maximum of `loops.silent_s` over the processes of this client."""
+        """Return the seconds since the last response of the server, while requests are in flight:
+        the maximum of `loops.silent_s` over the client processes."""
         for process in self._processes:
             process.send("silence")
         return max(process.receive() for process in self._processes)
 
     def stop(self, patience_s: float, idle_s: float = 20.0) -> None:
-        """Stop sending. After this call, `result` returns the requests of the window.
+        """End the window: stop sending, and let the client processes wait for responses. The method
+        returns at once. The caller gets the requests from `result`.
 
-        Each client process waits up to `patience_s` seconds for responses, and cancels all requests
-        that still have no response. If a request timed out or was cancelled, its client process
-        then waits at most `idle_s` seconds until the server's queue is empty.
+        Each client process waits up to `patience_s` seconds for responses, and then cancels the
+        requests without a response. If a request of the process timed out or was cancelled, the
+        process also waits until the server's queue is empty, at most `idle_s` seconds.
         """
         for process in self._processes:
             process.send("stop", patience_s, idle_s)
@@ -158,14 +163,14 @@ class Client:
 
 
 def _module_folders() -> list[str]:
-    """Return the folders in which a sender searches for modules: the folder of Perseus, then the
-    folders of this process."""
+    """Return the folders in which a client process searches for modules: the folder of Perseus,
+    then the entries of PYTHONPATH of this process."""
     theirs = os.environ.get("PYTHONPATH", "").split(os.pathsep)
     return [str(Path(__file__).parents[2]), *filter(None, theirs)]
 
 
 class _Process:
-    """One sender process, and the pipe to it; a context manager."""
+    """One client process, and the pipe to it; a context manager."""
 
     def __init__(self, name: str, setup: Setup) -> None:
         self._name, self._setup = name, setup

@@ -1,4 +1,5 @@
-"""Connect to the server of a route over gRPC or HTTP, and import only the code of this protocol."""
+"""Choose the transport for the protocol of a route, gRPC or HTTP. Import only the code of this
+protocol."""
 
 from __future__ import annotations
 
@@ -10,9 +11,9 @@ from perseus.traffic.transport import Transport
 
 
 def connect(route: Route) -> Transport:
-    """Return the transport for a route, which connects when its context begins.
+    """Return the transport for a route. The transport connects when its context begins.
 
-    The transport raises RequestFailedError if it cannot connect within 5 s.
+    At this moment, the transport raises RequestFailedError if it cannot connect within 5 s.
     """
     module = import_module(f"perseus.traffic.{route.protocol}_transport")
     return cast(Transport, module.TRANSPORT(route))

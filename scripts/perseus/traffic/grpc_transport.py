@@ -1,8 +1,9 @@
-"""Send requests over gRPC. All requests are serialised in advance, so protobuf costs no time when a
-request is sent.
+"""Send requests over gRPC. The transport serialises all different requests in advance, so a send
+needs no time for protobuf.
 
-Perseus has its own HTTP/2 client: grpcio used about twice as much CPU time, and the threads of
-grpcio delayed sends (docs/evidence/benchmarks.md, "The client"). The protocol is described in
+The transport uses the HTTP/2 client of Perseus (`http2_client`) instead of grpcio. The library
+grpcio used about twice as much CPU time, and its threads delayed sends
+(docs/evidence/benchmarks.md, "The client"). For the protocol, see
 https://github.com/grpc/grpc/blob/master/doc/PROTOCOL-HTTP2.md.
 """
 
@@ -31,7 +32,7 @@ from perseus.traffic.transport import Answered, RequestFailedError
 
 METHOD: Final = "/inference.GRPCInferenceService/ModelInfer"
 OK: Final = str(StatusCode.OK.value[0])
-PREFIX_BYTES: Final = 5  # the prefix of a message has a flag for compression and a length
+PREFIX_BYTES: Final = 5  # a flag for compression and the length of the message precede a message
 _CODES: Final = {str(code.value[0]): code for code in StatusCode}
 _CODES_OF_HTTP: Final = dict.fromkeys(("429", "502", "503", "504"), StatusCode.UNAVAILABLE)
 _STATUS: Final = {
@@ -53,13 +54,13 @@ _CONTENTS: Final = {
     "FP32": "fp32_contents",
     "FP64": "fp64_contents",
 }
-"""The field of `InferTensorContents` with the values of each data type. The protocol has no field
-for FP16. A server sends the values in these fields, or the bytes of all outputs in
-`raw_output_contents`."""
+"""For each data type, the field of the message `InferTensorContents` that contains its values. A
+server sends outputs either in these fields or as bytes in `raw_output_contents`. The protocol has
+no field for FP16."""
 
 
 class GrpcTransport:
-    """A `transport.Transport` over one HTTP/2 connection."""
+    """A `transport.Transport` that sends all requests over one HTTP/2 connection."""
 
     most_in_flight = MAX_IN_FLIGHT["grpc"]
 
@@ -154,7 +155,8 @@ TRANSPORT: Final = GrpcTransport
 
 
 def outcome(call: Call, how: End, why: str) -> tuple[StatusCode, str]:
-    """Return the gRPC status of an ended call, and its error message."""
+    """Return the gRPC status of an ended call, and its error message. `how` and `why` describe the
+    end of the HTTP/2 request (`http2_client`)."""
     if how is not End.ANSWERED:
         return _ENDS[how], why
     if call.reset_code is not None:
@@ -162,7 +164,7 @@ def outcome(call: Call, how: End, why: str) -> tuple[StatusCode, str]:
         code = StatusCode.UNAVAILABLE if is_refused else StatusCode.INTERNAL
         return code, f"the server reset the stream (code {call.reset_code})"
     grpc_status = call.fields.get("grpc-status")
-    # Check for success first, since all other checks are for failed calls only.
+    # Check for success first, because most calls succeed.
     if grpc_status == OK and _is_message(b"".join(call.parts)):
         return StatusCode.OK, ""
     if grpc_status is None:
@@ -178,19 +180,19 @@ def outcome(call: Call, how: End, why: str) -> tuple[StatusCode, str]:
 
 
 def too_large(message: str) -> str:
-    """If the server's message says that a request is too large, return a clearer message with its
-    size and the largest accepted size; otherwise return the server's message."""
+    """Return a clearer message if the server's `message` says that a request is too large;
+    otherwise return `message`. The clearer message states the limit and advises what to do."""
     if sizes := re.search(r"larger than max \((\d+) vs\.? (\d+)\)", message):
         has, most = map(int, sizes.groups())
         return (
-            f"a request has {has:,} bytes, and the server accepts at most {most:,} (lower"
-            " request_batch_size, or raise the server's limit of gRPC messages)"
+            f"a request has {has:,} bytes, and the server accepts at most {most:,} bytes (lower"
+            " request_batch_size, or raise the server's size limit of gRPC messages)"
         )
     return message
 
 
 def _is_message(body: bytes) -> bool:
-    """Return whether the body contains exactly one uncompressed message."""
+    """Return whether the body of a response contains exactly one uncompressed message."""
     length = len(body) - PREFIX_BYTES
     return length >= 0 and body[:PREFIX_BYTES] == b"\0" + length.to_bytes(4, "big")
 
@@ -211,8 +213,11 @@ def serialise(model: str, inputs: Inputs, outputs: Sequence[str] = (OUTPUT,)) ->
 
 
 def decode(answer: bytes) -> dict[str, Tensor]:
-    """Return the outputs of a ModelInferResponse. Raises RequestFailedError if the response has no
-    outputs."""
+    """Return the output tensors of a serialised ModelInferResponse by name.
+
+    Raises RequestFailedError if the bytes are no such message, or if the message has no outputs or
+    outputs that contradict their shapes and data types.
+    """
     try:
         response = service_pb2.ModelInferResponse.FromString(answer)
         if not response.outputs:
@@ -227,9 +232,12 @@ def decode(answer: bytes) -> dict[str, Tensor]:
 
 
 def _values(output: Any, data: bytes | None) -> Tensor:
-    """Return the values of an output tensor, shape (n,). `data` has the bytes of the values; if
-    `data` is None, the output itself has the values. Raises LookupError for an unknown data type,
-    and ValueError or OverflowError if the values do not have the data type."""
+    """Return the values of an output tensor, shape (n,).
+
+    `data` contains the bytes of the values. If `data` is None, `output` contains the values itself.
+    Raises LookupError for an unknown data type, and ValueError or OverflowError for values that are
+    impossible in the data type.
+    """
     dtype = DTYPES[output.datatype]
     if data is None:
         return np.fromiter(getattr(output.contents, _CONTENTS[output.datatype]), dtype)

@@ -1,9 +1,13 @@
-"""Implement HTTP/2 for a gRPC client (RFC 9113), without sockets.
+"""Implement the HTTP/2 protocol for a gRPC client (RFC 9113). `http2_client` adds the socket.
 
-Callers pass in the bytes from the server, and get the ended requests and the bytes to send. The
-client opens the flow-control window for received data to the largest allowed size (2 GiB), and
-opens the window again after each GiB. The client writes header fields without a dynamic table, and
-announces a table of size 0, so that the server uses no dynamic table either.
+The caller of this module passes in the bytes that the server sent, and gets two results: the
+requests whose responses are complete, and the bytes to send to the server. Two features of HTTP/2
+cost hardly any time in this module:
+
+- Flow control: the server may send 2 GiB (the largest window of HTTP/2) before the client must
+  extend the window. The client extends it after each received GiB.
+- Header compression: the client announces a dynamic table of size 0 and uses none itself, so that
+  header fields depend on no earlier header fields.
 """
 
 from __future__ import annotations
@@ -37,11 +41,11 @@ NO_ERROR, REFUSED_STREAM, CANCEL = 0, 7, 8
 """Error codes of HTTP/2."""
 
 MAX_31_BITS = 2**31 - 1  # largest flow-control window, and largest stream number
-FRAME_BYTES, WINDOW_BYTES = 2**14, 2**16 - 1  # default values of the RFC
+FRAME_BYTES, WINDOW_BYTES = 2**14, 2**16 - 1  # default frame size and window of the RFC
 MAX_FRAME_BYTES = 2**24 - 1
-TOLD_BYTES = 2**30  # received bytes after which the client renews the flow-control window
-AT_ONCE_BYTES = 2**20  # largest number of bytes of bodies that one call returns for sending
-MAX_REFUSALS = 3  # refusals after which the client gives up a request
+TOLD_BYTES = 2**30  # received bytes after which the client extends the flow-control window again
+AT_ONCE_BYTES = 2**20  # most bytes of request bodies that one call of `to_send` returns
+MAX_REFUSALS = 3  # after so many refusals of a request, the client does not send it again
 _FRAME = struct.Struct(">HBBBL")  # 24 bits of length, kind, flags, stream
 _SETTING = struct.Struct(">HL")
 
@@ -52,7 +56,7 @@ class Http2Error(RuntimeError):
 
 @dataclass(eq=False, slots=True)
 class Stream:
-    """A request and its response."""
+    """A request and its response. In HTTP/2, each request has its own stream."""
 
     head: bytes
     """Header fields of the request, from `header_block`."""
@@ -93,13 +97,13 @@ S = TypeVar("S", bound=Stream)
 
 
 class Http2(Generic[S]):
-    """One HTTP/2 connection. Only one thread may use the connection at a time."""
+    """The state of one HTTP/2 connection. Only one thread may use it at a time."""
 
     def __init__(self) -> None:
         self.greeted = False
-        """Whether the server has confirmed that it speaks HTTP/2."""
+        """Whether the server has confirmed with its settings that it speaks HTTP/2."""
         self.leaving = ""
-        """Reason why this connection accepts no new streams; empty if it accepts new streams."""
+        """Reason why the client may send no new requests over this connection; empty if it may."""
         self._waiting: deque[S] = deque()
         self._open: dict[int, S] = {}
         self._uploads: list[S] = []
@@ -120,12 +124,12 @@ class Http2(Generic[S]):
     # Sending
 
     def send(self, stream: S) -> None:
-        """Queue a request. The client sends the request as soon as the server accepts a further
+        """Queue a request. `to_send` returns its bytes as soon as the server accepts one more
         request."""
         self._waiting.append(stream)
 
     def end(self, stream: S) -> bool:
-        """Cancel a request. Return whether the request was in flight or queued before this call."""
+        """Cancel a request. Return False if the request had already ended, and True otherwise."""
         if self._open.get(stream.number) is stream:
             self._close(stream)
             self._reset(stream, CANCEL)
@@ -136,14 +140,14 @@ class Http2(Generic[S]):
         return False
 
     def end_all(self) -> list[S]:
-        """Return all requests that have not ended, and remove them from this connection."""
+        """Remove all requests from this connection, and return them."""
         streams = [*self._ended, *self.calls()]
         self._open, self._uploads, self._ended = {}, [], []
         self._waiting.clear()
         return streams
 
     def calls(self) -> list[S]:
-        """Return the requests that have not ended, in the order of sending."""
+        """Return the requests in flight and the queued requests, in the order of sending."""
         return [*self._open.values(), *self._waiting]
 
     @property
@@ -152,8 +156,8 @@ class Http2(Generic[S]):
         return bool(self._open)
 
     def to_send(self) -> list[Buffer]:
-        """Return the bytes to send next; empty if there is nothing to send, or if the server
-        accepts no bytes now."""
+        """Return the bytes that the caller must send next; empty if there is nothing to send, or if
+        the server accepts no bytes now."""
         if not (self._to_say or self._waiting or self._uploads):  # the usual case after a response
             return []
         parts, self._to_say = self._to_say, []
@@ -182,7 +186,7 @@ class Http2(Generic[S]):
         return len(self._open) < self._most_open
 
     def _upload(self, stream: S, size: int) -> list[Buffer]:
-        """Return the next `size` bytes of the body of a request, in frames."""
+        """Return the next `size` bytes of the body of a request, divided into frames."""
         stream.window_bytes -= size
         self._window_bytes -= size
         parts: list[Buffer] = []
@@ -204,13 +208,14 @@ class Http2(Generic[S]):
             self._uploads.remove(stream)
 
     def _open_window(self, size: int) -> None:
-        """Allow the server to send `size` additional bytes."""
+        """Allow the server to send `size` more bytes on this connection."""
         self._to_say += _frame(WINDOW_UPDATE, 0, 0, size.to_bytes(4, "big"))
 
     # Receiving
 
     def receive(self, data: bytes) -> list[S]:
-        """Return the requests whose responses are complete after these bytes. Raises Http2Error."""
+        """Process bytes from the server, and return the requests whose responses are now complete.
+        Raises Http2Error if the bytes are not valid HTTP/2."""
         data = self._unread + data if self._unread else data
         start, end = 0, len(data)
         while end - start >= _FRAME.size:
@@ -279,17 +284,18 @@ class Http2(Generic[S]):
     def _has_ended(self, stream: S) -> None:
         self._refuses = False
         self._close(stream)
-        # The server may respond before it has the whole request.
+        # The server may respond before it has received the whole request. Then the client need not
+        # send the rest.
         if stream.unsent and stream.reset_code is None:
             self._reset(stream, NO_ERROR)
         self._ended.append(stream)
 
     def _was_reset(self, stream: S, code: int) -> None:
-        """Handle a stream that the server reset.
+        """Handle a stream that the server reset, that is, ended before the end of the response.
 
-        The server has not processed a refused request, so the client sends the request again. Some
-        servers refuse a stream because they still count an ended stream as active. After a refusal,
-        the client opens no stream until another open stream ends.
+        If the server refused the request, it has not processed the request, so the client sends the
+        request again. Some servers refuse a request because they still count an ended stream as
+        active. Therefore, after a refusal, the client sends no request until another one ends.
         """
         if code == REFUSED_STREAM and stream.refusals < MAX_REFUSALS:
             stream.refusals += 1
@@ -300,8 +306,8 @@ class Http2(Generic[S]):
             self._has_ended(stream)
 
     def _send_again(self, stream: S) -> None:
-        """Put a request at the front of the queue, so that the client sends the whole request
-        again."""
+        """Put an open request back at the front of the queue, so that the client sends the whole
+        request again."""
         self._close(stream)
         stream.number, stream.unsent = 0, stream.body
         self._waiting.appendleft(stream)
@@ -334,9 +340,11 @@ class Http2(Generic[S]):
         self._to_say += _frame(SETTINGS, ACK, 0, b"")
 
     def _goaway(self, payload: bytes) -> None:
-        """Handle a GOAWAY frame, in which the server announces the end of the connection. Queue the
-        requests that the server has not processed. The caller sends the queued requests over
-        another connection."""
+        """Handle a GOAWAY frame, in which the server announces the end of the connection.
+
+        The frame states which requests the server does not process. The method puts these requests
+        back into the queue, and the caller sends all queued requests over another connection.
+        """
         last, code, debug_data = (
             _whole(payload[:4]) & MAX_31_BITS,
             _whole(payload[4:8]),

@@ -1,9 +1,12 @@
-"""Send requests over HTTP/2 from any thread, over one connection at a time.
+"""Send requests from any thread over one HTTP/2 connection, and call a function when they end.
 
 The thread that calls `send` writes the request to the socket itself, so that the request leaves at
-once. The client's own thread writes bytes that the socket did not accept at once, reads responses,
-and calls the callbacks of the requests. The client's own thread also ends requests after their
-deadline, and connects again after a lost connection.
+once. The client also has its own thread, with these tasks:
+
+- write the bytes that the socket did not accept at once,
+- read responses, and call the callback functions of the requests,
+- end requests without a response after their deadline,
+- connect again after a lost connection.
 """
 
 from __future__ import annotations
@@ -25,7 +28,7 @@ from perseus.traffic.http2 import Buffer, Http2, Http2Error, Stream
 
 CONNECT_S: Final = 5.0
 AGAIN_S: Final = 0.1  # time between two attempts to connect
-REFUSE_S: Final = 0.005  # longest time until the client refuses a request that it cannot send
+REFUSE_S: Final = 0.005  # without a connection, time between two refusals of all new requests
 LOOK_S: Final = 0.02  # time between two checks for requests after their deadline
 IDLE_S: Final = 0.2  # time between two checks without requests in flight
 READ_BYTES: Final = 2**16
@@ -34,7 +37,8 @@ _NOT_NOW = (BlockingIOError, ssl.SSLWantReadError, ssl.SSLWantWriteError)
 
 
 class End(Enum):
-    """The way in which a request ended."""
+    """The way in which a request ended: LATE means after its deadline, and LOST means without a
+    connection. Only ANSWERED means that the server sent a response."""
 
     ANSWERED = auto()
     LATE = auto()
@@ -48,22 +52,22 @@ def _nobody(call: Call, done_ns: int, how: End, why: str) -> None:
 
 @dataclass(eq=False, slots=True)
 class Call(Stream):
-    """A request in flight."""
+    """A request with a deadline and a callback function."""
 
     deadline_s: float = 0.0
     """Deadline on the monotonic clock, in seconds."""
     ended: Callable[[Call, int, End, str], None] = _nobody
-    """Function that is called once at the end of the request.
+    """Callback function, which the client calls once, when the request ends.
 
-    The arguments of the function are the request, the time in ns of the monotonic clock, the way in
-    which the request ended, and the reason if the request got no response. The function runs in the
-    client's thread, or in the thread that cancels the request.
+    The arguments are the request, the time in ns of the monotonic clock, the way in which the
+    request ended, and the reason if the request got no response. The function runs in the client's
+    thread, or in the thread that cancels the request.
     """
 
 
 class Http2Client:
-    """An HTTP/2 client; a context manager. Entering the context connects to the server, and raises
-    OSError or Http2Error if the connection fails."""
+    """An HTTP/2 client; a context manager. When the context begins, the client connects to the
+    server, and raises OSError or Http2Error if it cannot connect."""
 
     def __init__(self, address: str, tls: ssl.SSLContext | None) -> None:
         host, _, port = address.rpartition(":")
@@ -105,7 +109,8 @@ class Http2Client:
             call.ended(call, time.monotonic_ns(), how, why)
 
     def _connected(self) -> tuple[socket.socket, Http2[Call]]:
-        """Return a connection to a server that speaks HTTP/2. Raises OSError and Http2Error."""
+        """Connect to the server, and return the connection after the server has confirmed HTTP/2.
+        Raises OSError or Http2Error if the server cannot be reached or does not speak HTTP/2."""
         connected = socket.create_connection((self._host, self._port), CONNECT_S)
         try:
             connected.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -124,8 +129,8 @@ class Http2Client:
         return connected, http2
 
     def _write_first(self) -> None:
-        """Write bytes now. If the client's thread still has earlier bytes to write, leave the new
-        bytes to this thread."""
+        """Write the queued bytes in this thread. If the client's thread still has earlier bytes to
+        write, leave all bytes to the client's thread. The caller must hold the lock."""
         if not self._unwritten:
             self._write()
             if self._unwritten:
@@ -170,17 +175,17 @@ class Http2Client:
         self._tell(self._disconnect(), End.CANCELLED, "")
 
     def _refuse(self) -> None:
-        """Close the connection, and refuse all requests that have not ended."""
+        """Close the connection, and end all requests as lost (`End.LOST`)."""
         self._tell(self._disconnect(), End.LOST, self._lost)
 
     def _connect_again(self) -> None:
         """Connect again after the end of a connection.
 
-        After a lost connection, the client refuses requests until it is connected again. The client
-        refuses requests rather than let them wait, because an attempt to connect may take seconds:
-        a port may accept connections even if no server listens behind the port. If the server
-        announced the end of the connection, all requests that have not ended wait for the new
-        connection.
+        If the server announced the end of the old connection, all requests that have not ended wait
+        for the new connection. If the old connection was lost, the client ends all requests at once
+        (`End.LOST`) until it is connected again. In this case, requests do not wait, because an
+        attempt to connect may take seconds: a port may accept connections although no server
+        responds behind the port.
         """
         with ThreadPoolExecutor(1) as pool:
             attempt = pool.submit(self._connected)
@@ -195,12 +200,12 @@ class Http2Client:
         self._send_again(waiting)
 
     def _serve(self) -> bool:
-        """Write requests and read responses. Return whether the server responded to any request.
+        """Write requests and read responses until the connection may be closed. Return whether the
+        server responded to any request.
 
-        The function returns if the client is closing. The function also returns if the server
-        announced the end of the connection and no request is in flight.
-
-        Raises OSError and Http2Error if the connection is lost.
+        The connection may be closed in two cases: the client's context has ended, or the server
+        announced the end of the connection and no request is in flight. Raises OSError or
+        Http2Error if the connection is lost.
         """
         connected, answers = self._socket, 0
         assert connected is not None
@@ -209,8 +214,8 @@ class Http2Client:
         poll.register(self._wake, select.POLLIN)
         with self._lock:
             self._write()
-        # Only this thread reads from the connection. With TLS, each read needs the lock, since TLS
-        # cannot read during a write.
+        # Only this thread reads from the connection, so a read needs no lock. With TLS, a read
+        # needs the lock, since TLS cannot read during a write.
         alone = self._lock if self._tls else nullcontext()
         look_s = 0.0
         while not self._closing and not (self._http2.leaving and not self._http2.is_busy):
@@ -243,8 +248,8 @@ class Http2Client:
             self._end(call, End.LATE, "no response in time")
 
     def _disconnect(self) -> list[Call]:
-        """Close the connection, and return all requests that have not ended. Requests that are sent
-        after this call wait for the next connection."""
+        """Close the connection, and return all requests that have not ended. If a thread sends a
+        request after this call, the request waits for the next connection."""
         with self._lock:
             if self._socket is not None:
                 self._socket.close()
@@ -263,7 +268,8 @@ class Http2Client:
 
 
 def _read(connected: socket.socket) -> bytes:
-    """Read the available bytes. Raises OSError at the end of the connection."""
+    """Return the bytes that have arrived, possibly none. Raises OSError if the server has closed
+    the connection."""
     try:
         data = connected.recv(READ_BYTES)
     except _NOT_NOW:
@@ -274,7 +280,7 @@ def _read(connected: socket.socket) -> bytes:
 
 
 def _after(buffers: Sequence[Buffer], written: int) -> list[Buffer]:
-    """Return the buffers without the written bytes."""
+    """Return the buffers without their first `written` bytes, which are already sent."""
     for i, each in enumerate(buffers):
         if written < len(each):
             return [memoryview(each)[written:], *buffers[i + 1 :]]

@@ -1,10 +1,11 @@
-"""Send requests over HTTP in Triton's binary tensor protocol. A JSON header describes the tensors,
-and the bytes of the tensors follow.
+"""Send requests over HTTP in Triton's binary tensor protocol: a JSON header describes the tensors,
+and the bytes of the tensors follow the header.
 
-If the server lacks the binary extension, the tensors of requests and responses are JSON. An asyncio
-loop in its own thread sends the requests and reads the responses. The send time of a request is the
-time at which the asyncio loop begins to send the request. If the request needs a new connection,
-the time to connect is part of the latency, not of the send lag. The protocol is described in
+If the server does not support the binary extension, requests and responses contain the tensors as
+JSON. An asyncio loop in its own thread sends the requests and reads the responses. The send time of
+a request is the time at which the asyncio loop begins to send the request. If the request needs a
+new connection, the time to connect is part of the latency, not of the send lag. For the protocol,
+see
 https://github.com/triton-inference-server/server/blob/main/docs/protocol/extension_binary_data.md.
 """
 
@@ -33,14 +34,15 @@ HEADER_LENGTH = "Inference-Header-Content-Length"
 JSON: Final = {"Content-Type": "application/json"}
 CONNECT_S = 5.0
 NOT_TAKEN: Final = (429, 503)
-"""Status codes of refused requests: too many requests, and service unavailable (RFC 6585 and
-9110)."""
+"""HTTP status codes with which a server refuses a request: too many requests (RFC 6585), and
+service unavailable (RFC 9110)."""
 T = TypeVar("T")
 
 
 @dataclass(frozen=True)
 class Reply:
-    """The response to a request. `json_bytes` is the length of the JSON part of `body`."""
+    """The response to a request, or the error that ended the request. `json_bytes` is the length of
+    the JSON part of `body`."""
 
     done_ns: int
     status: Status
@@ -116,7 +118,8 @@ class HttpTransport:
         task.add_done_callback(partial(self._done, number, answered))
 
     async def _timed_exchange(self, number: int) -> tuple[int, Reply]:
-        """Post a request, and return its send time and its response."""
+        """Send a request, and return its send time in ns of the monotonic clock and its
+        response."""
         return time.monotonic_ns(), await self._exchange(number, self._timeout_s)
 
     def _done(self, number: int, answered: Answered, task: asyncio.Task[tuple[int, Reply]]) -> None:
@@ -145,8 +148,8 @@ class HttpTransport:
         return asyncio.run_coroutine_threadsafe(what, self._loop).result()
 
     async def _exchange(self, number: int, timeout_s: float) -> Reply:
-        """Post one request, and return its response. After an error, the function returns the error
-        as a reply. Only a cancellation raises an exception."""
+        """Send one request, and return its response. If the request fails, the result contains the
+        error. Only a cancellation raises an exception."""
         body, json_bytes = self._requests[number % len(self._requests)]
         headers = {HEADER_LENGTH: str(json_bytes)} if self._has_binary else JSON
         try:
@@ -174,7 +177,7 @@ TRANSPORT: Final = HttpTransport
 def _reply(answer: aiohttp.ClientResponse, body: bytes) -> Reply:
     done_ns = time.monotonic_ns()
     if answer.status == 200:
-        # `decode` parses the JSON later, because all other requests wait for this function.
+        # All other requests wait while this function runs, so only `decode` parses the JSON.
         json_bytes = int(answer.headers.get(HEADER_LENGTH, len(body)))
         if 0 < json_bytes <= len(body) and body.startswith(b"{"):
             return Reply(done_ns, Status.OK, "", body, json_bytes)
@@ -186,8 +189,8 @@ def _reply(answer: aiohttp.ClientResponse, body: bytes) -> Reply:
 
 
 def serialise(inputs: Inputs, outputs: Sequence[str] = (OUTPUT,)) -> tuple[bytes, int]:
-    """Return the body of a request whose tensors are binary, and the length of the JSON part of
-    this body in bytes."""
+    """Return the body of a request with binary tensors, and the length in bytes of its JSON
+    part."""
     described = {
         "inputs": [
             {
@@ -206,7 +209,7 @@ def serialise(inputs: Inputs, outputs: Sequence[str] = (OUTPUT,)) -> tuple[bytes
 
 
 def serialise_json(inputs: Inputs, outputs: Sequence[str] = (OUTPUT,)) -> tuple[bytes, int]:
-    """Return the body of a request whose tensors are JSON, and the length of this body in bytes."""
+    """Return the body of a request with tensors as JSON, and the length of this body in bytes."""
     described = {
         "inputs": [
             {
@@ -235,8 +238,8 @@ def _place(of: Input) -> dict[str, str | int]:
 
 
 def decode(reply: Reply) -> dict[str, Tensor]:
-    """Return the outputs of a response. Raises RequestFailedError if the response has no
-    outputs."""
+    """Return the output tensors of a response by name. Raises RequestFailedError if the response
+    has no outputs, or is not the response of a model."""
     try:
         outputs = json.loads(reply.body[: reply.json_bytes])["outputs"]
         return dict(_outputs(outputs, reply.body[reply.json_bytes :]))
@@ -245,9 +248,11 @@ def decode(reply: Reply) -> dict[str, Tensor]:
 
 
 def _outputs(described: Sequence[Any], data: bytes) -> Iterator[tuple[str, Tensor]]:
-    """Yield the output tensors. A tensor is either JSON or a part of `data`.
+    """Yield the name and the values of each output tensor.
 
-    Raises ValueError if the sizes of the tensors do not add up to the size of `data`.
+    `described` contains the JSON descriptions of the outputs. The values of an output are in its
+    description or in `data`. Raises ValueError if there are no outputs, or if the sizes of the
+    outputs do not add up to the size of `data`.
     """
     at = 0
     for each in described:

@@ -1,5 +1,5 @@
-"""Send the requests of a window in an open loop or in a closed loop. In an open loop, the send
-times are drawn in advance."""
+"""Send the requests of a window in an open loop, at given times, or in a closed loop, with a fixed
+number of requests in flight. Record the times and outcomes of the requests."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from perseus.traffic.requests import Requests, Status
 from perseus.traffic.transport import Transport
 
 MAX_RPS = 50_000
-"""Number of requests per second for which a closed loop reserves memory. No process can send more
-requests than this number in a second."""
+"""Number of requests per second for which a closed loop reserves memory. No client process can send
+so many requests per second."""
 DOZE_NS = 50_000_000  # time between two checks whether the window ends
 FIRST_BACK_OFF_NS: Final = 10_000_000
 LONGEST_BACK_OFF_NS: Final = 1_000_000_000
 
 
 class LoadLoop:
-    """The requests of one window. The sender and the transport record the times and outcomes of the
-    requests, and any thread may read these records."""
+    """The requests of one window, with their times and outcomes. One thread sends the requests, and
+    the transport calls back when they end. Any thread may read the records."""
 
     def __init__(self, intended_ns: NDArray[np.int64]) -> None:
         n = len(intended_ns)
@@ -38,11 +38,12 @@ class LoadLoop:
         self._stopped = threading.Event()
         self._left = threading.Event()
         self.errors: dict[str, str] = {}
-        """For each status, the first error message of a request with this status. The keys are the
-        names of the statuses in lower case."""
+        """The first error message of the requests with each status. The keys are the names of the
+        statuses in lower case."""
 
     def offer(self, transport: Transport) -> None:
-        """Send the requests until all requests are sent, or until another thread stops the loop."""
+        """Send the requests of the window. The method returns when all requests are sent, or when
+        another thread stops the loop."""
         try:
             self._offer(transport)
         finally:
@@ -52,19 +53,19 @@ class LoadLoop:
         raise NotImplementedError
 
     def stop(self) -> None:
-        """Stop sending, and wait until the sender has left the loop.
+        """Stop sending, and wait until the method `offer` has returned in the sending thread.
 
-        Do not call this function from the thread that sends the requests.
+        A call from the sending thread would wait forever.
         """
         self._stopped.set()
         self._left.wait()
 
     def requests(self, until_ns: int, from_ns: int = 0) -> Requests:
-        """Return a copy of the present records of all requests with an intended send time in
-        [from_ns, until_ns)."""
+        """Return a copy of the records of all requests with an intended send time in [from_ns,
+        until_ns), as they are now."""
         part = slice(*np.searchsorted(self._known(), [from_ns, until_ns]).tolist())
-        # Other threads write the status of a request after its times. The function copies the
-        # status first, so the copy contains the times of each request that has ended.
+        # Other threads write the times of a request before its status. Here, the status is copied
+        # before the times, so the copy has the times of every request that has ended in the copy.
         status = self._status[part].copy()
         return Requests(
             self._intended_ns[part].copy(),
@@ -98,11 +99,11 @@ class LoadLoop:
 
 
 def silent_s(requests: Requests, now_ns: int) -> float:
-    """Return the seconds for which the server has sent no response although requests are in flight;
-    0 without requests in flight.
+    """Return the seconds since the last response of the server while requests are in flight; 0
+    without requests in flight.
 
     If the oldest request in flight was sent after the last response, the result is the time since
-    the send of this request. A request that timed out after the last response counts as in flight.
+    this request was sent. A request that timed out after the last response counts as in flight.
     """
     given = np.isin(requests.status, [Status.OK, Status.REFUSED, Status.ERROR])
     last_ns = int(requests.done_ns[given].max(initial=0))
@@ -113,10 +114,11 @@ def silent_s(requests: Requests, now_ns: int) -> float:
 
 
 def backlog_s(requests: Requests, start_ns: int, more: int) -> float:
-    """Return the seconds that the server needs for the requests in its queue and for `more` further
-    requests, at its mean speed from `start_ns` to its last response; 0 without responses.
+    """Return the seconds that the server needs for the requests without a response and for `more`
+    additional requests; 0 if the server has sent no response yet.
 
-    Requests that timed out count as waiting, although the server has executed some of them.
+    The function assumes the mean speed of the server from `start_ns` to its last response. Requests
+    that timed out count as requests in the queue, although the server has executed some of them.
     """
     done_ns = requests.done_ns[requests.answered]
     if not len(done_ns):
@@ -127,9 +129,10 @@ def backlog_s(requests: Requests, start_ns: int, more: int) -> float:
 
 
 class OpenLoop(LoadLoop):
-    """Sends every request at its intended time, regardless of earlier requests.
+    """Sends every request at its intended time, whether or not earlier requests have ended.
 
-    If `limit` requests are in flight, the loop drops further requests, and the window is invalid.
+    While `limit` requests are in flight, the loop drops all requests instead of sending them. A
+    window with too many dropped requests is invalid.
     """
 
     def __init__(self, limit: int, intended_ns: Sequence[int] | NDArray[np.int64]) -> None:
@@ -150,9 +153,9 @@ class OpenLoop(LoadLoop):
 class ClosedLoop(LoadLoop):
     """Keeps `concurrency` requests in flight: each response triggers the next request.
 
-    In a closed loop, the intended send time of a request is its actual send time. After a refusal,
-    the next request waits. The waiting time doubles with each consecutive refusal, up to one
-    second. If the client did not wait after a refusal, a server with a full queue would get
+    In a closed loop, the intended send time of a request is its actual send time. If the server
+    refuses a request, the loop waits before it sends the next request. This time doubles with each
+    consecutive refusal, up to one second. Without a pause, a server with a full queue would get
     thousands of requests per second, because such a server refuses requests at once.
     """
 
@@ -163,8 +166,8 @@ class ClosedLoop(LoadLoop):
         self._count = 0
         self._turn = threading.Lock()
         self._refused = queue.SimpleQueue[tuple[int, int]]()
-        """Requests that replace refused requests. Each entry has the send time in ns and the number
-        of consecutive refusals before this request."""
+        """Future requests, each in place of a refused request. An entry has the earliest send time
+        in ns, and the number of consecutive refusals before this request."""
 
     def _known(self) -> NDArray[np.int64]:
         return self._intended_ns[: self._count]
@@ -189,7 +192,7 @@ class ClosedLoop(LoadLoop):
                 continue
 
     def _send(self, transport: Transport, refusals: int = 0) -> None:
-        """Send the next request; `refusals` counts the consecutive refusals before this request."""
+        """Send the next request. `refusals` is the number of consecutive refusals before it."""
         with self._turn:  # the lock keeps the requests in the order of their times
             i, now_ns = self._count, time.monotonic_ns()
             if now_ns >= self._end_ns or self._stopped.is_set() or i == len(self._intended_ns):

@@ -1,5 +1,5 @@
-"""Draw arrivals with gamma-distributed gaps between them. The more the gaps vary, the stronger are
-the bursts."""
+"""Draw arrivals with gamma-distributed gaps. The more the gaps vary, the more the arrivals come in
+bursts."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from numpy.typing import NDArray
 
 @dataclass(frozen=True)
 class GammaGaps:
-    """An arrival process whose gaps are independent, with the coefficient of variation `cv`. With a
-    `cv` of 1, the process is Poisson.
+    """An arrival process with independent, gamma-distributed gaps. `cv` is the coefficient of
+    variation of the gaps; with a `cv` of 1, the process is Poisson.
 
-    A window begins at a random moment of the process, so that the mean rate is exact for any length
-    of the window. If windows began at an arrival, the first part of each window would contain too
-    many arrivals.
+    Each window begins at a random moment of the process. Therefore the expected number of arrivals
+    is exactly rate x duration, even in a short window. If windows began at an arrival, the expected
+    number would differ from this product.
     """
 
     cv: float

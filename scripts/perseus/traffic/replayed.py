@@ -1,4 +1,4 @@
-"""Replay recorded arrivals. A replay can change the time scale and the mean rate of a recording."""
+"""Replay recorded arrivals, also at another speed or with another mean rate than recorded."""
 
 from __future__ import annotations
 
@@ -14,27 +14,27 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Replayed:
-    """The part of a recording from `begin_s` on. In the replay, one second of the recording takes
-    `time_scale` seconds."""
+    """The replay of a recording. The replay begins `begin_s` seconds after the start of the
+    recording, and one recorded second takes `time_scale` seconds in the replay."""
 
     recorded: Recorded
     begin_s: float = 0.0
     time_scale: float = 1.0
 
     def rate_rps(self, duration_s: float) -> float:
-        """Return the mean rate of the replay in requests/s, if each recorded arrival is sent
-        once."""
+        """Return the mean rate in requests/s of a replay of `duration_s` seconds, if the client
+        sends one request for each recorded arrival."""
         return float(self._expected(duration_s).sum()) / duration_s
 
     def times_s(self, rate_rps: float, duration_s: float, rng: np.random.Generator) -> Floats:
         """Return ascending send times in [0, duration_s) with the mean rate `rate_rps`, in seconds
         since the start of the window.
 
-        Below the recorded rate, the function keeps each arrival with the probability `rate_rps` /
-        recorded rate (thinning). Above the recorded rate, the function adds copies of the replayed
-        part (superposition). The function shifts each copy of the replayed part cyclically by a
-        random time, and thins the last copy so that the mean rate is `rate_rps`. The replayed part
-        of the recording must contain arrivals.
+        If `rate_rps` is below the recorded rate (the result of the function `rate_rps`), the
+        function keeps each arrival with the probability `rate_rps` / recorded rate (thinning). If
+        `rate_rps` is above the recorded rate, the function adds copies of the replayed part
+        (superposition). It shifts each copy cyclically by a random time, and thins the last copy so
+        that the mean rate is `rate_rps`. The replayed part of the recording must contain arrivals.
         """
         copies, rest = divmod(rate_rps / self.rate_rps(duration_s), 1.0)
         shares = np.append(np.ones(int(copies)), rest)
@@ -51,6 +51,6 @@ class Replayed:
         return np.sort(turned_s[inside])
 
     def _expected(self, duration_s: float) -> Floats:
-        """Return, for each interval of the recording, the expected number of arrivals in the
-        replayed part of the interval."""
+        """Return, for each interval of the recording, the expected number of its arrivals that fall
+        into a replay of `duration_s` seconds."""
         return self.recorded.expected(self.begin_s, self.begin_s + duration_s / self.time_scale)

@@ -1,5 +1,5 @@
-"""Describe the requests of a window: their intended and actual send times, the times of their
-responses, and their outcomes."""
+"""Define the record of the requests of a window: their intended and actual send times, the times at
+which they ended, and their outcomes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,12 @@ MS = 1e6  # nanoseconds in a millisecond
 
 
 class Status(IntEnum):
-    """The outcome of a request."""
+    """The outcome of a request.
+
+    PENDING: the request has not ended, or the client cancelled it. REFUSED: the server is too busy
+    or unavailable, or the connection is lost. ERROR: the request failed in another way. UNSENT: the
+    client dropped the request, because too many requests were in flight.
+    """
 
     PENDING = 0
     OK = 1
@@ -27,9 +32,9 @@ class Status(IntEnum):
 class Requests:
     """The requests of one tenant in one window, in the order of their intended send times.
 
-    Times are in nanoseconds of a monotonic clock, shape (n,). `sent_ns` is 0 for a request that is
-    not sent. `done_ns` is the time of the response, timeout or error; 0 for a request that is
-    pending, cancelled or not sent.
+    Times are in nanoseconds of a monotonic clock, shape (n,). `sent_ns` is 0 for a request that the
+    client has not sent. `done_ns` is the time of the response, of the timeout or of the error. It
+    is 0 for a request that is pending, cancelled or not sent.
     """
 
     intended_ns: NDArray[np.int64]
@@ -59,19 +64,19 @@ class Requests:
         """Return the latency of each request: the time from its *intended* send time to its
         response (docs/explanation/load.md).
 
-        The latency of a pending request is its age at `now_ns`. The latency of a failed request is
-        infinite.
+        The latency of a pending request is its age at `now_ns`. The latency of a request that timed
+        out, was refused, failed or was not sent is infinite.
         """
         done = np.where(self.status == Status.PENDING, now_ns, self.done_ns)
         latency = (done - self.intended_ns) / MS
         return np.where(self.status > Status.OK, np.inf, latency)
 
     def send_lag_ms(self, now_ns: int) -> NDArray[np.float64]:
-        """Return the send lag of each request. If a request is not sent yet, its send lag is its
-        age at `now_ns`.
+        """Return the send lag of each request in ms. If the client has not sent a request yet, its
+        send lag is its age at `now_ns`.
 
         The result has no entries for requests that the client dropped because too many requests
-        were in flight.
+        were in flight (UNSENT).
         """
         due = self.status != Status.UNSENT
         sent = np.where(self.sent_ns > 0, self.sent_ns, now_ns)

@@ -1,4 +1,5 @@
-"""Describe the contents of a tenant's requests, and how the requests reach the server."""
+"""Define the route of a tenant's requests: their inputs, and the protocol and address over which
+they reach the server. Also place inputs into memory that the client and the server share."""
 
 from __future__ import annotations
 
@@ -38,13 +39,13 @@ MAX_INPUTS = 8
 
 
 class RouteError(RuntimeError):
-    """The inputs do not fit into shared memory, or the server cannot read the shared memory."""
+    """The inputs do not fit into shared memory, or the server does not accept the shared memory."""
 
 
 @dataclass(frozen=True)
 class SharedSlice:
-    """The place of an input in shared memory. The server knows the shared-memory region by its
-    name."""
+    """The place of an input in a shared-memory region. The server knows the region by its name
+    `region`."""
 
     region: str
     offset_bytes: int
@@ -65,23 +66,23 @@ class Input:
 
     @property
     def size_bytes(self) -> int:
-        """Return how many bytes of this input the client sends with each request. The result is 0
-        for an input in shared memory."""
+        """Return the number of bytes of this input that the client sends with each request; 0 for
+        an input in shared memory."""
         return len(self.data) if isinstance(self.data, bytes) else 0
 
 
 Inputs = tuple[Input, ...]
-"""Inputs of one request."""
+"""The input tensors of one request."""
 
 
 @dataclass(frozen=True)
 class Route:
     """The requests of a model, and the protocol and address over which they reach the server.
 
-    Request i has the inputs inputs[i % len(inputs)], and asks for the output tensors `outputs`.
-    `address` is the server's address for the `protocol`, "grpc" or "http". A request without a
-    response after `timeout_s` seconds has timed out. `has_binary` says whether the server accepts
-    binary tensors over HTTP.
+    The requests use the entries of `inputs` in turn: request i has the inputs inputs[i %
+    len(inputs)]. Each request asks for the output tensors `outputs`. `address` is the server's
+    address for the `protocol`, "grpc" or "http". A request without a response after `timeout_s`
+    seconds has timed out. `has_binary` says whether the server accepts binary tensors over HTTP.
     """
 
     protocol: str
@@ -95,7 +96,7 @@ class Route:
 
 
 def inline(batches: Sequence[Batch]) -> tuple[Inputs, ...]:
-    """Return inputs whose bytes the client sends with each request."""
+    """Return inputs whose bytes the client sends with each request, one entry per batch."""
     return tuple(map(_inputs, batches))
 
 
@@ -108,12 +109,12 @@ def _inputs(batch: Batch) -> Inputs:
 
 
 def request_images(images: int, batch_size: int) -> list[list[int]]:
-    """Return the different requests that the client sends in turn. Each request is a list of
-    indices of images.
+    """Return the images of the different requests that the client sends in turn: one list of
+    indices of images per request.
 
-    Each request carries `batch_size` consecutive images. There are at most MAX_INPUTS different
-    requests. If there are fewer images than `batch_size`, each request contains some images several
-    times.
+    Each request carries `batch_size` consecutive images of a set of `images` images. After the last
+    image, the first image follows. If the set has fewer images than `batch_size`, each request
+    contains some images several times. There are at most MAX_INPUTS different requests.
     """
     inputs = min(MAX_INPUTS, images // math.gcd(images, batch_size))
     return [[(i * batch_size + j) % images for j in range(batch_size)] for i in range(inputs)]
@@ -128,8 +129,8 @@ def route_to(
     timeout_s: float,
     outputs: Sequence[str] = (OUTPUT,),
 ) -> Iterator[Route]:
-    """Yield the route to a model on `server` over the client's protocol, for requests with the
-    inputs in `batches`."""
+    """Yield the route for requests to `model` on `server`, over the client's protocol. Each entry
+    of `batches` contains the inputs of one request. Raises RouteError (see `shared`)."""
     address = {"grpc": server.grpc_address, "http": server.http_address}[client.protocol]
     with ExitStack() as stack:
         if client.shared_memory:
@@ -150,13 +151,12 @@ def route_to(
 
 @contextmanager
 def shared(batches: Sequence[Batch], grpc_address: str) -> Iterator[tuple[Inputs, ...]]:
-    """Yield inputs in one region of system shared memory. All requests in flight read the same
-    region.
+    """Copy the inputs in `batches` into one region of system shared memory, and yield their places.
+    All requests in flight read the same region.
 
-    The name of the region contains the identity of this process. If this process is killed before
-    the server has mapped the region, Perseus later finds and removes the region by this name
-    (`orphans`). Raises RouteError if /dev/shm is too small, or if the server does not accept the
-    region.
+    The name of the region identifies this process. If this process is killed before the server has
+    mapped the region, Perseus later recognises the name and removes the region (`orphans`). Raises
+    RouteError if /dev/shm is too small, or if the server does not accept the region.
     """
     region = f"{unique_name()}-input"
     path = SHM / region
@@ -178,14 +178,14 @@ def _register(server: triton.InferenceServerClient, path: Path) -> None:
             path.name, f"/{path.name}", size_bytes, client_timeout=REGISTER_S
         )
     except InferenceServerException as error:
-        raise RouteError(f"the server accepts no inputs from shared memory: {error}") from error
+        raise RouteError(f"the server does not accept inputs in shared memory: {error}") from error
 
 
 def _unregister(server: triton.InferenceServerClient, region: str) -> None:
-    """Unregister a shared-memory region from the server.
+    """Ask the server to release a shared-memory region.
 
-    While a request still reads the region, Triton may refuse to unregister the region. The function
-    asks Triton again until the region is unregistered, for at most UNREGISTER_S seconds.
+    Triton may refuse to release the region while a request still reads it. The function asks again
+    until Triton has released the region, for at most UNREGISTER_S seconds.
     """
     deadline_s = time.monotonic() + UNREGISTER_S
     with contextlib.suppress(InferenceServerException):  # the server may have ended before
@@ -206,7 +206,7 @@ def _lay_out(batches: Sequence[Batch], path: Path) -> tuple[Inputs, ...]:
                 for batch in batches
             )
     except OSError as error:
-        raise RouteError(f"inputs do not fit into {SHM}: {error}") from error
+        raise RouteError(f"the inputs do not fit into {SHM}: {error}") from error
 
 
 def _written(of: Input, region: str, file: BinaryIO) -> Input:

@@ -1,5 +1,5 @@
-"""Send the requests of a tenant from a child process, which `client.Client` controls over a
-pipe."""
+"""The program of a client process, which sends requests of a tenant. `client.Client` starts this
+process, and controls it over a pipe."""
 
 from __future__ import annotations
 
@@ -27,7 +27,8 @@ PROBE_S = 0.1  # seconds between two checks whether the server accepts requests 
 
 @dataclass(frozen=True)
 class Setup:
-    """The settings of a sender."""
+    """The settings of a client process: the route of its requests, and the cores on which it may
+    run."""
 
     route: Route
     cores: Sequence[int]
@@ -35,9 +36,11 @@ class Setup:
 
 @dataclass(frozen=True)
 class Snapshot:
-    """The state of a window at one moment. `requests` contains all requests whose intended send
-    time has passed. `cpu_s` contains the CPU time of each client process since the start of the
-    window, in seconds."""
+    """The state of a window at one moment.
+
+    `requests` contains all requests whose intended send time has passed. `cpu_s` contains, for each
+    client process, its CPU time in seconds since the start of the window.
+    """
 
     requests: Requests
     cpu_s: tuple[float, ...]
@@ -48,8 +51,8 @@ class Result:
     """The result of an ended window: its requests, and the first message of each kind of error.
 
     `idle` says whether the server has processed all requests in its queue. `cpu_s` is the CPU time
-    of the client processes in seconds, from the start of the window until the client stops waiting
-    for the server.
+    of the client processes in seconds, from the start of the window until the client has stopped
+    waiting for the server.
     """
 
     requests: Requests
@@ -59,11 +62,11 @@ class Result:
 
 
 def main(pipe: Connection) -> None:
-    """Run the child process.
+    """Run the client process until its parent closes the pipe or ends.
 
-    The main thread sends requests. A second thread executes the parent's commands. The threads of
-    the transport receive responses. If the transport cannot connect, the child process sends the
-    reason to the parent, and ends.
+    The main thread sends requests. A second thread executes the parent's commands. Threads of the
+    transport receive responses. If the transport cannot connect, the client process sends the
+    reason to its parent, and ends.
     """
     # A batch scheduler may send a signal to all processes of a job. This process ignores the
     # signal, because only the parent ends this process.
@@ -71,7 +74,8 @@ def main(pipe: Connection) -> None:
         signal.signal(number, signal.SIG_IGN)
     setup: Setup = pipe.recv()
     os.sched_setaffinity(0, setup.cores)
-    # With the default of 5 ms, other threads would delay sends by more than the allowed send lag.
+    # With Python's default of 5 ms, other threads of this process would delay sends by more than
+    # the allowed send lag.
     sys.setswitchinterval(0.0005)
     prompt = _run_promptly()
     with ExitStack() as stack:
@@ -88,11 +92,12 @@ def main(pipe: Connection) -> None:
 
 
 def _run_promptly() -> bool:
-    """Ask the system to run this process before ordinary processes. Return whether the system
-    grants the higher priority.
+    """Ask the system to run this process before ordinary processes (SCHED_RR). Return whether the
+    system grants this priority.
 
-    On a shared core, a process that wakes up waits for the time slices of other processes, for
-    example of other tenants' clients. A time slice takes 3 ms on current kernels.
+    Without this priority, a process that must send a request first waits for the time slices of
+    other processes on its core, for example of other tenants' clients. A time slice takes 3 ms on
+    current kernels.
     """
     try:
         os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(1))
@@ -108,10 +113,10 @@ def _obey(
     route: Route,
     prompt: bool,
 ) -> None:
-    """Execute the parent's commands until the parent closes the pipe or has ended.
+    """Execute the parent's commands until the parent closes the pipe or ends.
 
-    Before the function ends, it puts None into `loops`, because the main thread waits for the next
-    element of `loops`.
+    A command that starts a window puts a loop into `loops`, from which the main thread takes it. At
+    its end, the function puts None into `loops`, so that the main thread ends, too.
     """
     largest = max(sum(each.size_bytes for each in inputs) for inputs in route.inputs)
     limit = min(transport.most_in_flight, max(64, GIB // max(1, largest)))
@@ -130,8 +135,9 @@ def _obey(
                 cpu_s = time.process_time() - cpu_start_s
                 pipe.send(Snapshot(loop.requests(*values), (cpu_s,)))
             elif command == "silence":
-                # All older requests have ended. In a long window, a copy of all requests would take
-                # so long that the main thread sends late.
+                # Look only at requests of the last two timeouts, because all older requests have
+                # ended. In a long window, a copy of all requests would take so long that the main
+                # thread would send late.
                 now_ns = time.monotonic_ns()
                 recent_ns = now_ns - round(2e9 * route.timeout_s)
                 pipe.send(silent_s(loop.requests(now_ns, recent_ns), now_ns))
@@ -152,8 +158,8 @@ def _obey(
 
 
 def _drain(loop: LoadLoop, transport: Transport, patience_s: float, idle_s: float) -> bool:
-    """Stop sending, wait for responses, and cancel all requests that still have no response. Return
-    whether the server is idle."""
+    """Stop sending, wait up to `patience_s` seconds for responses, and cancel the requests without
+    a response. Return whether the server's queue becomes empty within `idle_s` more seconds."""
     loop.stop()
     end_s = time.monotonic() + patience_s
     while transport.in_flight and time.monotonic() < end_s:
@@ -162,8 +168,9 @@ def _drain(loop: LoadLoop, transport: Transport, patience_s: float, idle_s: floa
     transport.cancel()
     if not (given_up or loop.requests(time.monotonic_ns()).count(Status.TIMEOUT)):
         return True
-    # The server may still work on cancelled or timed-out requests. A response to one more request
-    # shows that the server has processed the whole queue. A full queue refuses the request at once.
+    # The server may still work on cancelled or timed-out requests. If the server answers one more
+    # request, it has processed the whole queue before. A server with a full queue refuses this
+    # request at once, so try again.
     end_s = time.monotonic() + idle_s
     while (left_s := end_s - time.monotonic()) > 0:
         try:

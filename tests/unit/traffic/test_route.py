@@ -49,7 +49,7 @@ def test_a_route_leads_to_the_address_of_its_protocol():
 def test_shared_memory_that_is_refused_is_explained_and_leaves_nothing(tmp_path, monkeypatch):
     batches = [np.zeros((1, 3, 2, 2), np.float32)]
     monkeypatch.setattr(route_module, "SHM", tmp_path)
-    with pytest.raises(RouteError, match="accepts no inputs"), shared(batches, "127.0.0.1:1"):
+    with pytest.raises(RouteError, match="does not accept inputs"), shared(batches, "127.0.0.1:1"):
         pytest.fail("there is no server")
     assert list(tmp_path.iterdir()) == []
     monkeypatch.setattr(route_module, "SHM", tmp_path / "missing")
