@@ -19,7 +19,7 @@ CERTIFY_AT = (0.82, 0.72, 0.6)
 rate at which all windows pass is certified."""
 
 ATTEMPTS = 3
-"""Largest number of attempts at a window that is invalid. If other processes disturbed the last
+"""Largest number of attempts to measure a valid window. If other processes disturbed the last
 attempt, the search waits until they use less of the server, and makes one more attempt."""
 
 FEWEST_COUNTED, LONGEST_COUNTED_S = 50, 120.0
@@ -34,9 +34,10 @@ queue, so its requests are nearly independent."""
 
 TIMES_FEWEST = 3
 """If a tenant has a low rate, a certification window may last longer than the preset otherwise
-allows: until each tenant has TIMES_FEWEST times `fewest_requests` requests, but at most the time
-`slow_certify_s` of the preset. TIMES_FEWEST exceeds 1, since a cluster of late requests is little
-more evidence than one late request."""
+allows. It then lasts until each tenant has TIMES_FEWEST times the least number of requests with
+which a window can pass (`fewest_requests`), but at most the time `slow_certify_s` of the preset.
+TIMES_FEWEST exceeds 1, since a cluster of late requests is little more evidence than one late
+request."""
 
 CLUSTERED = 2.0
 """If late requests come in clusters, a certification window may have too few independent requests
@@ -44,9 +45,9 @@ at its planned end. The window may then last up to CLUSTERED times the longest t
 preset."""
 
 ENOUGH = 1.25
-"""A certification window gets ENOUGH times `stats.fewest_independent` independent requests, if the
-time permits. With `fewest_independent` requests, the window passes only if no request is late. With
-ENOUGH times this number, the window can also pass with a few late requests."""
+"""A certification window gets ENOUGH times `stats.fewest_independent` independent requests, if it
+can last long enough. With `fewest_independent` requests, the window passes only if no request is
+late. With ENOUGH times this number, the window can also pass with a few late requests."""
 
 SPARE = 1.2
 """At the lowest rate that a preset can certify, the longest certification window contains SPARE

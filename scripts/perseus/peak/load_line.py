@@ -14,8 +14,8 @@ START_SHARE = 0.8
 peak, summed over the tenants, is 1."""
 
 MIN_REMAINING_SHARE = 0.1
-"""Smallest share of the server from which the first load of the search is computed, even if the
-background load leaves less than this share free."""
+"""If the background load leaves less than this share of the server free, the first load of the
+search is computed as if this share were free."""
 
 DEDICATED_START_SHARE = 0.6
 """First rate of the search on a dedicated server, as a share of the rate at which the server

@@ -62,8 +62,8 @@ class Peak:
     windows, and -1 if no load factor is certified. `first_failing` is the lowest load factor above
     `certified` at which a window failed. `estimate` is the median of the posterior distribution of
     the limit. `posterior` contains draws from this distribution, shape (draws,). `posterior` is
-    empty if the windows do not show the limit of the server. The draws also vary because the speed
-    of the host changed between the saturation probes.
+    empty if the windows do not show the limit of the server. The spread of the draws also includes
+    the variation of the host's speed between the saturation probes.
 
     `other_load` describes the largest load of other processes in a window, and is empty if this
     load was small. For each tenant, `speeds_rps` contains the throughput in each saturation probe,
@@ -175,8 +175,8 @@ def why_no_server_limit(windows: Sequence[Window]) -> tuple[Outcome, str] | None
     """Return an outcome and a reason if invalid windows hide the limit of the server; otherwise
     None.
 
-    The outcome is the main cause of the invalid windows, at loads without a valid window. If other
-    processes caused at least half of these invalid verdicts, the outcome is `disturbed`. Otherwise,
+    The outcome names the main cause of the invalid verdicts at loads without a valid window. If
+    other processes caused at least half of these verdicts, the outcome is `disturbed`. Otherwise,
     the outcome is `client_limited`.
     """
     valid = {w.scale for w in windows if w.verdict is not Verdict.INVALID}

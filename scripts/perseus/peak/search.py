@@ -63,13 +63,13 @@ BELOW_MODEL, MODEL_STEP = 0.92, 1.22
 observed service times. In such a search, MODEL_STEP is the factor between the first two loads of
 the bracketing phase."""
 MODEL_ERROR = 0.05
-"""Standard deviation of log(limit of the simulated queue / limit of the server)."""
+"""Assumed standard deviation of log(limit of the simulated queue / limit of the server)."""
 LEAP = 4.0
 """Factor between two successive loads of the bracketing phase that are below 1/20 of the start load
 or above 20 times the start load."""
 DRAWS = 200
-"""Number of posterior draws of the limit in the result of a search. Perseus computes the intervals
-of ratios and costs from these draws."""
+"""Number of posterior draws of the limit in the result of a search. From these draws, Perseus
+computes the intervals of sharing ratios and costs."""
 
 NARROW = 0.35
 """The search measures no more windows near the limit if the 95 % interval of the limit is narrow:
@@ -81,17 +81,18 @@ interval contains the limit of the simulated queue. A wider interval contains al
 the check would prove nothing."""
 
 ROUNDS_PART = 0.3
-"""The search ends a group of rounds (saturation probes) as soon as the interval of the sharing
-ratio is narrow: its half-width is below this share of the half-width that the preset requires."""
+"""On a shared server, the search measures the sharing ratio at saturation in rounds. The rounds end
+as soon as the interval of this ratio is narrow: its half-width is below this share of the
+half-width that the preset requires."""
 
 LOOKS_S = 1.0  # seconds between two checks of the steady state during the warm-up
 SHORTEST_WARM_UP_S = 6.0
 """Shortest warm-up in seconds. A shorter warm-up would not show that the latency changes by a few
 percent per second."""
 LARGEST_CHANGE = 1.5
-"""Largest factor by which the latency may change during the warm-up, and the speed of the busy
-server from the first to the last saturation probe. After a larger change, the outcome of the search
-is `unsteady`."""
+"""Largest factor by which the latency may change during the warm-up, or the speed of the busy
+server between the first and the last saturation probe. After a larger change, the outcome of the
+search is `unsteady`."""
 
 
 def find_peak(
@@ -233,8 +234,9 @@ class _Search:
         return tuple(alone)
 
     def _at_saturation(self, tenants: Sequence[int], counted_s: float) -> tuple[Speed, ...]:
-        """Run a saturation probe: keep requests of `tenants` in flight for `counted_s` seconds
-        after a settling time. Return the speed of the server for each tenant."""
+        """Run a saturation probe: keep IN_FLIGHT requests of each of `tenants` in flight for
+        `counted_s` seconds after a settling time. Return the speed of the server for each
+        tenant."""
         in_flight = tuple(IN_FLIGHT if i in tenants else 0 for i in range(len(self.slas)))
         settle_s = counted_s / 5
         plan = WindowPlan(
@@ -311,11 +313,11 @@ class _Search:
         return low, high
 
     def _may_pass(self, scale: float) -> bool:
-        """Return whether bracketing may go on at the load factor `scale`, or whether this load is
-        so low that a window could hardly pass.
+        """Return whether bracketing may measure at the load factor `scale`. The result is false at
+        very low loads, at which a window could hardly pass.
 
-        Above one thirtieth of the start load, bracketing may go on. At lower loads, bracketing may
-        go on under two conditions: no tenant has background load, and the counted part of a window
+        Above one thirtieth of the start load, the result is true. At lower loads, the result is
+        true under two conditions: no tenant has background load, and the counted part of a window
         is shorter than LONGEST_COUNTED_S seconds.
         """
         rates_rps = self.model.line.rates_rps(scale)
@@ -465,7 +467,7 @@ class _Search:
     def _may_go_on(self) -> bool:
         """Return whether bracketing or bisection may measure at one more load factor.
 
-        The answer is no after windows at `max_windows` different load factors, or if other
+        The result is false after windows at `max_windows` different load factors, or if other
         processes keep the host busy.
         """
         return (

@@ -24,8 +24,8 @@ from perseus.peak.stats import Floats
 from perseus.study.sla import Sla
 
 FINE = Precision(requests=60_000, of_each=20_000, most=120_000, halvings=11)
-"""Size of the simulations for the result of a search. With this size, the sampling error of the
-ratio of two limits is about 0.3 %."""
+"""Size of the simulations whose limits go into the result of a search. With this size, the sampling
+error of the ratio of two limits is about 0.3 %."""
 
 ROUGH = Precision(requests=15_000, of_each=5_000, most=30_000, halvings=9)
 """Size of the simulations during a search. The sampling error of a limit is about 1 %. The

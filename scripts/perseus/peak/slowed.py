@@ -52,8 +52,9 @@ class UsualSpeed:
         """Compute the usual speed with one tenant and with all tenants.
 
         `looks` contains, for each saturation probe, the speed with each tenant alone. The usual
-        speed with one tenant is its largest speed. The usual speed with all tenants comes from the
-        second half of `warm_up`, the window in which all tenants have load.
+        speed with one tenant is the largest speed that a probe of this tenant measured. The usual
+        speed with all tenants comes from the second half of the warm-up window `warm_up`, in which
+        all tenants have load.
         """
         fastest = [max(each, key=_rate_rps) for each in zip(*looks, strict=True)]
         alone = cls(

@@ -150,11 +150,12 @@ def change(first: Sequence[Speed], last: Sequence[Speed]) -> float:
 
 
 def wander(seen: Sequence[Sequence[Speed]]) -> float:
-    """Return the standard deviation by which log(speed) of the host varies between probes.
+    """Return the standard deviation of log(speed) between probes, without the part that measurement
+    errors cause.
 
-    The result does not include the variance that comes from measurement errors. `seen` contains,
-    for each probe, the speed of each tenant. The function averages the variance of log(speed) over
-    the tenants.
+    `seen` contains, for each probe, the speed of each tenant. For each tenant, the function
+    subtracts the variance of the measurement errors from the variance of log(speed). The result is
+    the root of the mean of these differences over the tenants.
     """
     variances = []
     for of_tenant in zip(*seen, strict=True):

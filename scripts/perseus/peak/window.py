@@ -35,9 +35,9 @@ class WindowPlan:
     In a closed loop, `rates_rps` is empty, and `in_flight` contains the number of requests in
     flight of each tenant. Requests with an intended send time in the first `settle_s` seconds do
     not count for the verdict. The runner computes a verdict at each time in `looks_s`, in seconds
-    since the start of the window. The window ends after the first verdict that needs no additional
-    data, at the latest at the last time in `looks_s`. `tolerance` states the disturbances that a
-    valid window may have.
+    since the start of the window. As soon as a verdict needs no additional data, the window ends.
+    At the latest, the window ends at the last time in `looks_s`. `tolerance` states the
+    disturbances that a valid window may have.
     """
 
     phase: Phase
@@ -93,7 +93,8 @@ class Window:
 
     @property
     def host_is_busy(self) -> bool:
-        """Return whether `TenantWindow.host_is_busy` is true for any tenant."""
+        """Return whether other processes made the window invalid, and used more of the server than
+        ON_BUSY_HOST allows."""
         return any(tenant.host_is_busy for tenant in self.tenants)
 
     @property
@@ -101,8 +102,8 @@ class Window:
         """Return whether the window passes, or is undecided although the observed latencies keep
         every SLA.
 
-        The observed latencies of a tenant keep its SLA if their percentile of the SLA is at most
-        the latency limit. Bracketing and bisection need no more certainty than this.
+        The observed latencies of a tenant keep its SLA if the percentile that the SLA names is at
+        most the latency limit. Bracketing and bisection need no more certainty than this.
         """
         if self.verdict is Verdict.UNDECIDED:
             busy = [tenant for tenant in self.tenants if tenant.offered_rps > 0]

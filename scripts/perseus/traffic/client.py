@@ -59,11 +59,11 @@ def sequential_ms(route: Route, count: int, limit_s: float) -> NDArray[np.float6
 
 
 def processes_each(chosen: int | None, cores: Sequence[int], tenants: int) -> int:
-    """Return the number of client processes of each tenant: `chosen`, or a number that lets the
-    clients use all `cores` if `chosen` is None.
+    """Return the number of client processes of each tenant: `chosen`, or a default if `chosen` is
+    None.
 
-    A client process uses at most one core. Therefore the tenants share the cores equally, and each
-    tenant gets at least one process.
+    By default, the tenants divide the cores of the client equally. Each tenant gets one process for
+    each of its cores, because a process uses at most one core, and at least one process.
     """
     return chosen or max(1, len(cores) // tenants)
 
@@ -71,10 +71,10 @@ def processes_each(chosen: int | None, cores: Sequence[int], tenants: int) -> in
 class Client:
     """The client processes of a tenant; a context manager.
 
-    Each client process sends every n-th request, where n is the number of processes. If several
-    Triton models (an ensemble) process each request, `steps` contains their names, or None if
-    their names are unknown. Raises ClientError if a process cannot connect, ends, or does not
-    respond within 30 s. After a ClientError, all later calls also raise ClientError.
+    The client assigns the requests to the processes in turn. If several Triton models (an ensemble)
+    process each request, `steps` contains their names, or is None if their names are unknown.
+    Raises ClientError if a process cannot connect, ends, or does not respond within 30 s. After a
+    ClientError, all later calls also raise ClientError.
     """
 
     def __init__(

@@ -1,8 +1,8 @@
 """Implement the HTTP/2 protocol for a gRPC client (RFC 9113). `http2_client` adds the socket.
 
 The caller of this module passes in the bytes that the server sent, and gets two results: the
-requests whose responses are complete, and the bytes to send to the server. Two features of HTTP/2
-cost hardly any time in this module:
+requests whose responses are complete, and the bytes to send to the server. The module avoids the
+work for two features of HTTP/2:
 
 - Flow control: the server may send 2 GiB (the largest window of HTTP/2) before the client must
   extend the window. The client extends it after each received GiB.

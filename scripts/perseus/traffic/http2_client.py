@@ -1,4 +1,5 @@
-"""Send requests from any thread over one HTTP/2 connection, and call a function when they end.
+"""Send requests from any thread over HTTP/2, and call a function when they end. The client has one
+connection at a time.
 
 The thread that calls `send` writes the request to the socket itself, so that the request leaves at
 once. The client also has its own thread, with these tasks:

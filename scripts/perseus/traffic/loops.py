@@ -131,8 +131,8 @@ def backlog_s(requests: Requests, start_ns: int, more: int) -> float:
 class OpenLoop(LoadLoop):
     """Sends every request at its intended time, whether or not earlier requests have ended.
 
-    While `limit` requests are in flight, the loop drops all requests instead of sending them. A
-    window with too many dropped requests is invalid.
+    While `limit` requests are in flight, the loop drops each request that becomes due. A window
+    with too many dropped requests is invalid.
     """
 
     def __init__(self, limit: int, intended_ns: Sequence[int] | NDArray[np.int64]) -> None:
@@ -154,9 +154,9 @@ class ClosedLoop(LoadLoop):
     """Keeps `concurrency` requests in flight: each response triggers the next request.
 
     In a closed loop, the intended send time of a request is its actual send time. If the server
-    refuses a request, the loop waits before it sends the next request. This time doubles with each
-    consecutive refusal, up to one second. Without a pause, a server with a full queue would get
-    thousands of requests per second, because such a server refuses requests at once.
+    refuses a request, the loop sends another request in its place after a pause. The pause doubles
+    with each consecutive refusal, up to one second. Without a pause, a server with a full queue
+    would get thousands of requests per second, because such a server refuses requests at once.
     """
 
     def __init__(self, start_ns: int, end_ns: int, concurrency: int) -> None:

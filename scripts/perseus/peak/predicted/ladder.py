@@ -1,9 +1,9 @@
 """Define five prediction models, which predict the sharing ratio of a mix without a measurement of
 this mix.
 
-The sharing ratio is the sum of rate / dedicated peak over all tenants, at the limit of the mix. The
-simplest prediction model needs only measurements of each tenant alone. The more complex models also
-need measurements of other mixes.
+The sharing ratio is the sum of rate / dedicated peak over all tenants, at the limit of the mix.
+Every prediction model needs measurements of each tenant alone. Some prediction models also need
+measurements of other mixes.
 """
 
 from __future__ import annotations
