@@ -55,8 +55,8 @@ def limit_draws(
     `posteriors` contains, for each repeat, posterior draws of its limit. The function draws one
     limit of each repeat from its own posterior. Then one common factor multiplies the limits of all
     repeats. The common factor stands for the unknown difference between the mean of these few
-    repeats and the mean of many repeats. It is exp(tau z / sqrt(repeats)), where z has the standard
-    normal distribution, and tau is the standard deviation between repeats.
+    repeats and the mean of many repeats. The factor is exp(tau z / sqrt(repeats)), where z has the
+    standard normal distribution, and tau is the standard deviation between repeats.
 
     `deviations`, shape (draws,), contains draws of tau that you computed from more data than these
     repeats. If `deviations` is None, the function draws tau from these repeats (`deviation_draws`).

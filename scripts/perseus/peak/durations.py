@@ -34,8 +34,8 @@ queue, so its requests are nearly independent."""
 
 TIMES_FEWEST = 3
 """If a tenant has a low rate, a certification window may last longer than the preset otherwise
-allows. It then lasts until each tenant has TIMES_FEWEST times the least number of requests with
-which a window can pass (`fewest_requests`), but at most the time `slow_certify_s` of the preset.
+allows: until each tenant has TIMES_FEWEST times the least number of requests with which a window
+can pass (`fewest_requests`), but at most the time `slow_certify_s` of the preset.
 TIMES_FEWEST exceeds 1, since a cluster of late requests is little more evidence than one late
 request."""
 

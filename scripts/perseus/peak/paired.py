@@ -67,10 +67,10 @@ class Estimate:
 def ratio_at_saturation(rounds: Sequence[Round]) -> Estimate:
     """Return the logarithm of the sharing ratio at saturation, with its standard error.
 
-    The function averages the throughputs over the rounds. It leaves out rounds whose ratio is far
-    from the median (OUTLYING), because other processes have probably disturbed these rounds. The
-    standard error comes from a jackknife over the rounds. With fewer than three rounds, the
-    standard error is infinite.
+    The function averages the throughputs over the rounds, without the rounds whose ratio is far
+    from the median (OUTLYING): other processes have probably disturbed these rounds. The standard
+    error comes from a jackknife over the rounds. With fewer than three rounds, the standard error
+    is infinite.
     """
     ratios = np.array([each.ratio for each in rounds])
     logs = np.log(np.where(ratios > 0, ratios, np.nan))

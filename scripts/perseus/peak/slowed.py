@@ -1,9 +1,9 @@
 """Detect a temporary slowdown of a busy server from the gaps between its responses.
 
-Counters of the kernel show the load of other processes on the server's cores. They show the load of
-a hypervisor or of another virtual machine on the same hardware only as steal time, and only if the
-hypervisor reports it. Even without counters, the times of the responses show such load: although
-requests wait for the server, the responses come more slowly than in the saturation probes
+The counters of the kernel show the load of other processes on the server's cores. The load of a
+hypervisor or of another virtual machine on the same hardware appears only as steal time, if the
+hypervisor reports steal time. Even if no counter shows such load, the times of the responses do:
+although requests wait for the server, the responses come more slowly than in the saturation probes
 (docs/explanation/load.md).
 """
 

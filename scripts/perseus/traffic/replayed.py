@@ -33,8 +33,9 @@ class Replayed:
         If `rate_rps` is below the recorded rate (the result of the function `rate_rps`), the
         function keeps each arrival with the probability `rate_rps` / recorded rate (thinning). If
         `rate_rps` is above the recorded rate, the function adds copies of the replayed part
-        (superposition). It shifts each copy cyclically by a random time, and thins the last copy so
-        that the mean rate is `rate_rps`. The replayed part of the recording must contain arrivals.
+        (superposition). Each copy is shifted cyclically by a random time, and the last copy is
+        thinned so that the mean rate is `rate_rps`. The replayed part of the recording must contain
+        arrivals.
         """
         copies, rest = divmod(rate_rps / self.rate_rps(duration_s), 1.0)
         shares = np.append(np.ones(int(copies)), rest)

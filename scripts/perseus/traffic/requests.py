@@ -33,8 +33,8 @@ class Requests:
     """The requests of one tenant in one window, in the order of their intended send times.
 
     Times are in nanoseconds of a monotonic clock, shape (n,). `sent_ns` is 0 for a request that the
-    client has not sent. `done_ns` is the time of the response, of the timeout or of the error. It
-    is 0 for a request that is pending, cancelled or not sent.
+    client has not sent. `done_ns` is the time of the response, of the timeout or of the error, and
+    0 for a request that is pending, cancelled or not sent.
     """
 
     intended_ns: NDArray[np.int64]

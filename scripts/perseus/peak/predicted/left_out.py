@@ -1,5 +1,5 @@
 """Compute the errors of prediction models for the sharing ratio of a mix, by cross-validation: a
-model predicts each measured mix from the other measured mixes, without the mix itself."""
+prediction model predicts each measured mix from the other measured mixes."""
 
 from __future__ import annotations
 
@@ -100,8 +100,8 @@ class Accuracy:
     def is_as_good_as_measuring(self) -> bool:
         """Return whether a prediction is as precise as a measurement.
 
-        This is true if the 90 % interval of the prediction errors is at most as wide as the 90 %
-        interval of the difference between two measurements of the same mix.
+        A prediction is as precise if the 90 % interval of the prediction errors is at most as wide
+        as the 90 % interval of the difference between two measurements of the same mix.
         """
         scatter, noise = self._off(self._upper, UPPER)
         return bool(scatter <= np.sqrt(2) * noise)
