@@ -97,9 +97,7 @@ def _one_after_the_other_rps(sla: Sla, work_ms: float) -> float:
 def _which_can(sla: Sla, rate_rps: float) -> str:
     can = (each for each in PRESETS if lowest_rps(PRESETS[each].settings, sla) <= rate_rps)
     found = next(can, None)
-    return (
-        "no preset certifies a rate as low as this" if found is None else _certifies(found, sla)
-    )
+    return "no preset certifies a rate as low as this" if found is None else _certifies(found, sla)
 
 
 def _certifies(preset: str, sla: Sla) -> str:
