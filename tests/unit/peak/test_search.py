@@ -532,7 +532,7 @@ def test_a_search_is_bounded_when_the_server_never_fails():
     # An estimate without its uncertainty is useless, so the search reports no estimate.
     assert peak.outcome is Outcome.UNCERTIFIED and len(peak.posterior) == 0
     highest = max(window.scale for window in peak.windows if window.on_the_line)
-    assert f"the highest tested load (tenant at {highest:.1f}/s)" in peak.reason
+    assert f"the highest tested load (tenant at {highest:.1f} requests/s)" in peak.reason
     assert peak.certified == highest
 
 
@@ -855,7 +855,7 @@ def test_others_who_never_leave_end_a_search_at_once():
 def test_others_who_come_late_leave_an_estimate_that_nothing_certifies(come_at):
     found = search(1, deterministic(0.005), kind=Others, other_cpu_share=0.6, come_at=come_at)
     assert found.outcome is Outcome.DISTURBED and "other processes used 60%" in found.reason
-    assert found.reason.startswith("there is an estimate")
+    assert found.reason.startswith("the limit was estimated")
     assert found_limit(found.outcome, found.estimate, found.posterior)
     confirming = [window for window in found.windows if window.phase is Phase.CERTIFY]
     assert len({window.scale for window in confirming}) == 1
