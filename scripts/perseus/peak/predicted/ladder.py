@@ -51,7 +51,7 @@ class LadderStep(StrEnum):
             LadderStep.SHARES: "the sharing ratio is the same for all mixes",
             LadderStep.QUEUE: "a first-come first-served queue",
             LadderStep.MEMORY: "a first-come first-served queue, with caches",
-            LadderStep.PROCESSOR: "limit of processor sharing, times a constant",
+            LadderStep.PROCESSOR: "a constant times the limit of processor sharing",
         }[self]
 
 
