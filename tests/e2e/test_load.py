@@ -155,7 +155,7 @@ def live_system(
 def test_a_stopped_server_ends_the_window_within_seconds(server, tmp_path):
     with live_system(server, tmp_path) as system:
         with (
-            pytest.raises(ServerError, match=r"stopped \(SIGSTOP\?\)"),
+            pytest.raises(ServerError, match=r"process is stopped \(SIGSTOP\?\)"),
             system.offer([50], 60.0) as load,
         ):
             load.until(0.5)

@@ -1,4 +1,4 @@
-"""Define the input files, the output files and the findings of the measurement of one cell."""
+"""Define what the measurement of one cell reads, what it writes, and what it finds."""
 
 from __future__ import annotations
 
@@ -20,26 +20,27 @@ from perseus.traffic.arrivals import stream
 
 
 class BlockedError(Exception):
-    """Error: a dedicated peak that a cell needs was not found, so Perseus starts no server for the
-    cell."""
+    """Error: the cell needs the peak of a tenant on a dedicated server, and no cell has found this
+    peak. Therefore Perseus starts no server for the cell."""
 
 
 @dataclass(frozen=True)
 class Inputs:
     """The files that the measurement of a cell reads.
 
-    `repository` is None if the server already has all models. `references` contains the reference
-    responses of the deployed models, by tenant. `dedicated_records` contains the records of the
-    cells that measured the dedicated peaks of the tenants. For a dedicated cell,
-    `dedicated_records` is empty. `earlier_records` contains the records of the cells that determine
-    the mix of this cell. `trace` is the file with the arrivals of the study. `files` contains
-    additional files that the experiment reads, in the order of `task.run.files`. `labelled` is the
-    file with the labelled images of the first tenant, or None.
+    `repository` is the model repository, or None if the server already has all models. `references`
+    contains, by tenant, the file with the reference responses of each model that the study deploys.
+    `dedicated_records` contains the records of the cells that measured the dedicated peaks of the
+    tenants, and is empty if this cell needs no dedicated peaks. In a frontier, Perseus chooses the
+    mix of this cell from the results of earlier mixes; `earlier_records` contains the records of
+    these mixes. If the study replays a trace, `trace` is the file with the recorded arrivals.
+    `files` contains additional files that the experiment reads, in the order of `task.run.files`.
+    `labelled` is the file with the labelled images of the first tenant, or None.
 
     Only the prediction of a peak uses the files `copies_records`, `copies_dedicated_records` and
-    `checks`. `copies_records` contains the records of cells with several copies of one model.
-    `copies_dedicated_records` contains the records of cells with a single copy of one model.
-    `checks` contains the export records of the models.
+    `checks`. `copies_records` contains the records of cells whose tenants are copies of one model.
+    `copies_dedicated_records` contains the records of cells with one such copy alone. `checks`
+    contains the export records of the models (check.json).
     """
 
     repository: Path | None
@@ -94,8 +95,8 @@ class CellUnderTest:
     """A cell during its measurement.
 
     The function `say` gets messages about the progress, and `on_progress` gets the progress as
-    numbers. `server_log` is the log of the latest server. `attempt` is the number of the attempt,
-    counted from 1.
+    numbers. `server_log` is the log file of the server that Perseus started last. `attempt` is the
+    number of the attempt to measure the cell, counted from 1.
     """
 
     task: MeasureTask
@@ -109,7 +110,8 @@ class CellUnderTest:
     on_progress: OnProgress = ignored
 
     def stream(self, number: int) -> np.random.Generator:
-        """Return the random generator of tenant `number`."""
+        """Return a random generator for tenant `number`. Each call returns a generator that yields
+        the same random numbers."""
         return stream(self.task.seed, self.task.repeat, number)
 
     @property
@@ -123,15 +125,15 @@ class CellUnderTest:
         seconds_left: float | None = None,
         text: str = "",
     ) -> None:
-        """Report the progress after a window; `text` describes the window. `server` is the running
-        server, or None if no server runs."""
+        """Report the progress of the measurement. `server` is the running server, or None if no
+        server runs. After a window, `text` describes the window."""
         url = self._metrics_url_for_others(server) if server else None
         rows = self.raw.windows
         self.on_progress(Progress.of(self.task, self.attempt, rows, url, seconds_left, text))
 
     def _metrics_url_for_others(self, server: RunningServer) -> str | None:
-        """Return the URL of the metrics of a server, or None if other programs cannot read the
-        metrics because the metrics need a token or a certificate of the study."""
+        """Return the URL of a server's metrics. Return None if other programs cannot read the
+        metrics, because access needs a token or a certificate of the study."""
         remote = self.task.server.remote
         has_pem_file = remote is not None and remote.tls not in ("none", "system")
         needs_pem_file = has_pem_file and server.metrics_url.startswith("https:")
@@ -143,8 +145,7 @@ class Findings:
     """The keys that an experiment adds to record.json, and the window whose electrical power is
     recorded.
 
-    `watched_window` is the number (in windows.parquet) of the window whose power is recorded, or -1
-    for no window.
+    `watched_window` is the number of this window in windows.parquet, or -1 for no window.
     """
 
     record: Mapping[str, Any]

@@ -77,8 +77,8 @@ class LiveLoad:
         )
 
     def backlog_s(self) -> float:
-        """Return the seconds that the server needs, from the last observation, to empty its queue
-        and to answer one more request of each client process; 0 if unknown."""
+        """Return the seconds that the server needs after the last observation to empty its queue,
+        and then to answer one more request of each client process; 0 if unknown."""
         return max(
             (backlog_s(each.requests, self._start_ns, len(each.cpu_s)) for each in self._seen),
             default=0.0,
@@ -96,8 +96,8 @@ class LiveLoad:
         """Read the mean queue time of the requests that the server has answered since the previous
         reading.
 
-        If the server offers no statistics, or no queue times of the model, the function only checks
-        that the server is alive.
+        If the server reports no statistics, or no queue times of the model, the function only
+        checks that the server is alive.
         """
         for i, client in enumerate(self._clients):
             try:

@@ -1,5 +1,4 @@
-"""Offer load to a running Triton server, with one client per tenant, for a search or an
-experiment."""
+"""Offer load to a running server, with one client per tenant, window after window."""
 
 from __future__ import annotations
 
@@ -28,9 +27,9 @@ from perseus.traffic.requests import Status
 
 LEAD_S = 0.05  # time to prepare the clients before the start of a window
 IDLE_S = 20.0
-"""Shortest time limit in seconds for the server to empty its queue after a window. The limit is at
-least the length of the window, and at least twice the time that the server needs for its queue at
-the speed of the window."""
+"""After each window, the server gets at least IDLE_S seconds to empty its queue. The server gets
+more time after a long window (as much as the length of the window) and for a long queue (twice the
+time that the server would need at its mean speed in the window)."""
 
 
 @dataclass(frozen=True)
@@ -93,8 +92,9 @@ class LiveSystem:
     def offer(
         self, rates_rps: Sequence[float], duration_s: float
     ) -> AbstractContextManager[LiveLoad]:
-        """Offer a window of load. Raises ServerError if the server dies, if most requests fail, or
-        if the server does not empty its queue."""
+        """Offer open-loop load at the rates `rates_rps` (one per tenant) for one window. Raises
+        ServerError if the server ends, if most requests fail, or if the server does not empty its
+        queue after the window."""
         return self.offer_at(
             [
                 self.arrivals.times_s(rate, duration_s, stream)
@@ -132,10 +132,10 @@ class LiveSystem:
 
     def wait_until_idle(self, other_load: float) -> bool:
         """Wait until other processes use at most the share `other_load` (0..1) of the server's
-        cores and GPUs.
+        cores and GPUs. Return whether their load has fallen to this share.
 
-        All calls of this method together wait for at most PATIENCE_S seconds. After PATIENCE_S
-        seconds of waiting, each call returns False.
+        All calls of this method together wait for at most PATIENCE_S seconds. When this time is
+        used up, each further call returns False at once.
         """
         return self._idle_host_waiter.wait_until_idle(other_load)
 
@@ -186,8 +186,8 @@ class LiveSystem:
         return self._writer.add(names, [result.requests for result in results]), results
 
     def _server_times(self) -> list[ServerTimes | None]:
-        """Return the counters of each tenant's model; None if the counters do not contain all
-        times."""
+        """Return Triton's counters of each tenant's model; None for a model whose counters lack
+        some of the times that `decompose` needs."""
         return [
             None if each.steps is None else tenant_times(self.server, each.model, each.steps)
             for each in self._clients
@@ -202,5 +202,6 @@ class LiveSystem:
                 )
             if not result.idle:
                 raise ServerError(
-                    f"{client.name}: the server did not empty its queue within {idle_s:.0f} s"
+                    f"{client.name}: the server did not empty its queue within {idle_s:.0f} s after"
+                    " the window"
                 )

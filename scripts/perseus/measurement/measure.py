@@ -1,4 +1,4 @@
-"""Measure one cell on reserved cores, and write its raw results."""
+"""Measure one cell, the smallest unit of a study, on reserved cores, and write its raw results."""
 
 from __future__ import annotations
 
@@ -60,18 +60,18 @@ FAILURES: Final = (
     RouteError,
     TraceError,
 )
-"""Exceptions that `measure` raises if it measured nothing. The message states the reason."""
+"""Exceptions with which `measure` ends if it has no result to write. Their messages state why."""
 
 ATTEMPTS: Final = 2
 """Perseus measures a cell at most this many times. Each attempt uses a fresh server."""
 
 STARTS_MINUTES: Final = 30
-"""Longest time in minutes for all work except load and the pull of an image: to start servers, and
-check responses."""
+"""Time in minutes that the job of a cell may need in addition to the load and the pull of an image,
+to start servers and to check their responses."""
 
 MIN_MINUTES: Final = 240
-"""Least time in minutes that a job requests from a batch scheduler. The estimated time may be too
-short for the search of a slow model."""
+"""A job requests at least this time in minutes from a batch scheduler, because the estimated time
+may be too short for a search with a slow model."""
 
 
 def most_minutes(task: MeasureTask) -> int:
@@ -92,11 +92,11 @@ def measure(
     """Measure a cell, and write its raw results. `say` gets messages about the progress, and
     `on_progress` gets the progress as numbers.
 
-    After a temporary failure, the function measures the cell once more. The outcome in the written
-    record may be a failure: for example, the server misses an SLA at every load, or the client
-    reaches its limit. If every attempt ends with an error, and the last error is a result of the
-    study (`is_finding`), the function also writes a record. If every attempt ends with an error,
-    and the last error is not a result of the study, the function raises the last error (FAILURES).
+    After a temporary failure, the function measures the cell once more. The written record may also
+    state a failure: for example, that the server misses an SLA at every load, or that the client
+    cannot send more load. If every attempt ends with an error, `is_finding` decides whether the
+    last error is a result of the study, for example too little memory for all models. The function
+    writes such a result into the record, and raises any other error (FAILURES).
     """
     of_gpus = gpu.describe(task.server.gpus)
     with ExitStack() as stack:
@@ -179,13 +179,15 @@ class Tried:
 
 def measure_with_retries(cell: CellUnderTest, experiment: Experiment) -> Tried:
     """Measure a cell, and measure the cell again after a temporary failure. Return the findings of
-    the last attempt.
+    the attempt that counts, usually the last attempt.
 
-    If only the earlier attempt has findings, the function returns these findings. If the last
-    attempt ends with a temporary failure, and only the earlier attempt has an estimate, the
-    function returns the findings of the earlier attempt. If no attempt has findings, the last error
-    decides: if this error is a result of the study (`is_finding`), the function returns findings
-    with the reason of the failure; otherwise the function raises this error.
+    The earlier attempt counts if the last attempt ended with an error. The earlier attempt also
+    counts if the last attempt failed temporarily and found no limit of the server, but the earlier
+    attempt found the limit.
+
+    If every attempt ended with an error, `is_finding` decides whether the last error is a result of
+    the study. If the error is a result, the function returns findings that state the error as the
+    reason. Otherwise the function raises the error.
     """
     if reason := repository_export_error(cell.inputs.repository):
         return unserved(cell, experiment, Outcome.INFEASIBLE, [], reason)
@@ -222,9 +224,10 @@ def measure_with_retries(cell: CellUnderTest, experiment: Experiment) -> Tried:
 def is_finding(cell: CellUnderTest, error: Exception) -> bool:
     """Return whether an error of the server is a result of the study.
 
-    An error of the server is a result if the scenario is a setting of a grid, or if the cell
-    measures a model of a catalogue. For several tenants, the error is a result if each tenant was
-    already served alone: for example, the memory may be too small for all models together.
+    An error of the server is a result if the scenario is one of the settings that a grid compares,
+    or if the cell measures a model of a catalogue. For several tenants, the error is a result if
+    the server has already served each tenant alone: for example, the memory may be too small for
+    all models together.
     """
     of_server = isinstance(error, (ServerError, VerificationError))
     served_alone = bool(cell.inputs.dedicated_records)
@@ -247,8 +250,8 @@ def unserved(
     before: Sequence[Mapping[str, str]],
     reason: str,
 ) -> Tried:
-    """Return the findings of a cell without measured values. `before` contains the outcomes of
-    earlier attempts to measure the cell."""
+    """Return findings that state why the cell has no measured values. `before` contains the
+    outcomes of earlier attempts to measure the cell."""
     ended = {"outcome": outcome, "reason": reason}
     found = Findings({**without_server(cell), **experiment.empty_record(cell), **ended})
     return Tried(found, cell.attempt, [*before, ended])

@@ -1,4 +1,4 @@
-"""Check that a server is alive under load, and find the reason if the server has ended."""
+"""Check under load that a server is alive, and report an error if the server has ended."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from perseus.serving.failures import ServerError
 from perseus.serving.running_server import RunningServer
 from perseus.traffic.client import Client, ClientError
 
-SILENT_S = 5.0  # after this time without a response, the server counts as stopped or hanging
-SILENT_SLAS = 10  # the time without a response must also exceed this multiple of the longest SLA
+SILENT_S = 5.0  # after this time without a response, the server may be suspended or may hang
+SILENT_SLAS = 10  # a hanging server is also silent for this multiple of the longest latency limit
 UNHEARD_S = 3.0  # additional time allowed without statistics, because readings may fail
 DYING_S = 1.0  # longest time from the end of a server's connections to the end of its process
 
@@ -52,7 +52,7 @@ class ServerLife:
             for client, served_s in zip(self._clients, self._served_s, strict=True)
         )
         if silent_s > SILENT_S and self._server.stopped():
-            raise ServerError("the server is stopped (SIGSTOP?)")
+            raise ServerError("the server's process is stopped (SIGSTOP?)")
         if silent_s > self._silent_s:
             raise ServerError(f"the server has answered no request for {silent_s:.0f} s")
 
@@ -62,8 +62,8 @@ def reporting_end_of_server(server: RunningServer) -> Iterator[None]:
     """If an error occurs and the server has ended, raise a ServerError that says that the server
     has ended.
 
-    If the server ends, the first error may come from a request, from a reading of the statistics,
-    or from a client that connects.
+    If the server ends, the first error comes from a request, from a reading of the statistics, or
+    from a client that connects. This first error does not say that the server has ended.
     """
     try:
         yield

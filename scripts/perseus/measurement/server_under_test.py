@@ -50,7 +50,7 @@ NO_SERVER: Final[Mapping[str, Any]] = {
     "request_bytes": {},
     "client_preprocess_ms": {},
 }
-"""Keys of record.json for a cell for which no server ran."""
+"""The keys of record.json that describe the server, with the values for a cell without a server."""
 
 
 @contextmanager
@@ -77,7 +77,7 @@ def started(cell: CellUnderTest) -> Iterator[RunningServer]:
 
 @dataclass(frozen=True)
 class ServerUnderTest:
-    """A monitored server whose responses were checked.
+    """A running server that Perseus monitors, and whose responses Perseus has checked.
 
     `tenants` contains the tenants of the cell in their order. `unloaded_ms` contains, by tenant,
     the latencies of single requests without other load. `unloaded_p50_ms` contains, by tenant, the
@@ -93,13 +93,13 @@ class ServerUnderTest:
     record: Mapping[str, Any]
 
     def under_load(self) -> AbstractContextManager[LiveSystem]:
-        """Start the clients of all tenants, and yield the system that offers their load."""
+        """Start the clients of all tenants; yield a system that offers load through the clients."""
         return under_load(self.cell, self.server, self.tenants, self.routes)
 
 
 def without_server(cell: CellUnderTest) -> dict[str, Any]:
-    """Return NO_SERVER, the keys of record.json for a cell for which no server ran. If the file
-    server.log does not exist, write this file with the text that no server was started."""
+    """Return NO_SERVER for the record.json of a cell without a server. If the file server.log does
+    not exist, write this file with the text that no server was started."""
     if not cell.server_log.exists():
         cell.server_log.write_text("No server was started.\n")
     return dict(NO_SERVER)

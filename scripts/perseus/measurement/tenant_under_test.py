@@ -1,5 +1,5 @@
-"""Describe a tenant on a running server: the examples that its requests contain, and the routes of
-its requests."""
+"""Describe a tenant on a running server: the examples in its requests, and the routes of its
+requests (addresses, protocol and contents)."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ names of the outputs.
 
 ANSWER_S = 120.0
 SHIFTS, UNSEEN_MIB = 10, 32
-"""Perseus shifts the examples at most SHIFTS times to make unseen requests. All unseen requests
-together use at most about UNSEEN_MIB MiB of memory."""
+"""To make requests that the server has not seen, Perseus shifts the values of each example at most
+SHIFTS times. All these requests together use at most about UNSEEN_MIB MiB of memory."""
 
 
 @dataclass(frozen=True)
@@ -46,9 +46,10 @@ class TenantUnderTest:
 
     `examples` contains the inputs of the model by name, shape (n, ...) for n examples. Images have
     shape (n, 3, height, width). `reference` contains the correct responses to the examples, or is
-    None for a model that the study does not deploy. If `has_batches` is false, a request contains
-    one example. If the server already had the model, `served` describes the model. If the tenant
-    has preprocessing, `pictures` contains the encoded images.
+    None for a model that the study does not deploy. If `has_batches` is false, the model has no
+    batch dimension, and a request contains one example. If the server already had the model,
+    `served` describes the model. If the tenant has preprocessing, `pictures` contains the encoded
+    images.
     """
 
     settings: MeasuredTenant
@@ -82,8 +83,8 @@ class TenantUnderTest:
 
     @property
     def load_images(self) -> list[list[int]]:
-        """Return, for each request of the load, the indices of its examples. The client sends the
-        requests of the load in turn."""
+        """Return the different requests of the load, each as the indices of its examples. The
+        client sends these requests in turn, again and again."""
         return request_images(self.count, self.settings.request_batch_size)
 
     def batches(self, parts: Sequence[Sequence[int]]) -> list[Mapping[str, Tensor]]:
@@ -116,8 +117,8 @@ class TenantUnderTest:
         return sum(tensor.nbytes for each in requests for tensor in each.values()) / len(requests)
 
     def load_route(self, timeout_s: float) -> AbstractContextManager[Route]:
-        """Prepare the address and the contents of the requests of the load. A request times out
-        after `timeout_s`."""
+        """Prepare the route (address and contents) of the requests of the load. A request times out
+        after `timeout_s` seconds."""
         return self._route(self.load_images, timeout_s)
 
     @contextmanager
@@ -125,14 +126,15 @@ class TenantUnderTest:
         """Open a connection for single requests. `parts` contains, for each request, the indices of
         its examples.
 
-        Raises RequestFailedError and RouteError.
+        Raises RouteError if the route of the requests cannot be prepared, and RequestFailedError if
+        the server does not accept the connection.
         """
         with self._route(parts, ANSWER_S) as route, connect(route) as transport:
             yield transport
 
     def unseen_batches(self) -> list[Mapping[str, Tensor]]:
-        """Return inputs that no other request has: the values of the examples, shifted by a few
-        places.
+        """Return inputs of requests that no cache can answer, because no other request has these
+        inputs. The inputs are the values of the examples, shifted by a few places.
 
         The list is empty if the server gets images as encoded files.
         """
@@ -150,7 +152,7 @@ class TenantUnderTest:
         return replace(self, pictures=None, examples=examples).batches(self.load_images)
 
     def route_of(self, batches: Sequence[Batch]) -> AbstractContextManager[Route]:
-        """Open the route of requests with the inputs `batches` and a timeout of ANSWER_S."""
+        """Open the route of requests with the inputs `batches`. The timeout is ANSWER_S seconds."""
         return self.open_route(self.model, batches, ANSWER_S, self.outputs)
 
     def _route(
@@ -167,8 +169,8 @@ def _shifted(values: Tensor, places: int) -> Tensor:
 def tenants_on(
     server: RunningServer, task: MeasureTask, references: Mapping[str, Path]
 ) -> list[TenantUnderTest]:
-    """Return the tenants of a cell. `references` contains the reference files of deployed models by
-    tenant.
+    """Return the tenants of a cell. `references` contains, by tenant, the file with the reference
+    responses of each model that the study deploys.
 
     Raises ServerError if the server lacks a model, or if Perseus cannot measure a model that the
     server already has.

@@ -121,7 +121,7 @@ def test_a_server_elsewhere_keeps_the_parameters_of_its_url():
 def test_other_paths_are_not_there(tmp_path):
     with (
         exported.exporter(tmp_path) as address,
-        pytest.raises(urllib.error.HTTPError, match=r"404.*/metrics or /targets"),
+        pytest.raises(urllib.error.HTTPError, match=r"404.*Read /metrics or /targets"),
     ):
         read(address, "/")
 

@@ -58,7 +58,8 @@ def shown(progress, width=100, now_s=1000.0, overview=None, **options):
 def test_it_says_what_is_offered_how_it_goes_and_how_long_it_takes():
     cell, heading, a, b = shown(MEASURED, width=120)
     assert cell == (
-        "cpu1.a-b.mix-1-1.r1  attempt 2  warm up  4 windows: 3 pass, 1 invalid  about 1:30 left"
+        "cpu1.a-b.mix-1-1.r1  attempt 2  warm up  4 windows: 3 pass, 1 invalid"
+        "  about 1:30 min left"
     )
     assert heading == "tenant  offered/s       latency/SLA  verdict  passed  failed"
     assert a == "a            40.0  p99.9 61.5/50 ms  fail       36.0    40.0"
@@ -73,7 +74,7 @@ def test_it_says_how_much_of_the_run_is_left_and_which_peaks_are_known():
     )
     cell, _, _, _, heading, a, b = shown(MEASURED, 140, overview=Overview(3, 5, 200.0, peaks))
     assert cell.startswith("cell 3 of 5  cpu1.a-b.mix-1-1.r1  attempt 2")
-    assert cell.endswith("about 1:30 left, 4:50 for all cells")
+    assert cell.endswith("about 1:30 min left, 4:50 min for all cells")
     assert heading == "alone on cpu1        peak/s   certified/s"
     assert a == "a              171.2, 168.0  102.4, 110.0"
     assert b == "b                         –             –"  # noqa: RUF001
@@ -83,7 +84,7 @@ def test_with_several_hosts_it_counts_the_cells_of_one_host():
     several = Overview(2, 3, 20.0, (), hosts=2, others_end_s=1300.0)
     cell = shown(MEASURED, 140, overview=several)[0]
     assert cell.startswith("cell 2 of 3 on its host  ")
-    assert cell.endswith("about 1:30 left, 5:00 for all cells")
+    assert cell.endswith("about 1:30 min left, 5:00 min for all cells")
 
 
 def test_of_many_peaks_it_shows_the_first():
@@ -94,7 +95,7 @@ def test_of_many_peaks_it_shows_the_first():
 
 def test_before_the_first_window_and_after_the_time_is_over():
     assert shown(BEGUN)[0] == "far.a-b.peak.r1"
-    assert shown(MEASURED, now_s=9000.0)[0].endswith("about 0:00 left")
+    assert shown(MEASURED, now_s=9000.0)[0].endswith("about 0:00 min left")
 
 
 @pytest.mark.parametrize("width", [20, 40, 60])
@@ -108,7 +109,7 @@ def test_a_narrow_terminal_cuts_names_before_figures(width):
 
 def test_lines_stand_above_the_view_which_is_gone_at_the_end(tmp_path):
     with terminal.Terminal(job(tmp_path, "time.sleep(1.3)")) as on:
-        on.until("1:28 left")
+        on.until("1:28 min left")
         standing = terminal.screen(on.output)
         assert standing[1:3] == [LINE, ""] and standing[3].startswith(MEASURED.cell)
         assert len(standing) == 3 + 4
@@ -123,7 +124,7 @@ def test_lines_stand_above_the_view_which_is_gone_at_the_end(tmp_path):
 
 def test_time_goes_on_between_windows(tmp_path):
     with terminal.Terminal(job(tmp_path, "time.sleep(3.3)")) as on:
-        on.until("1:27 left")
+        on.until("1:27 min left")
         on.end()
     drawn = on.output.count("p99.9 61.5")
     assert drawn <= 7  # drawn at the start and end, with each line, and once a second
@@ -148,7 +149,7 @@ def test_whatever_ends_the_job_ends_the_view(tmp_path, then, says):
 
 def test_a_ctrl_c_ends_it_without_a_word(tmp_path):
     with terminal.Terminal(job(tmp_path, "time.sleep(60)")) as on:
-        on.until("1:28 left")
+        on.until("1:28 min left")
         on.interrupt()
         left = on.end()
     # the terminal itself writes ^C
@@ -192,7 +193,7 @@ def test_lines_of_a_job_stand_above_the_view_of_another_job(tmp_path):
     plan.touch()
     beside = shlex.join(job(tmp_path, "pass"))
     with terminal.Terminal(job(tmp_path, f"os.system({beside!r}); time.sleep(2.3)")) as on:
-        on.until("1:27 left")
+        on.until("1:27 min left")
         during = terminal.screen(on.output)
         left = on.end()
     lines = ["[cell    0 s] starting the server", LINE]

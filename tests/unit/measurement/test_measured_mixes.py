@@ -22,6 +22,7 @@ def written(folder, *records):
     return paths
 
 
+MIX = "mix (ratio of the rates, each in units of its dedicated peak)"
 THREE = synthetic.Truth({"a": 10.0, "b": 20.0, "c": 30.0}, repeats=1, between=0.0, within=1e-3)
 SHARES = (0.5, 0.3, 0.2)
 
@@ -74,14 +75,14 @@ def test_a_point_of_a_frontier_measures_the_mix_that_follows_from_those_before(t
     run = next_mix(SimpleNamespace(task=task, inputs=inputs)).run
     assert run.weights == (1, 3) and run.point == 2
     first, second = task.tenant_names
-    assert describe_mix(task, run.weights) == f"mix: {first} 1, {second} 3"
+    assert describe_mix(task, run.weights) == f"{MIX}: {first} 1, {second} 3"
 
 
 def test_the_weights_of_a_demand_follow_from_the_dedicated_peaks(tmp_path):
     wanted, messages = of_demand(tmp_path, synthetic.records(THREE, mixes=[], holds=()))
     assert wanted.run.rate_shares == SHARES and wanted.blocked == ""
     assert wanted.run.weights == (70, 21, 9)  # 0.05, 0.015 and 0.0067 servers per request/s
-    assert messages == "mix: a 70, b 21, c 9"
+    assert messages == f"{MIX}: a 70, b 21, c 9"
 
 
 def test_a_demand_of_which_a_dedicated_peak_is_not_known_has_no_weights(tmp_path):
@@ -89,5 +90,5 @@ def test_a_demand_of_which_a_dedicated_peak_is_not_known_has_no_weights(tmp_path
     wanted, output = of_demand(
         tmp_path, [synthetic.with_outcome(first, "disturbed", "others"), *others]
     )
-    assert wanted.run.weights == () and output == "mix: "
+    assert wanted.run.weights == () and output == f"{MIX}: "
     assert "(disturbed)" in wanted.blocked

@@ -25,8 +25,8 @@ PORT: Final = 9877
 
 
 class Exporter(ThreadingHTTPServer):
-    """An HTTP server that reads the progress files at each request. `logs` is the folder with the
-    logs of all studies.
+    """An HTTP server that reads the progress files of the running cells at each request. `logs` is
+    the folder with the logs of all studies.
 
     Raises OSError if another program uses the port. Port 0 selects a free port.
     """
@@ -63,7 +63,7 @@ class _Handler(BaseHTTPRequestHandler):
                 found = targets(under_way(self.server.logs))
                 self._answer("application/json", json.dumps(found).encode())
             case _:
-                self.send_error(HTTPStatus.NOT_FOUND, "/metrics or /targets")
+                self.send_error(HTTPStatus.NOT_FOUND, "Read /metrics or /targets")
 
     def _answer(self, content_type: str, body: bytes) -> None:
         self.send_response(HTTPStatus.OK)
@@ -73,4 +73,4 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def log_message(self, format: str, *args: object) -> None:
-        """Ignore the message, so that readings by Prometheus do not fill the log."""
+        """Ignore the message. Otherwise each request of Prometheus would add a line to the log."""

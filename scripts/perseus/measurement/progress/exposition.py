@@ -19,14 +19,15 @@ SLA = (*TENANT, "percentile")
 
 
 def metrics(cells: Sequence[Progress]) -> Iterator[Metric]:
-    """Yield metrics of the running cells. The function omits values that do not exist yet."""
+    """Yield metrics of the running cells. The function omits values that are not known yet."""
     yield GaugeMetricFamily("perseus_cells", "Number of running cells", len(cells))
     yield from _of_cells(cells)
     yield from _of_tenants(cells)
 
 
 def targets(cells: Sequence[Progress]) -> list[dict[str, Any]]:
-    """Return the servers of the cells `cells` in the format of Prometheus's HTTP discovery."""
+    """Return the addresses at which Prometheus can read the metrics of the cells' servers, in the
+    format of Prometheus's HTTP service discovery."""
     return [
         {
             "targets": [parts.netloc],
@@ -49,8 +50,8 @@ def _parameters(query: str) -> dict[str, str]:
     """Return URL parameters as labels in Prometheus's format. If a parameter has several values,
     the function uses the first value.
 
-    The function omits a parameter whose name is not a valid label. Prometheus rejects all targets
-    if one label is invalid.
+    The function omits a parameter whose name is not a valid label, because Prometheus rejects all
+    targets if one label is invalid.
     """
     return {
         f"__param_{name}": values[0]
@@ -62,24 +63,30 @@ def _parameters(query: str) -> dict[str, str]:
 def _of_cells(cells: Sequence[Progress]) -> Iterator[Metric]:
     info = GaugeMetricFamily(
         "perseus_cell_info",
-        "1; labels: names of the running cell",
+        "Always 1. The labels name the study, the running cell, its server and its experiment",
         labels=(*CELL, "server", "experiment"),
     )
     attempt = GaugeMetricFamily(
-        "perseus_cell_attempt", "Attempt at the cell, counted from 1", labels=CELL
+        "perseus_cell_attempt",
+        "Number of the present attempt to measure the cell, counted from 1",
+        labels=CELL,
     )
     phase = GaugeMetricFamily(
-        "perseus_cell_phase", "1; label: phase of the last window", labels=(*CELL, "phase")
+        "perseus_cell_phase",
+        "Always 1. The label phase states the phase of the last ended window",
+        labels=(*CELL, "phase"),
     )
     told = GaugeMetricFamily(
-        "perseus_cell_told_timestamp_seconds", "Time of the last progress report", labels=CELL
+        "perseus_cell_told_timestamp_seconds",
+        "Time at which the cell last reported its progress",
+        labels=CELL,
     )
     end = GaugeMetricFamily(
         "perseus_cell_end_timestamp_seconds", "Estimated time at which the cell ends", labels=CELL
     )
     windows = CounterMetricFamily(
         "perseus_cell_windows",
-        "Ended windows of the running attempt, by verdict",
+        "Number of ended windows in the present attempt to measure the cell, by verdict",
         labels=(*CELL, "verdict"),
     )
     for cell in cells:
@@ -109,7 +116,7 @@ def _of_tenants(cells: Sequence[Progress]) -> Iterator[Metric]:
     )
     lag = GaugeMetricFamily(
         "perseus_tenant_send_lag_seconds",
-        "99th percentile of actual minus intended send time in the last window",
+        "99th percentile of the send lag (actual minus intended send time) in the last window",
         labels=TENANT,
     )
     lag_limit = GaugeMetricFamily(
@@ -119,11 +126,13 @@ def _of_tenants(cells: Sequence[Progress]) -> Iterator[Metric]:
     )
     latency = GaugeMetricFamily(
         "perseus_tenant_latency_seconds",
-        "Latency at the percentile of the SLA in the last window",
+        "Measured latency at the percentile that the SLA limits, in the last window",
         labels=SLA,
     )
     sla = GaugeMetricFamily(
-        "perseus_tenant_sla_seconds", "Latency that the SLA allows at its percentile", labels=SLA
+        "perseus_tenant_sla_seconds",
+        "Largest latency that the SLA allows at its percentile",
+        labels=SLA,
     )
     for cell in cells:
         for tenant in cell.tenants:

@@ -18,8 +18,8 @@ def progress_file(log: Path) -> Iterator[OnProgress]:
     """Yield a function that writes the progress of the job to a file beside the log of the job.
     Remove the file at the end of the context.
 
-    Perseus replaces the file as a whole, between windows. If Perseus cannot write the file, the
-    measurement continues.
+    Perseus calls the function between windows. Each call replaces the whole file. If Perseus cannot
+    write the file, the measurement continues.
     """
     path = log.with_suffix(SUFFIX)
     partial = path.with_name(f".{path.name}.partial")  # `files.whole` would list the whole folder
@@ -37,10 +37,10 @@ def progress_file(log: Path) -> Iterator[OnProgress]:
 
 
 def under_way(logs: Path) -> list[Progress]:
-    """Return the progress of all running cells, from the folder of all logs.
+    """Return the progress of all running cells. `logs` is the folder with the logs of all studies.
 
     The function ignores files of killed processes, files that disappear during the call, and files
-    of another version of Perseus.
+    in the format of another version of Perseus.
     """
     found = []
     for path in _files(logs):
@@ -52,8 +52,8 @@ def under_way(logs: Path) -> list[Progress]:
 def delete_progress_files(logs: Path) -> None:
     """Delete the progress files of all studies. Call this function while no cell is measured.
 
-    A progress file survives a power failure. After a reboot, `under_way` does not know that the
-    process of the file has ended.
+    A progress file survives a power failure. After the reboot, `under_way` cannot tell that the
+    process that wrote the file has ended, and returns the cell as a running cell.
     """
     for path in _files(logs):
         with suppress(OSError):

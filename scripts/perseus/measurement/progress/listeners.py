@@ -1,4 +1,4 @@
-"""Send the progress of a measurement job to its file and to the terminal."""
+"""Send the progress of a measurement job to its progress file and to the terminal."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from perseus.measurement.progress.state import OnProgress, Progress
 
 @contextmanager
 def listeners(log: str, say: Callable[[str], None]) -> Iterator[OnProgress]:
-    """Yield a function that writes the progress to the file beside the job's log and to the
-    terminal.
+    """Yield a function that writes the progress to the terminal, and to a file beside the log of
+    the job.
 
-    If the terminal can move its cursor, and no other job of the run shows a live view, Perseus
+    Perseus shows a live view if the terminal can move its cursor, and if no other job of the run
     shows a live view. Without a live view, `say` gets one line per window.
     """
     path = Path(log)
@@ -46,12 +46,12 @@ def listeners(log: str, say: Callable[[str], None]) -> Iterator[OnProgress]:
 
 @contextmanager
 def _is_first(logs: Path) -> Iterator[bool]:
-    """Yield whether no other job of the run shows a live view: two live views on one terminal would
-    erase each other.
+    """Yield True for the first job of the run that calls this function, else False. Only the first
+    job may show a live view, because two live views on one terminal would erase each other.
 
-    The function locks the plan of the run (flock) until the context ends. Each run has a plan of
-    its own, so two runs do not exclude each other. Without a plan, or on a file system without
-    flock, the function yields True.
+    The first job locks the file with the plan of the run (flock) until the context ends. Each run
+    has its own plan, so jobs of different runs do not exclude each other. Without a plan, or on a
+    file system without flock, the function yields True to every job.
     """
     try:
         descriptor = os.open(logs / NAME, os.O_RDONLY | os.O_CLOEXEC)

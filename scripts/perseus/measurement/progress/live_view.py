@@ -48,8 +48,8 @@ def live_view(
 ) -> Iterator[OnProgress | None]:
     """Show the progress below all printed lines while the context is open.
 
-    Yields None if `stream` is not a terminal that can move its cursor, or if another job has its
-    view there (`is_first` is false).
+    Yields the function that shows new progress. Yields None if `stream` is not a terminal that can
+    move its cursor, or if another job already shows its view there (`is_first` is false).
     """
     console = Console(file=stream)
     if not (stream.isatty() and console.is_interactive):
@@ -77,7 +77,7 @@ class _AboveAnother(RenderHook):
 
 
 class _View(RenderHook):
-    """A live view, which the console prints again below each printed line and once a second."""
+    """A live view. The console prints the view again after each printed line, and once a second."""
 
     def __init__(self, console: Console, overview: Overview | None) -> None:
         self._console, self._over, self._overview = console, Event(), overview
@@ -87,7 +87,8 @@ class _View(RenderHook):
     def show(self, progress: Progress) -> None:
         """Show the progress.
 
-        The first call starts the thread of the view, which then runs on the CPUs of the job.
+        The first call starts the thread that refreshes the view, on the CPUs that the job uses at
+        the time of this call.
         """
         is_first, self._progress = self._progress is None, progress
         if is_first:
@@ -128,7 +129,7 @@ class _Sequence(Control):
 
 
 def rendered(progress: Progress, now_s: float, overview: Overview | None = None) -> RenderableType:
-    """Return the lines of the view: the cell, its tenants, and the known dedicated peaks.
+    """Return the lines of the view: the cell, its tenants, and the dedicated peaks found so far.
 
     `now_s` is the time on the Unix clock in seconds.
     """
@@ -155,8 +156,9 @@ def _of_cell(progress: Progress, now_s: float, overview: Overview | None) -> Ite
         yield Text(f"{count} windows: ").append_text(Text(", ").join(verdicts))
     if progress.end_s is not None:
         left_s = max(progress.end_s - now_s, 0)
-        in_all = f", {_minutes(overview.left_s(left_s, now_s))} for all cells" if overview else ""
-        yield Text(f"about {_minutes(left_s)} left{in_all}")
+        all_s = overview.left_s(left_s, now_s) if overview else 0.0
+        in_all = f", {_minutes(all_s)} min for all cells" if overview else ""
+        yield Text(f"about {_minutes(left_s)} min left{in_all}")
 
 
 def _minutes(seconds: float) -> str:
@@ -181,7 +183,7 @@ def _of_tenants(tenants: tuple[TenantProgress, ...]) -> Table:
 
 
 def _of_peaks(peaks: Sequence[KnownPeaks]) -> Table:
-    """Return a table of the known dedicated peaks of the first MAX_PEAKS tenants."""
+    """Return a table of the dedicated peaks found so far, for the first MAX_PEAKS tenants."""
     table = _table(f"alone on {peaks[0].server}", "peak/s", "certified/s")
     for each in peaks[:MAX_PEAKS]:
         table.add_row(each.tenant, _numbers(each.estimates_rps), _numbers(each.certified_rps))

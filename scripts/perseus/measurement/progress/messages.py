@@ -14,21 +14,22 @@ from perseus.study.tasks.measure import MeasureTask
 
 
 def describe_mix(task: MeasureTask, weights: Sequence[int]) -> str:
-    """Return the mix of a cell as text; without weights if a dedicated peak is unknown."""
+    """Return the mix of a cell (its `weights`) as text. Without weights, the text has no tenant."""
     pairs = zip(task.tenant_names, weights, strict=False)
-    return "mix: " + ", ".join(f"{name} {weight}" for name, weight in pairs)
+    ratio = ", ".join(f"{name} {weight}" for name, weight in pairs)
+    return f"mix (ratio of the rates, each in units of its dedicated peak): {ratio}"
 
 
 def describe_search(
     task: MeasureTask, weights: Sequence[int], rates_rps: Sequence[float], warning: str
 ) -> Iterator[str]:
-    """Yield messages with the mix and the duration of a search, and a warning if the search may
-    find no peak."""
+    """Yield messages with the mix and the duration of a search. If `warning` states why the search
+    may end without a certified rate, also yield the warning."""
     if weights:
         yield describe_mix(task, weights)
     sizes = task.search, task.slas, rates_rps
     about_min, most_min = expected_s(*sizes) / 60, longest_s(*sizes) / 60
-    yield f"about {about_min:.1f} min of load, at most {most_min:.0f} min"
+    yield f"the search offers load for about {about_min:.1f} min, at most {most_min:.0f} min"
     if warning:
         yield f"the search may end without a certified rate ({warning})"
 
@@ -45,7 +46,7 @@ def describe_window(window: Window, names: Sequence[str], seconds_left: float) -
 
 
 def describe_peak(peak: Peak, line: LoadLine, names: Sequence[str]) -> str:
-    """Return a message of one line with the result of a cell."""
+    """Return a message of one line with the result of a search or a prediction."""
     if np.isnan(peak.certified):
         return f"{peak.outcome}: {peak.reason}"
     rates = zip(names, line.rates_rps(peak.certified), line.rates_rps(peak.estimate), strict=True)

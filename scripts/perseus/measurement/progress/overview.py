@@ -1,7 +1,8 @@
-"""Compute the remaining time and the known dedicated peaks of a run, from the plan and the results
-of the run.
+"""From the plan and the results of a run, compute the remaining time and the dedicated peaks found
+so far.
 
-The workflow writes the plan (the estimated load of each cell) before the first job.
+The plan contains the estimated seconds of load of each cell. The workflow writes the plan before
+the first job.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ NAME: Final = "run.json"
 
 
 class AloneCell(Part):
-    """A dedicated cell of a tenant on a server."""
+    """A cell that measures the dedicated peak of a tenant on a server."""
 
     cell: str
     tenant: str
@@ -35,9 +36,9 @@ class RunPlan(Part):
     """The cells of a run.
 
     `started_s` is the start time of the run on the Unix clock, in seconds. `load_s` contains the
-    estimated seconds of load of each cell, and `slots` its slot (`study.slots`): Perseus measures
-    the cells of one slot one after another. `raw` is the folder with the raw results. `alone`
-    contains the dedicated cells.
+    estimated seconds of load of each cell. `slots` contains the slot of each cell: Perseus measures
+    the cells of one slot one after another (`study.slots`). `raw` is the folder with the raw
+    results. `alone` contains the cells that measure dedicated peaks.
     """
 
     started_s: float
@@ -59,12 +60,12 @@ class KnownPeaks:
 
 @dataclass(frozen=True)
 class Overview:
-    """The position of a cell in its run, and the known dedicated peaks.
+    """The position of a cell in its run, and the dedicated peaks found so far.
 
     The cell is number `number` of `total` cells on its host. `hosts` is the number of hosts of the
     run. `later_s` is the estimated load in seconds that follows after the cell. `others_end_s` is
     the estimated time, on the Unix clock, at which the cells of the other hosts end, or 0 if no
-    cell of another host is left.
+    other host has cells to measure.
     """
 
     number: int
@@ -75,8 +76,8 @@ class Overview:
     others_end_s: float = 0.0
 
     def left_s(self, cell_s: float, now_s: float) -> float:
-        """Return the estimated remaining seconds of the run, if `cell_s` seconds of the cell
-        remain."""
+        """Return the estimated seconds until the end of the run, if `cell_s` seconds of the cell
+        remain. `now_s` is the present time on the Unix clock."""
         return max(cell_s + self.later_s, self.others_end_s - now_s)
 
 
@@ -87,7 +88,7 @@ def write_plan(logs: Path, plan: RunPlan) -> None:
 
 
 def overview(logs: Path, cell: str) -> Overview | None:
-    """Return the overview at the start of a cell; None if no plan contains the cell."""
+    """Return the overview at the start of a cell; None if the run has no plan with this cell."""
     try:
         plan = RunPlan.model_validate_json((logs / NAME).read_text())
     except (OSError, ValueError):

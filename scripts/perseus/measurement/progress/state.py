@@ -1,4 +1,4 @@
-"""Describe the state of a measurement, for the terminal and the exporter."""
+"""Describe the state of a measurement, for the terminal and the exporter to Prometheus."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ class TenantProgress(Part):
     `sla_ms` is the latency limit of the SLA in the last window. Before the first window, `sla_ms`
     is the configured limit. `answered_rps` is the rate of responses in the window. `latency_ms` is
     the latency at the percentile of the SLA, from the intended send time. `send_lag_ms` is the 99th
-    percentile of the send lag, and `send_lag_limit_ms` the largest allowed value. `passed_rps` is
-    the highest offered rate in a window that passed, and `failed_rps` is the lowest offered rate in
-    a window that failed.
+    percentile of the send lag in the window, and `send_lag_limit_ms` is its largest allowed value.
+    `passed_rps` is the highest offered rate in a window that passed, and `failed_rps` is the lowest
+    offered rate in a window that failed.
     """
 
     name: str
