@@ -274,8 +274,8 @@ def predicted(record: Plain) -> Plain:
         | NO_SERVER
         | {
             "outcome": "predicted",
-            "reason": "not measured: prediction model B4 predicts the peak of this mix within 12%,"
-            " from 6 measured mixes",
+            "reason": "not measured: prediction model B4 predicts the peak of this mix with an"
+            " error of at most 12% (confidence 90 %), from 6 measured mixes",
             "speeds_rps": {},
             "requests": 0,
             "measured_s": 0.0,

@@ -266,7 +266,7 @@ def copies(tmp_path):
 
 def test_copies_tell_what_models_cost_each_other_in_the_caches(cell_of, searched, copies):
     found = frontier.measure(cell_of(*of_world("abc", OF_THREE), **copies))
-    expected = "not measured: prediction model B3 predicts the peak of this mix within "
+    expected = "not measured: prediction model B3 predicts the peak of this mix with an error of "
     assert found.record["reason"].startswith(expected)
     truth = with_caches("abc", found.record["weights"])
     assert found.record["estimate_scale"] == pytest.approx(truth, rel=0.03)

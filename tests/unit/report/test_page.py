@@ -85,7 +85,7 @@ def test_every_outcome_without_a_result_has_an_explanation():
 
 def test_a_line_without_dedicated_peaks_is_not_blamed_on_its_server():
     why = (
-        "the rates of the cell depend on dedicated peaks that were not found:"
+        "the rates of this cell depend on dedicated peaks that these cells did not find:"
         " cpu1.a.peak.r1 (unsteady)"
     )
     made = synthetic.records(mixes=[(1, 1)], holds=())

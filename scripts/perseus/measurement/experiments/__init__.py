@@ -1,8 +1,8 @@
-"""Run experiments, with one module per kind of experiment.
+"""Run experiments. Each kind of experiment has its own module.
 
-A new kind of experiment needs a new module in this package, and settings in study/experiments. The
-module of an experiment uses a server from `server_under_test`, or starts servers itself. The module
-stores its windows with `windows.keep`, and returns `Findings`: the keys that the experiment adds to
+To add a kind of experiment, add a module to this package, and settings to study/experiments. The
+module uses a server from `server_under_test`, or starts servers itself. The module stores its
+windows with `windows.keep`, and returns `Findings`: the keys that the experiment adds to
 record.json.
 """
 
@@ -22,16 +22,16 @@ class Experiment(Protocol):
     def measure(self, cell: CellUnderTest) -> Findings:
         """Measure the cell.
 
-        Raises BlockedError before the start of a server if a dedicated peak is missing. Raises
-        ServerError, VerificationError, ClientError and RouteError if the function cannot measure
-        the server.
+        Raises BlockedError before the start of a server if the cell needs a dedicated peak that is
+        unknown. Raises ServerError, VerificationError, ClientError or RouteError if the server or a
+        client fails before the experiment has a result.
         """
 
     def empty_record(self, cell: CellUnderTest) -> Mapping[str, Any]:
         """Return the keys that the experiment adds to record.json if no server ran for the cell."""
 
     def load_s(self, task: MeasureTask) -> tuple[float, float]:
-        """Return the usual duration and the longest duration of the load, in seconds."""
+        """Return how long the experiment offers load, in seconds: usually, and at most."""
 
 
 def procedure(kind: str) -> Experiment:

@@ -1,8 +1,9 @@
 """Run the experiment `aa`: measure the same saturation throughput repeatedly on restarted servers
 (A/A test).
 
-A closed loop keeps the server busy, so the throughput does not depend on random arrivals. If the
-throughput differs between windows or between servers, the host is the cause.
+A closed loop keeps the server busy, so the throughput does not depend on random arrivals. The load
+and the settings are always the same, so every difference between the throughputs comes from the
+host.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from perseus.traffic.client import ClientError
 PHASE: Final = "aa"
 
 Rates = list[float]
-"""Responses per second in each window on one server, in the order of the windows."""
+"""Throughput in responses/s of each window on one server, in the order of the windows."""
 
 
 def measure(cell: CellUnderTest) -> Findings:
@@ -63,8 +64,8 @@ def empty_record(cell: CellUnderTest) -> Mapping[str, Any]:
 def load_s(task: MeasureTask) -> tuple[float, float]:
     """Return the usual duration and the longest duration of the load, in seconds.
 
-    All windows have equal length. The longest duration assumes that each window needs all its
-    attempts.
+    All windows have the same length. The longest duration assumes that each window is invalid until
+    its last attempt.
     """
     run = cast(Run, task.run)
     windows = run.restarts * (run.windows + 1)
@@ -73,10 +74,11 @@ def load_s(task: MeasureTask) -> tuple[float, float]:
 
 
 def of_one_server(cell: CellUnderTest, system: LiveSystem, run: Run, servers_left: int) -> Rates:
-    """Return the responses per second of all tenants together in each window on one server, without
-    the first window.
+    """Return the throughput of all tenants together, in responses/s, for each window on one server.
+    The result omits the first window, which only warms the server up.
 
-    Raises InvalidWindowError. Raises ServerError if the server dies.
+    Raises InvalidWindowError if a window is invalid at every attempt, and ServerError if the server
+    ends.
     """
     to_come = range(run.windows, -1, -1)
     rates_rps = [
@@ -86,7 +88,7 @@ def of_one_server(cell: CellUnderTest, system: LiveSystem, run: Run, servers_lef
 
 
 def one_window(cell: CellUnderTest, system: LiveSystem, run: Run, windows_left: int) -> float:
-    """Run a window, and return the responses per second of all tenants together.
+    """Run a window, and return the throughput of all tenants together in responses/s.
 
     The function repeats an invalid window.
     """
@@ -100,4 +102,4 @@ def one_window(cell: CellUnderTest, system: LiveSystem, run: Run, windows_left: 
 
 
 def rates_text(rates_rps: Rates) -> str:
-    return ", ".join(f"{rate:.1f}" for rate in rates_rps) + " responses/s"
+    return ", ".join(f"{rate:.1f}" for rate in rates_rps) + " responses/s in its windows"

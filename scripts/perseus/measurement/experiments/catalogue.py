@@ -1,8 +1,9 @@
 """Run the experiment `catalogue`: measure a model in a short time (docs/explanation/catalogue.md).
 
-The experiment measures the service times on a saturated server. The simulation of a queue with the
-measured service times shows the largest rate within an SLA. Finally, the experiment certifies a
-rate below the simulated limit, in a window with the arrivals of the study.
+On a saturated server, the experiment measures the service times (the time that the server works on
+each request). From these service times, the simulation of a queue computes the largest rate that
+keeps the SLA. Finally, the experiment tests a lower rate in a window with the arrivals of the
+study. If the server keeps the SLA in this window, the tested rate is certified.
 """
 
 from __future__ import annotations
@@ -43,33 +44,36 @@ from perseus.study.sla import Sla
 from perseus.study.tasks.measure import MeasureTask
 
 FULL, WITHIN = "full", "within"
-"""Phases of windows: a closed loop on a saturated server, and an open loop within an SLA."""
+"""Phases of windows: a closed loop that saturates the server, and an open loop at a rate that
+should keep the SLA."""
 
 CERTIFY_AT: Final = (0.8, 0.6)
-"""Rates to certify, as shares of the simulated limit. The experiment tries the rates in this order
-until a window passes."""
+"""Rates to test, as shares of the simulated limit. The experiment tests the rates in this order.
+The first rate whose window passes is the certified rate."""
 
 REQUESTS: Final = 300
-"""Number of requests that should count in a window. Because the counted part of a window takes
-SHORTEST_S to LONGEST_S seconds, more or fewer requests may count."""
+"""Number of requests that should count in a window. The counted part of a window takes at least
+SHORTEST_S and at most LONGEST_S seconds, so more or fewer requests may count."""
 SHORTEST_S, LONGEST_S = 3.0, 8.0
 MAX_COUNTED_S: Final = 20.0
-"""Longest time in seconds in which the requests of a certification window count. Without
-MAX_COUNTED_S, a slow model would need a very long window to get enough requests for the SLA."""
+"""Longest time in seconds in which the requests of a certification window count. If a slow model
+needs a longer time to get enough requests for a verdict, the experiment certifies no rate."""
 
 GIGAS_PER_S: Final = 30.0
-"""Assumed speed of one core, in billions of multiply-add operations per second."""
+"""Assumed speed of one core in billions of multiply-add operations per second, to estimate how long
+the experiment takes."""
 
 SIMULATED: Final = Precision(requests=20_000, of_each=20_000, most=20_000, halvings=12)
 
 
 @dataclass(frozen=True)
 class Limit:
-    """The largest rate of a server within an SLA of `sla_ms`, and the certified rate; NaN if
-    unknown.
+    """The largest rate at which a server keeps an SLA with the latency limit `sla_ms`, and the
+    certified rate. Unknown rates are NaN.
 
-    `stated` is the configuration key from which the SLA follows: "times_unloaded" or "latency". The
-    interval from `low_rps` to `high_rps` comes from the interval of the saturation throughput.
+    `stated` is the configuration key that sets the latency limit: "times_unloaded" or "latency".
+    `low_rps` and `high_rps` are the ends of the 95 % interval of `limit_rps`. The interval has the
+    same relative width as the interval of the saturation throughput.
     """
 
     stated: str
@@ -85,7 +89,7 @@ def measure(cell: CellUnderTest) -> Findings:
     """Measure the model first without a server, and then on a server."""
     run, alone, why_not = cast(Run, cell.task.run), np.empty(0), ""
     if has_backend(cell.task) and cell.inputs.repository is not None:
-        cell.say("measuring without a server")
+        cell.say("measuring the inference times without a server")
         log = cell.server_log.with_suffix(".in_process")
         try:
             asked = (cell.inputs.repository, cell.task, cell.server_cores, run.in_process_s, log)
@@ -138,8 +142,9 @@ def _accuracy(cell: CellUnderTest, server: ServerUnderTest) -> Accuracy | None:
 def load_s(task: MeasureTask) -> tuple[float, float]:
     """Return the usual duration and the longest duration of all requests, in seconds.
 
-    The usual duration follows from the number of operations of the model. The longest duration
-    assumes that each window needs all its attempts, and that each attempt has the maximum length.
+    The function estimates the usual duration from the number of operations of the model. The
+    longest duration assumes that each window is invalid until its last attempt, and that each
+    attempt has the maximum length.
     """
     run, (tenant, *_) = cast(Run, task.run), task.tenants
     known = default_weights().get(tenant.model)
@@ -155,7 +160,7 @@ def load_s(task: MeasureTask) -> tuple[float, float]:
 
 
 def _counted_s(rate_rps: float) -> float:
-    """Return the time in seconds during which a window at the rate `rate_rps` counts requests."""
+    """Return for how many seconds the requests of a window at the rate `rate_rps` count."""
     return float(np.clip(REQUESTS / rate_rps, SHORTEST_S, LONGEST_S))
 
 
@@ -164,17 +169,17 @@ def _settle_s(sla: Sla) -> float:
 
 
 def _certifying_s(sla: Sla, rate_rps: float) -> float:
-    """Return the time in seconds during which a window must count requests to certify the rate
+    """Return for how many seconds the requests of a window must count to certify the rate
     `rate_rps`.
 
-    If the returned time exceeds MAX_COUNTED_S, the experiment does not certify the rate.
+    If the result exceeds MAX_COUNTED_S, the experiment does not certify the rate.
     """
     return max(_counted_s(rate_rps), 1.2 * fewest_requests(sla.allowed) / rate_rps)
 
 
 def _usual_s(sla: Sla, unloaded_s: float) -> float:
-    """Return how long the client usually offers load to certify a rate for one SLA, in seconds.
-    `unloaded_s` is the inference time of the model."""
+    """Return how many seconds of load the experiment usually needs to certify a rate for one SLA.
+    `unloaded_s` is the inference time of the model in seconds."""
     counted_s = _certifying_s(sla, 0.6 / unloaded_s)
     if 1000 * unloaded_s > sla.latency_ms or counted_s > MAX_COUNTED_S:
         return 0.0
@@ -182,8 +187,8 @@ def _usual_s(sla: Sla, unloaded_s: float) -> float:
 
 
 def with_longer_sla(cell: CellUnderTest, alone_ms: Floats) -> CellUnderTest:
-    """Return the cell with a longer SLA, so that the clients wait for the responses of a saturated
-    server."""
+    """Return the cell with a larger latency limit. The clients wait for responses in proportion to
+    the latency limit, and a saturated server may need longer than the configured limit."""
     (tenant,) = cell.task.tenants
     full_ms = IN_FLIGHT * float(np.median(alone_ms)) if len(alone_ms) else 0.0
     longest_ms = max(tenant.sla.latency_ms, full_ms)
@@ -193,7 +198,7 @@ def with_longer_sla(cell: CellUnderTest, alone_ms: Floats) -> CellUnderTest:
 
 
 def slas(task: MeasureTask, unloaded_ms: float) -> Iterator[tuple[str, Sla]]:
-    """Yield the SLAs to measure, each with the configuration key from which the SLA follows."""
+    """Yield the SLAs to measure, each after the configuration key that sets its latency limit."""
     (own,), run = task.slas, cast(Run, task.run)
     multiple_ms = run.times_unloaded * unloaded_ms
     yield "times_unloaded", own.model_copy(update={"latency_ms": multiple_ms})
@@ -207,7 +212,8 @@ def saturated_server(
     times between consecutive responses in seconds, shape (n,). The throughput is in requests/s,
     with a 95 % interval: (value, low, high).
 
-    Raises InvalidWindowError and ServerError.
+    Raises InvalidWindowError if the window is invalid at every attempt, and ServerError if the
+    server answers almost no request.
     """
     settle_s = max(1.0, 2 * unloaded_ms / 1000)
     counted_s, settle_ns = _counted_s(1000 / unloaded_ms), round(settle_s * 1e9)
@@ -261,13 +267,17 @@ def within(
     times_s: Floats,
     full: tuple[float, float, float],
 ) -> Limit:
-    """Return the largest rate within an SLA, and the certified rate.
+    """Return the largest rate at which the server keeps an SLA, and the certified rate.
 
-    `times_s` and `full` are the results of `saturated_server`. Raises InvalidWindowError.
+    `times_s` and `full` are the results of `saturated_server`. Raises InvalidWindowError if a
+    window is invalid at every attempt.
     """
     no_limit = partial(Limit, stated, sla.latency_ms)
     if unloaded_ms > sla.latency_ms:
-        why = f"single requests take {unloaded_ms:.4g} ms (median) without other load"
+        why = (
+            f"even without other load, single requests take {unloaded_ms:.4g} ms (median), and the"
+            f" SLA allows {sla.latency_ms:.4g} ms"
+        )
         return no_limit(np.nan, np.nan, np.nan, np.nan, why)
     away_s = max(unloaded_ms / 1000 - float(np.median(times_s)), 0.0)
     late = float(np.mean(times_s + away_s > sla.latency_ms / 1000))
@@ -289,7 +299,11 @@ def within(
         certified_rps = share * limit_rps
         counted_s = _certifying_s(sla, certified_rps)
         if counted_s > MAX_COUNTED_S:
-            return limit(np.nan, f"{certified_rps:.3g} requests/s are too few to certify the SLA")
+            why = (
+                f"at {certified_rps:.3g} requests/s, a window of {MAX_COUNTED_S:.0f} s has too few"
+                " requests to certify the SLA"
+            )
+            return limit(np.nan, why)
         window = valid_window(system, partial(_window, cell, system, sla, certified_rps, counted_s))
         if window.verdict is Verdict.PASS:
             return limit(certified_rps, "")
@@ -305,7 +319,7 @@ def _window(
     counted_s: float,
     tolerance: Tolerance,
 ) -> Window:
-    """Run a window with the arrivals of the study, and compute its verdict on the SLA."""
+    """Run a window with the arrivals of the study, and judge whether the tenant keeps the SLA."""
     settle_s = _settle_s(sla)
     grace_s = 2 * sla.latency_ms / 1000
     elapsed_s = settle_s + counted_s + grace_s

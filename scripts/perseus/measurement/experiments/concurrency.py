@@ -1,9 +1,10 @@
 """Run the experiment `concurrency`: measure throughput and latency at fixed numbers of requests in
 flight.
 
-A closed loop sends a request after each response. Independent users would send more requests to a
-slow server. The latencies in a closed loop do not show whether the server keeps an SLA. The results
-are comparable with the results of other load generators that use closed loops.
+A closed loop sends the next request only after a response, so a slow server gets fewer requests.
+Independent users would not wait for each other. Therefore the latencies in a closed loop do not
+show whether the server keeps an SLA. Use the results to compare a server with measurements by other
+load generators that use closed loops.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ from perseus.traffic.client import ClientError
 
 
 def measure(cell: CellUnderTest) -> Findings:
-    """Measure throughput and latency at each concurrency."""
+    """Measure throughput and latency at each concurrency (number of requests in flight)."""
     outcome, reason, throughputs = Outcome.OK, "", list[Throughput]()
     with server_under_test(cell) as server:
         try:
@@ -65,9 +66,9 @@ def sweep(
     """Run one window per concurrency, in random order, and yield the throughputs of its tenants.
 
     Because of the random order, a change of the host's speed does not look like an effect of the
-    concurrency. Every tenant has `concurrency` requests in flight. The verdicts only say whether
-    each window is valid, because a closed loop has no SLA. The function calls `on_window` after
-    each window, with the remaining seconds of load.
+    concurrency. The concurrency is the number of requests in flight of each tenant. The verdict of
+    a window only says whether the window is valid, because the SLA does not apply to a closed loop.
+    The function calls `on_window` after each window, with the remaining seconds of load.
     """
     order = rng.permutation(np.asarray(_concurrencies(task)))
     for done, concurrency in enumerate(order.tolist(), start=1):

@@ -1,5 +1,5 @@
-"""Run the experiment `frontier`: choose a mix (a ratio of the tenants' rates) from the results of
-earlier mixes, and find its peak by search or prediction."""
+"""Run the experiment `frontier`: choose the next mix (ratio of the tenants' rates) from the results
+of earlier mixes, and find the peak of this mix by search or prediction."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def next_mix(cell: CellUnderTest) -> WantedPeak:
 
 
 def predicted_record(cell: CellUnderTest, wanted: WantedPeak, peak: Peak) -> Findings:
-    """Return the record of a peak that Perseus predicted without a server."""
+    """Return the findings of a cell whose peak Perseus has predicted without a server."""
     names = cell.task.tenant_names
     line, _ = load_line(wanted.run, names, wanted.dedicated_rps, {})
     cell.say(describe_mix(cell.task, wanted.run.weights))

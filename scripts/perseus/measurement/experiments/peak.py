@@ -13,8 +13,8 @@ from perseus.study.experiments.peak import Run
 from perseus.study.tasks.measure import MeasureTask
 
 SLOW_RPS = 50
-"""The function `load_s` assumes that each tenant has this rate in requests/s. At this rate, no
-window ends early, and the windows for an SLA at p95 have their usual length."""
+"""Rate of each tenant in requests/s that the function `load_s` assumes. At this rate, no window
+ends early, and the windows for an SLA at p95 have their usual length."""
 
 
 def measure(cell: CellUnderTest) -> Findings:
@@ -27,8 +27,8 @@ def empty_record(cell: CellUnderTest) -> dict[str, Any]:
 
 
 def load_s(task: MeasureTask) -> tuple[float, float]:
-    """Return the usual duration and the longest duration of the load for a slow model, in seconds.
-    For a faster model, which has rates above SLOW_RPS, the windows are shorter."""
+    """Return how long the search for the peak of a slow model offers load, in seconds: usually, and
+    at most. For a faster model (rates above SLOW_RPS), the windows are shorter."""
     slow_rps = [SLOW_RPS] * len(task.tenants)
     sizes = task.search, task.slas, slow_rps
     return expected_s(*sizes), longest_s(*sizes)

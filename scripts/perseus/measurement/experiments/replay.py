@@ -1,8 +1,8 @@
 """Run the experiment `replay`: offer bursty or recorded arrivals for minutes at fixed mean rates.
 
-On the same server, each tenant gets the same arrivals twice: once together with all other tenants,
-and once while no other tenant has load. The difference between the two latencies of a tenant shows
-the effect of the other tenants (docs/explanation/replay.md).
+The experiment has several phases on the same server: one phase with all tenants, and one phase with
+each tenant alone. A tenant gets the same arrivals in both of its phases. The difference between its
+latencies in these phases shows the effect of the other tenants (docs/explanation/replay.md).
 """
 
 from __future__ import annotations
@@ -43,8 +43,8 @@ from perseus.traffic.client import ClientError
 from perseus.traffic.requests import Status
 
 DRAIN_S: Final = 20.0
-"""Longest additional time in seconds to wait for responses after `grace_s`. The server may need
-this time to answer all requests of a burst."""
+"""Longest time in seconds to wait for responses after the grace time (`grace_s`) at the end of a
+window. The server may need this time to answer all requests of a burst."""
 
 LOOKS_S: Final = 1.0
 """Time in seconds between two checks whether all responses have arrived."""
@@ -62,9 +62,10 @@ class Offered:
     """The result of one tenant in one window, a part of record.json.
 
     `window` is the number of the window in windows.parquet, and `rate_rps` is the configured mean
-    rate. `attained` is the share of requests within the SLA, with a 95 % interval.
-    `requests_each_s` and `within_each_s` contain, for each second of the window, the number of
-    requests and the number of requests within the SLA.
+    rate. `attained` is the share of requests within the latency limit of the SLA; `attained_low`
+    and `attained_high` are the ends of its 95 % interval. `requests_each_s` contains the number of
+    requests in each second of the window, and `within_each_s` the number of requests within the
+    latency limit.
     """
 
     phase: str
@@ -112,8 +113,8 @@ def empty_record(cell: CellUnderTest) -> Mapping[str, Any]:
 
 
 def load_s(task: MeasureTask) -> tuple[float, float]:
-    """Return the usual duration and the longest duration of the warm-up and all phases, in seconds.
-    The longest duration includes all attempts for each phase."""
+    """Return how long the warm-up and all phases take, in seconds: usually, and at most. The
+    longest duration assumes that each phase needs all its attempts."""
     run = cast(Run, task.run)
     warm_s, window_s = loop_s(task.search, task.slas), run.duration_s + grace_s(task.slas)
     windows = len(run.phases(len(task.tenants)))
@@ -124,10 +125,10 @@ def load_s(task: MeasureTask) -> tuple[float, float]:
 def each_phase(
     cell: CellUnderTest, system: LiveSystem, run: Run, drawn: Sequence[Schedule]
 ) -> Iterator[list[Offered]]:
-    """Warm the server up. Yield, for each phase, the results of all tenants with load.
+    """Warm the server up. Then yield, for each phase, the results of the tenants with load.
 
     The phases are in random order, so that a slow change of the server's speed does not look like a
-    difference between phases. Raises ServerError if the server dies.
+    difference between phases. Raises ServerError if the server ends.
     """
     phases = run.phases(len(drawn))
     usual_s = run.duration_s + grace_s(cell.task.slas)
@@ -149,7 +150,8 @@ def one_phase(
     """Return the results of the tenants with load in one phase.
 
     The function repeats an invalid window. The last attempt accepts a larger load of other
-    processes. The function returns the results of the last attempt even if the window is invalid.
+    processes than the earlier attempts. If all attempts are invalid, the function returns the
+    results of the last attempt.
     """
 
     def offer(tolerance: Tolerance) -> Window:
@@ -221,7 +223,7 @@ def tenant_result(
 
 
 def offered_outcome(offered: Sequence[Offered]) -> tuple[Outcome, str]:
-    """Return the outcome of the cell, and the reason. A missed SLA is a valid result with the
-    outcome `ok`."""
+    """Return the outcome of the cell, and the reason. If a tenant misses its SLA, the outcome is
+    nevertheless `ok`, because a missed SLA is a valid result."""
     ends = ((each.verdict.outcome, each.reason) for each in offered)
     return next((end for end in ends if end[0] is not Outcome.OK), (Outcome.OK, ""))

@@ -1,8 +1,8 @@
 """Run the experiment `slowdown`: measure the latency of every tenant, alone and beside every other
 tenant, at the same rate.
 
-Each window with two tenants is directly between the windows of these tenants alone, so that changes
-of the host's speed hardly matter.
+Each window with two tenants comes directly between a window with only the first tenant and a window
+with only the second tenant. Therefore a change of the host's speed hardly affects the comparison.
 """
 
 from __future__ import annotations
@@ -60,11 +60,11 @@ class Seen:
 
 @dataclass(frozen=True)
 class Step:
-    """One window of the experiment: the tenants with load, and their results. Rounds are numbered
-    from 1.
+    """One window of the experiment: the tenants with load, and their results. `round` is the number
+    of the round, counted from 1: each round contains all pairs of tenants.
 
-    If the window was invalid at every attempt, the step has an `outcome` and a `reason`, and no
-    results.
+    If the window was invalid at every attempt, `outcome` and `reason` state the cause, and `seen`
+    is empty.
     """
 
     round: int
@@ -75,7 +75,7 @@ class Step:
 
 
 def measure(cell: CellUnderTest) -> Findings:
-    """In each round, measure each tenant alone and all pairs of tenants."""
+    """Measure, in each round, every pair of tenants, and each tenant of a pair alone."""
     task = cell.task
     dedicated = DedicatedPeaks.read(cell.inputs.dedicated_records)
     if blocked := dedicated.why_blocked(task.tenant_names):
@@ -92,7 +92,7 @@ def measure(cell: CellUnderTest) -> Findings:
                     steps.append(step)
                     if step.outcome is not Outcome.OK:
                         cell.say(
-                            f"{' beside '.join(step.tenants)}: {step.outcome};"
+                            f"{' beside '.join(step.tenants)}: no valid window ({step.outcome});"
                             " the experiment continues"
                         )
         except (ServerError, ClientError) as error:
@@ -116,8 +116,8 @@ def empty_record(cell: CellUnderTest) -> Mapping[str, Any]:
 
 
 def load_s(task: MeasureTask) -> tuple[float, float]:
-    """Return the usual duration and the longest duration of the warm-up and all rounds, in seconds.
-    The longest duration assumes that each window of a round needs all its attempts."""
+    """Return how long the warm-up and all rounds take, in seconds: usually, and at most. The
+    longest duration assumes that each window of a round is invalid until its last attempt."""
     run = cast(Run, task.run)
     rates_rps = [SLOW_RPS if run.rate_rps is None else run.rate_rps] * len(task.tenants)
     steps = run.rounds * len(all_pairs(len(task.tenants), np.random.default_rng(0)))
@@ -142,10 +142,10 @@ def offered(
     rng: np.random.Generator,
     on_window: OnWindow,
 ) -> Iterator[Step]:
-    """Yield each step (window) of all rounds as soon as the window has ended. An invalid window
-    does not end the experiment.
+    """Yield each step (window) of all rounds as soon as the window has ended. If a window is
+    invalid at every attempt, the experiment continues with the next window.
 
-    Raises ServerError if the server dies.
+    Raises ServerError if the server ends.
     """
     to_come = [
         (number, tuple(rate if i in step else 0.0 for i, rate in enumerate(rates_rps)))
@@ -167,8 +167,8 @@ def one_step(
 ) -> Step:
     """Run one window of a round. The function repeats an invalid window.
 
-    The length and the verdict of the window follow the rules for windows of the phase `near_limit`
-    in a search.
+    The window is as long as a window near the limit (phase `near_limit`) in a search, and gets its
+    verdict by the same rules.
     """
     loaded = {name: i for i, name in enumerate(task.tenant_names) if rates_rps[i] > 0}
     elapsed_s = window_s(Phase.NEAR_LIMIT, task.search, task.slas, rates_rps)

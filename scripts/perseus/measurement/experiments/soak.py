@@ -68,14 +68,15 @@ def empty_record(cell: CellUnderTest) -> Mapping[str, Any]:
 
 
 def load_s(task: MeasureTask) -> tuple[float, float]:
-    """Return the usual duration and the longest duration of the load, in seconds. The usual
-    duration and the longest duration are equal, because the experiment repeats no window."""
+    """Return how long the experiment offers load, in seconds: usually, and at most. Both durations
+    are equal, because the experiment repeats no window."""
     seconds = windows_of(task) * open_loop_s(task, cast(Run, task.run).window_s)
     return seconds, seconds
 
 
 def windows_of(task: MeasureTask) -> int:
-    """Return the number of windows whose total length is closest to the duration, at least 1."""
+    """Return how many windows the soak test has: at least 1, and so many that their total length is
+    as close as possible to the configured duration."""
     run = cast(Run, task.run)
     return max(1, round(run.duration_s / open_loop_s(task, run.window_s)))
 
@@ -92,7 +93,8 @@ def soak(cell: CellUnderTest, server: ServerUnderTest, rates_rps: Sequence[float
     """Offer load in consecutive windows. Stop early if the server or a client ends.
 
     No host stays idle for hours, so a soak test accepts more load of other processes than a search.
-    Late sends add noise to the readings of a soak test, but no trend.
+    A soak test also accepts later sends, because late sends add noise to its readings, but no
+    trend.
     """
     count = windows_of(cell.task)
     elapsed_s = open_loop_s(cell.task, cast(Run, cell.task.run).window_s)
@@ -121,8 +123,8 @@ def reading(server: RunningServer) -> dict[str, Any]:
 
 
 def invalid_causes(window: Window) -> list[Invalid]:
-    """Return why a window is invalid; an empty list for a valid window. The function does not use
-    the verdict of the window, because a soak does not test SLAs."""
+    """Return why a window is invalid; an empty list for a valid window. The verdict of the window
+    is irrelevant, because a soak test does not test SLAs."""
     return [
         (Outcome.DISTURBED if tenant.disturbed else Outcome.CLIENT_LIMITED, tenant.reason)
         for tenant in window.invalid_tenants[:1]

@@ -2,9 +2,9 @@
 responses.
 
 As in every cell, Perseus starts and checks a server first. The results do not include this start.
-On every later server, Perseus measures the first request. The states of the page cache alternate
-from start to start, so that a change of the host's speed does not look like an effect of the page
-cache.
+On every later server, Perseus measures the first request. If the study names several states of the
+page cache (warm, cold), the states alternate from start to start, so that a change of the host's
+speed does not look like an effect of the page cache.
 """
 
 from __future__ import annotations
@@ -50,12 +50,12 @@ DAY, SECOND = timedelta(days=1), timedelta(seconds=1)
 class Start:
     """One start of a server. Each dictionary contains values by tenant.
 
-    `page_cache` is the requested state of the page cache. `resident_share` is the share (0..1) of
-    the model files in the page cache before the start. `ready_s` is the time in seconds from the
-    start of the server until the server is ready. `load_s` contains, by tenant, the seconds to load
-    the models of the tenant. The dictionary `load_s` omits tenants whose load time is not in the
-    server's log. `first_inference_ms` is the latency of the first request, and
-    `steady_inference_ms` is the median latency of later single requests.
+    `page_cache` is the configured state of the page cache. `resident_share` is the share (0..1) of
+    the model files that was in the page cache before the start. `ready_s` is the time in seconds
+    from the start of the server until the server is ready. `load_s` is the time in seconds to load
+    the models of the tenant, and omits tenants whose load time is not in the server's log.
+    `first_inference_ms` is the latency of the first request, and `steady_inference_ms` is the
+    median latency of later single requests.
     """
 
     page_cache: str
@@ -136,6 +136,6 @@ def loads_s(server_log: Path) -> dict[str, float]:
 def _described(start: Start, number: int, of: int) -> str:
     first = ", ".join(f"{name} {ms:.0f} ms" for name, ms in start.first_inference_ms.items())
     return (
-        f"start {number} of {of} ({start.page_cache}, {start.resident_share:.0%} of the files in"
-        f" memory): ready after {start.ready_s:.2f} s, first inference {first}"
+        f"start {number} of {of} (page cache {start.page_cache}, {start.resident_share:.0%} of the"
+        f" model files in memory): ready after {start.ready_s:.2f} s, first inference {first}"
     )

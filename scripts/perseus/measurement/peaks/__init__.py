@@ -1,8 +1,8 @@
-"""Find the peak of a cell, by search on a server or by prediction, and write its record.
+"""Find the peak of a cell, by search on a server or by prediction, and fill its record.
 
-wanted_peak      describes the load line of a cell and its dedicated peaks
+wanted_peak      determines the load line along which Perseus searches
 dedicated_peaks  reads the peaks of cells with one tenant
-measured_mixes   reads the mixes of a frontier, which determine the next mix
+measured_mixes   reads the results of a frontier's measured mixes, to choose the next mix
 predicted_mix    predicts the limit of a mix, so that no server needs to run
 searched_peak    searches for the limit on a server
 preset_advice    names a preset that can certify a rate

@@ -1,4 +1,4 @@
-"""Read dedicated peaks from the records of other cells."""
+"""Read the dedicated peaks, which other cells have measured, from the records of these cells."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from perseus.study.tasks.measure import MeasureTask
 
 
 class SearchRecord(BaseModel):
-    """The keys that this module reads from the record.json of a search."""
+    """The keys of a search's record.json that state its limit."""
 
     task: MeasureTask = Field(alias="cell")
     outcome: Outcome
@@ -86,5 +86,5 @@ class DedicatedPeaks:
             for record in self.records
             if record.tenant in needed and not self.rps[record.tenant] > 0
         ]
-        what = "the rates of the cell depend on dedicated peaks that were not found"
+        what = "the rates of this cell depend on dedicated peaks that these cells did not find"
         return f"{what}: {', '.join(cells)}" if cells else ""

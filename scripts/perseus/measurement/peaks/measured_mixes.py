@@ -1,4 +1,4 @@
-"""Read the mixes of a frontier that other cells have measured."""
+"""Read the sharing ratios of the mixes that other cells of a frontier have measured."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ class MixRecord(SearchRecord):
 
 
 def measured_mixes(records: Sequence[Path]) -> list[MeasuredMix]:
-    """Return one entry per measured mix, with the mean sharing ratio of the repeats that found a
-    limit."""
+    """Return one entry per measured mix, with the mean sharing ratio of the repeats that found the
+    limit of the server. Without such a repeat, the sharing ratio is unknown."""
     of_mix: dict[tuple[int, ...], list[MixRecord]] = {}
     for path in records:
         record = MixRecord.model_validate_json(path.read_bytes())

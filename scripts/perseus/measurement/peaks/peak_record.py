@@ -1,5 +1,5 @@
-"""Define the keys of record.json that state the peak of a cell. `results.records.PeakRecord`
-describes the keys."""
+"""Fill the keys of record.json that state the peak of a cell. `results.records.PeakRecord`
+describes these keys."""
 
 from __future__ import annotations
 
@@ -42,8 +42,8 @@ def peak_record(
 
 
 def without_peak(wanted: WantedPeak, names: Sequence[str]) -> dict[str, Any]:
-    """Return the same keys as `peak_record`. The measured values are unknown, because no server ran
-    for the cell."""
+    """Return the same keys as `peak_record` for a cell without a server. The measured values are
+    unknown."""
     unknown_ms = dict.fromkeys(names, np.nan)
     line, _ = load_line(wanted.run, names, wanted.dedicated_rps, unknown_ms)
     return peak_record(wanted, names, no_peak(Outcome.FAILED, ""), line)

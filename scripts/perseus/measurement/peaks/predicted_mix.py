@@ -37,13 +37,14 @@ from perseus.traffic.arrivals import Arrivals
 def predicted_peak(
     cell: CellUnderTest, weights: tuple[int, ...], within_percent: float | None
 ) -> Peak | None:
-    """Return the predicted limit of the mix with the weights `weights` (relative rates); None if
-    Perseus must measure the mix.
+    """Return the predicted limit of the mix with the relative rates `weights`; None if Perseus must
+    measure the mix.
 
-    Perseus must measure the mix in three cases: a dedicated peak is unknown, earlier cells measured
-    too few mixes, or the best prediction model is not accurate enough. The accepted error is
-    `within_percent` percent. If `within_percent` is None, a prediction must be as accurate as a
-    second measurement.
+    Perseus must measure the mix in three cases: a dedicated peak is unknown, no prediction model
+    can predict the mix (for example because earlier cells measured too few mixes), or the error of
+    the best prediction model is too large. The accepted error is `within_percent` percent. If
+    `within_percent` is None, the error may be as large as the difference between two measurements
+    of the same mix.
     """
     task, alone = cell.task, _alone(cell)
     memory_bytes = working_sets_bytes(cell.inputs.checks)
@@ -69,8 +70,8 @@ def predicted_peak(
     ratio = predicted(found.step, shared, known)
     levels = cell.own_stream.permutation(search.DRAWS) + 0.5
     reason = (
-        f"not measured: prediction model {found.step} predicts the peak of this mix within"
-        f" {found.half_width:.0%}, from {found.n} measured mixes"
+        f"not measured: prediction model {found.step} predicts the peak of this mix with an error"
+        f" of at most {found.half_width:.0%} (confidence 90 %), from {found.n} measured mixes"
     )
     return replace(
         no_peak(Outcome.PREDICTED, reason),
@@ -86,7 +87,7 @@ def _is_enough(found: Accuracy, within_percent: float | None) -> bool:
 
 
 def _how_far_off(found: Accuracy, within_percent: float | None) -> str:
-    asked = "that of a measurement" if within_percent is None else f"{within_percent:g}%"
+    asked = "the error of a measurement" if within_percent is None else f"{within_percent:g}%"
     return (
         f"the error of prediction model {found.step} is up to {found.half_width:.0%}, and"
         f" Perseus accepts at most {asked}"
@@ -102,8 +103,8 @@ class SoloRecord(DedicatedRecord):
 
 
 def _alone(cell: CellUnderTest) -> dict[str, list[SoloRecord]]:
-    """Return, by tenant, the records of the repeats that found the dedicated peak. The copies of a
-    model are also keys of the dictionary."""
+    """Return, by tenant, the records of the repeats that found the tenant's dedicated peak. The
+    tenants include those that are copies of one model."""
     paths = (*cell.inputs.dedicated_records, *cell.inputs.copies_dedicated_records)
     found: dict[str, list[SoloRecord]] = {}
     for record in read_records(SoloRecord, paths):
@@ -113,8 +114,8 @@ def _alone(cell: CellUnderTest) -> dict[str, list[SoloRecord]]:
 
 
 def _solo(repeats: Sequence[SoloRecord], memory_bytes: Mapping[str, float]) -> Solo:
-    """Return the results of a tenant's dedicated cells. `memory_bytes` contains, by model, the
-    working set of an inference."""
+    """Return the results of the cells that measured a tenant alone. `memory_bytes` contains, by
+    model, the working set of an inference (the memory that one inference accesses)."""
     (tenant,) = repeats[0].task.tenants
     return Solo.of(repeats, memory_bytes.get(tenant.model, np.nan))
 
@@ -130,7 +131,7 @@ class EarlierMix:
 
     @property
     def is_infeasible(self) -> bool:
-        """Return whether this mix of different models misses an SLA at every load."""
+        """Return whether this is a mix of different models that misses an SLA at every load."""
         keeps_none = not self.repeats and Outcome.INFEASIBLE in self.outcomes
         return keeps_none and not self.shared.is_of_copies
 
@@ -141,7 +142,7 @@ def _mixes(
     """Yield the mixes that earlier cells have measured: mixes of the scenario, and mixes of copies
     of one model.
 
-    The function leaves out mixes with an unknown dedicated peak.
+    The function leaves out a mix if the dedicated peak of one of its tenants is unknown.
     """
     of_mix: dict[tuple[str, tuple[int, ...]], list[MixRecord]] = {}
     for path in (*cell.inputs.earlier_records, *cell.inputs.copies_records):
@@ -165,9 +166,9 @@ def _known(
     found_alone: Mapping[str, Floats],
     rng: np.random.Generator,
 ) -> Known:
-    """Return the measured sharing ratio of a mix, and its uncertainty.
+    """Return the measured sharing ratio of a mix, and the uncertainty of this ratio.
 
-    `found_alone` contains, by tenant, the result of `_relative_draws` for the dedicated peak.
+    `found_alone` contains, by tenant, the result of `_relative_draws` for its dedicated peak.
     """
     names = mix.repeats[0].task.tenant_names
     ratio = float(np.mean([_ratio(each, names, solos) for each in mix.repeats]))
@@ -178,8 +179,8 @@ def _known(
 
 
 def _relative_draws(repeats: Sequence[SearchRecord], rng: np.random.Generator) -> Floats:
-    """Return posterior draws of the limit, averaged over the repeats and divided by the mean
-    estimate; shape (DRAWS,)."""
+    """Return draws of the limit, which show its uncertainty: posterior draws, averaged over the
+    repeats and divided by the mean estimate of the repeats; shape (DRAWS,)."""
     posteriors = [np.array(each.posterior_scales) for each in repeats]
     found = limit_draws(posteriors, rng, DRAWS).mean(axis=1)
     limits = np.array([each.limit_scale for each in repeats], float)
@@ -188,8 +189,8 @@ def _relative_draws(repeats: Sequence[SearchRecord], rng: np.random.Generator) -
 
 
 def _ratio(record: MixRecord, names: Sequence[str], solos: Mapping[str, Solo]) -> float:
-    """Return the sharing ratio of one repeat. The function corrects the dedicated peaks for changes
-    of the host's speed between the cells."""
+    """Return the sharing ratio of one repeat. The function corrects the dedicated peaks for a
+    change of the host's speed between the cell of a dedicated peak and the cell of the mix."""
     assert record.limit_scale is not None
     changes = [
         speed_change(usual_speed_rps([record], name), solos[name].busy_rps) for name in names

@@ -1,4 +1,5 @@
-"""Determine the load line of a cell, which may depend on the results of other cells."""
+"""Determine the load line of a cell (the rates to try), which may depend on results of other cells.
+"""
 
 from __future__ import annotations
 
@@ -17,8 +18,8 @@ class WantedPeak:
 
     If the load line belongs to a mix, `run` contains the weights of the mix. `dedicated_rps`
     contains, by tenant, the dedicated peaks on which the load line depends, in requests/s. Unknown
-    dedicated peaks are NaN. If the cell has no load line, `blocked` states the reason; otherwise
-    `blocked` is empty.
+    dedicated peaks are NaN. If a dedicated peak that the load line needs is unknown, Perseus cannot
+    measure the cell, and `blocked` states the reason; otherwise `blocked` is empty.
     """
 
     run: Run
@@ -29,8 +30,9 @@ class WantedPeak:
 def wanted_peak(cell: CellUnderTest, run: Run) -> WantedPeak:
     """Return the load line of the cell.
 
-    If `run` contains shares of a demand (`rate_shares`), the weights of the mix follow from these
-    shares and the dedicated peaks. If a needed dedicated peak is unknown, the mix has no weights.
+    If `run` contains the tenants' shares of a demand (`rate_shares`), the function computes the
+    weights of the mix from these shares and the dedicated peaks. If a dedicated peak is unknown,
+    the mix then has no weights.
     """
     names, dedicated = cell.task.tenant_names, DedicatedPeaks.read(cell.inputs.dedicated_records)
     idle = {name for name, weight in zip(names, run.weights, strict=False) if weight == 0}
