@@ -1,4 +1,4 @@
-"""Measure the accuracy of a model on a running server with labelled images."""
+"""Measure the top-1 accuracy of a model on a running server, with labelled images."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ class Accuracy:
 
 
 def accuracy(tenant: TenantUnderTest, path: Path) -> Accuracy:
-    """Send each labelled image to the server, and compare the class of the highest score with the
-    label.
+    """Send each labelled image to the server, and compare the class with the highest score with the
+    label of the image.
 
-    The requests have the same size and the same route as the requests of the load. Raises
+    The requests have as many images as the requests of the load, and use the same protocol. Raises
     VerificationError if the model does not respond.
     """
     labelled, size = Labelled.read(path), tenant.settings.request_batch_size
@@ -49,14 +49,16 @@ def accuracy(tenant: TenantUnderTest, path: Path) -> Accuracy:
 
 def _classes(tenant: TenantUnderTest, labelled: Labelled, parts: list[range]) -> NDArray[np.int64]:
     """Return the class with the highest score for each image of these requests. If too few images
-    are left for the last request, this request also contains the first images."""
+    are left to fill the last request, the request is filled with the first images again."""
     count = len(labelled.classes)
     batches = [_inputs(tenant, labelled, [i % count for i in part]) for part in parts]
     try:
         with tenant.route_of(batches) as route, connect(route) as transport:
             scores = [transport.infer(i, ANSWER_S)[OUTPUT] for i in range(len(parts))]
     except (RequestFailedError, RouteError) as error:
-        raise VerificationError(f"{tenant.name} does not respond: {error}") from error
+        raise VerificationError(
+            f"the server does not respond to requests for {tenant.name}: {error}"
+        ) from error
     return np.concatenate(scores).argmax(axis=-1)
 
 

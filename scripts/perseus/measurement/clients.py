@@ -38,10 +38,9 @@ def under_load(
     tenants: Sequence[TenantUnderTest],
     routes: Mapping[str, Route],
 ) -> Iterator[LiveSystem]:
-    """Start the clients of all tenants, in the order of the tenants, and yield the system that
-    offers their load.
+    """Start one client per tenant, and yield a system that offers load through these clients.
 
-    Raises ServerError if the server has died, and ClientError if a client does not start.
+    Raises ServerError if the server has ended, and ClientError if a client does not start.
     """
     task = cell.task
     processes = processes_each(task.client.processes, cell.client_cores, len(tenants))
@@ -92,7 +91,7 @@ def arrivals(process: MeasuredArrivals, trace: TraceSource | None, file: Path | 
     """Return the arrival process of a study. If the study replays a trace, `file` contains the
     trace.
 
-    Raises OSError and TraceError.
+    Raises OSError if the trace cannot be read, and TraceError if the trace is not valid.
     """
     gaps_s = read_trace(file, trace).recorded.gaps_s() if trace and file else ()
     return Arrivals(**process.model_dump(), gaps_s=gaps_s)

@@ -1,4 +1,4 @@
-"""Run a closed-loop window, with a fixed number of requests of each tenant in flight."""
+"""Run a closed-loop window, in which each tenant keeps a fixed number of requests in flight."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ def closed_loop(
     concurrency: int,
     tolerance: Tolerance = ON_IDLE_HOST,
 ) -> tuple[Window, list[Throughput]]:
-    """Run a closed-loop window; return the window, and each tenant's throughput after the settling
-    time."""
+    """Run a window in which each tenant keeps `concurrency` requests in flight. Return the window,
+    and each tenant's throughput after the settling time."""
     settle, grace = settle_s(task.search, task.slas), grace_s(task.slas)
     elapsed_s = loop_s(task.search, task.slas)
     with system.offer_closed([concurrency] * len(task.slas), elapsed_s) as load:

@@ -19,11 +19,11 @@ from perseus.serving.running_server import RunningServer
 from perseus.study.tasks.measure import MeasuredTenant
 
 WEIGHTS = ("int8",)
-"""Precisions that the model file fixes. If a precision in this list is configured, Perseus does not
-use the precision that the runtime reports."""
+"""Precisions that the weights in the model file determine. If one of these precisions is
+configured, Perseus ignores the precision that the runtime reports."""
 
 CHOOSING = ("openvino",)
-"""Runtimes that may compute in another precision than the configured precision."""
+"""Runtimes that may compute in a precision that differs from the configured precision."""
 
 RETRY_S = 1.0  # time for further readings after a failed reading
 
@@ -31,11 +31,11 @@ RETRY_S = 1.0  # time for further readings after a failed reading
 def computed_precisions(
     server: RunningServer, runtime: str, tenants: Sequence[TenantUnderTest]
 ) -> dict[str, str | None]:
-    """Return, by tenant, the precision that the backend reports. If the backend reports no
-    precision, the result is the configured precision, but None for a runtime in CHOOSING.
+    """Return, by tenant, the precision in which the runtime computes the model; None if unknown.
 
-    `runtime` is the configured runtime of the server. The precision is also None if neither the
-    backend nor the configuration states a precision.
+    If the backend reports a precision, this is the result. If the backend reports no precision, the
+    result is the configured precision, except for a runtime in CHOOSING, whose precision is then
+    unknown. `runtime` is the configured runtime of the server.
     """
     end_s = time.monotonic() + (RETRY_S if runtime in CHOOSING else 0.0)
     with closing(Scraper(server.metrics_url, server.access)) as scraper:

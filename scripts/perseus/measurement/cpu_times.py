@@ -26,10 +26,11 @@ class CpuTimes:
 
 
 def cpu_times(server_cpu_s: float, results: Sequence[Result]) -> tuple[CpuTimes, ...]:
-    """Return the CPU times per request for each tenant.
+    """Return the CPU times per answered request, one entry per tenant.
 
-    The server is idle at the start and at the end of a window, so all CPU time belongs to the
-    requests of the window.
+    `server_cpu_s` is the CPU time of the server from the start of the window until the server is
+    idle again. The server is idle at the start, so all of this time belongs to the requests of the
+    window.
     """
     answered = [int(np.sum(result.requests.answered)) for result in results]
     of_server = _each_ms(server_cpu_s, sum(answered))

@@ -1,4 +1,5 @@
-"""Divide the mean latency of a window into parts: queue, input, compute, output, and client."""
+"""Divide the mean latency of a window into the times in the queue, in the model and in the client.
+"""
 
 from __future__ import annotations
 
@@ -34,11 +35,14 @@ def decompose(
     window. A reading is None if the server offers no statistics, or if the model is an ensemble
     that the server already had.
 
-    The parts of the latency are unknown if a reading is None, or if the server answered no request.
-    The parts are also unknown if the server executed a request that timed out, or that the client
-    cancelled at the end of the window. The parts are also unknown if the server loaded the model
-    again between the readings, or if the sum of the times from the counters exceeds the mean
-    latency.
+    The parts are unknown in each of these cases:
+
+    - A reading is None.
+    - The server answered no request.
+    - The server executed a request that timed out, or that the client cancelled at the end of the
+      window.
+    - The server loaded the model again between the readings.
+    - The sum of the times from the counters exceeds the mean latency.
     """
     unknown = Decomposition(*[float("nan")] * 5)
     if before is None or after is None:

@@ -61,8 +61,8 @@ def _gpu_joules(samples: Any) -> tuple[Floats, Floats]:
     """Return two arrays for the samples of one GPU: the times in ns, and the energies in joules.
     The energy of a sample is the energy that the GPU used since the previous sample.
 
-    The energy comes from the energy counter of the GPU, or, without a counter, from the power of
-    the GPU.
+    If the GPU has no energy counter, the function computes the energies from the samples of the
+    GPU's power.
     """
     times_ns, joules = _series(samples, "gpu_energy_joules")
     if len(times_ns):

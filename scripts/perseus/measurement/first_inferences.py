@@ -1,7 +1,7 @@
 """Send the first requests to a fresh server, with every batch size that the server can form.
 
-For a new batch size, a runtime may plan the execution, compile code, or allocate memory. The first
-requests trigger planning, compilation and allocation before the measured windows
+At the first batch of a new size, a runtime may plan the execution, compile code, or allocate
+memory. The first requests trigger this work, so that it does not slow the measured windows down
 (docs/explanation/load.md).
 """
 
@@ -23,8 +23,8 @@ MAX_SIZES = 32
 def first_inferences(tenants: Sequence[TenantUnderTest]) -> dict[str, float]:
     """Return the latency of each tenant's first request, in milliseconds.
 
-    If Perseus measures a running server, other users may have sent requests before the first
-    request of Perseus. Raises ServerError if the server does not answer a request.
+    If the server already ran before the measurement, other users may have sent earlier requests to
+    the model. Raises ServerError if the server does not answer a request.
     """
     return {tenant.name: _first_ms(tenant) for tenant in tenants}
 
@@ -42,7 +42,9 @@ def _first_ms(tenant: TenantUnderTest) -> float:
             for i in range(1, len(sizes)):
                 transport.infer(i, ANSWER_S)
     except (RequestFailedError, RouteError) as error:
-        raise ServerError(f"{tenant.name} does not answer its first requests: {error}") from error
+        raise ServerError(
+            f"the server does not answer the first requests to {tenant.name}: {error}"
+        ) from error
     return first_ms
 
 

@@ -1,4 +1,4 @@
-"""Wait until other processes use little of the cores and GPUs of a server."""
+"""Wait until other processes use only a small share of the cores and GPUs of a server."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ this time probably stays idle for a window."""
 class IdleHostWaiter:
     """Waits until the host is idle, for at most PATIENCE_S seconds in total.
 
-    During a wait, `say` gets a message about the load of other processes. The class counts all
-    processes except `root` and its descendants as other processes. If `root` is None, the server
+    During a wait, `say` gets a message about the load of other processes. Other processes are all
+    processes except the server's process `root` and its descendants. If `root` is None, the server
     runs on another host, whose load is unknown. `on_gpus` measures the work of other processes on
     the server's GPUs, and is None without GPUs.
     """
@@ -36,10 +36,10 @@ class IdleHostWaiter:
 
     def wait_until_idle(self, other_load: float) -> bool:
         """Wait until other processes use at most the share `other_load` (0..1) of the cores and
-        GPUs.
+        GPUs. Return whether their load has fallen to this share.
 
-        All calls of this method together wait for at most PATIENCE_S seconds. After PATIENCE_S
-        seconds of waiting, each call returns False.
+        All calls of this method together wait for at most PATIENCE_S seconds. When this time is
+        used up, each further call returns False at once.
         """
         is_announced = False
         while self._left_s > 0:

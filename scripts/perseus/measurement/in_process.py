@@ -1,5 +1,5 @@
-"""Measure the inference times of a model without a server. Instead of Triton, a loop calls the
-Python backend.
+"""Measure the inference times of a model without a server: instead of Triton, a loop in a process
+of its own calls the Python backend.
 
 `python -m perseus.measurement.in_process` loads the code of the backend, runs inferences, and
 prints the inference times in ms.
@@ -45,8 +45,9 @@ class InProcessError(RuntimeError):
 
 
 def has_backend(task: MeasureTask) -> bool:
-    """Return whether the models of the cell run in a Python backend of Perseus, on a CPU of this
-    host. The result is false if a tenant has `steps` (an ensemble of several models)."""
+    """Return whether `in_process_ms` can measure the models of the cell: they run in a Python
+    backend of Perseus, on a CPU of this host, and no tenant has `steps` (an ensemble of several
+    models)."""
     server = task.server
     is_ours = server.launcher == "embedded" and RUNTIMES[server.runtime].python_backend
     return is_ours and server.device == "cpu" and not any(tenant.steps for tenant in task.tenants)
@@ -55,9 +56,11 @@ def has_backend(task: MeasureTask) -> bool:
 def in_process_ms(
     repository: Path, task: MeasureTask, cores: Sequence[int], seconds: float, log_path: Path
 ) -> Floats:
-    """Run a request of the first tenant repeatedly for `seconds` on the cores `cores`.
+    """Run the same request of the first tenant repeatedly for `seconds` seconds on the cores
+    `cores`.
 
-    Return the time of each inference in ms; shape (n,), n >= 3. Raises InProcessError.
+    Return the time of each run in ms; shape (n,), n >= 3. Raises InProcessError if the process
+    fails or does not end in time.
     """
     (tenant, *_) = task.tenants
     asked = [repository / tenant.name, task.server.runtime, tenant.request_batch_size, seconds]
@@ -83,8 +86,8 @@ def in_process_ms(
 
 
 def printed_ms(lines: Sequence[str]) -> Floats | None:
-    """Return the times that the process printed; None without times. Libraries may print further
-    lines at the end of the process."""
+    """Return the times that the process printed; None if it printed no times. The times need not be
+    in the last line, because libraries may print messages when the process ends."""
     for line in reversed(lines):
         if line.startswith("["):
             with suppress(ValueError):
@@ -132,8 +135,8 @@ class _Metrics:
 
 
 def _stub() -> ModuleType:
-    """Return a stand-in for Triton's module for Python backends. With this stand-in, a request is a
-    dictionary of tensors."""
+    """Return a stand-in for the module that Triton offers to Python backends. For the stand-in, a
+    request is a dictionary of tensors."""
     stub = ModuleType(STUB)
     for name, value in {
         "Tensor": _Tensor,
@@ -170,8 +173,8 @@ def _spec(of: pb.ModelInput) -> TensorSpec:
 
 
 def run(folder: Path, runtime: str, batch: int, seconds: float) -> list[float]:
-    """Run inferences of `batch` random examples for `seconds`; return the time of each inference in
-    ms, without the first inference."""
+    """Run a request of `batch` random examples repeatedly for `seconds` seconds. Return the time of
+    each run in ms, without the first run."""
     config = text_format.Parse((folder / "config.pbtxt").read_text("utf-8"), pb.ModelConfig())
     backend = _backend(runtime)
     backend.initialize(

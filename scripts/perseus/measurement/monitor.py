@@ -5,7 +5,7 @@
 
 Each row contains the value of one metric at one time. If the metric describes a tenant, the row
 also contains the name of the tenant. If the server has ended, or does not send its metrics in time,
-the missing values have no rows. Missing values never end the measurement.
+the file has no rows for the missing values, and the measurement continues.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ ROW_GROUP_ROWS = 10_000
 
 
 class MonitorFile:
-    """A context manager for the file monitor.parquet, to which several monitors write one after
-    another.
+    """A context manager for the file monitor.parquet, into which several monitors (one per server)
+    write one after another.
 
     The file gets its final name at the end of the context, even after an exception. Before the end
     of the context, the file has the name that `host.files.partial_path` returns.
@@ -68,8 +68,9 @@ def as_table(rows: Sequence[Row]) -> pa.Table:
 class Monitor:
     """Context manager that takes samples in a thread of the measuring process.
 
-    Samples are due at start + k x period on the monotonic clock. A late sample does not delay the
-    next sample. The monitor skips a sample that is due while it takes another sample.
+    Samples are due at start + k x period on the monotonic clock. If a sample is late, the next
+    sample is nevertheless taken on time. If a sample is due while the monitor still takes another
+    sample, the monitor skips the sample that is due.
 
     Args:
         file: receives the samples.
@@ -81,8 +82,8 @@ class Monitor:
 
     Raises:
         GpuError: a GPU is missing (raised by the constructor).
-        Exception: an error ended the thread of the monitor. The monitor raises the error at the end
-            of the context, unless the body of the context has raised an error.
+        Exception: an error ended the thread of the monitor. The monitor raises this error at the
+            end of the context, unless the body of the context has itself raised an error.
     """
 
     def __init__(

@@ -1,8 +1,8 @@
-"""Find cells that were measured with an outdated container image: the name of the image has since
-moved to another image.
+"""Find cells whose container image has the same name as the server's current image, but other
+content.
 
-The tag of an image can move to another image while the configuration stays the same, so Snakemake
-does not notice the change.
+The tag of an image can move to another image. The configuration stays the same, so Snakemake does
+not notice the change, and would not measure the cells again.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ class ImageRecord(BaseModel):
 
 
 def measured_with_another(server: Server, records: Iterable[str]) -> list[str]:
-    """Return the paths of the records of cells that were measured with an image that differs from
-    the server's current image, although both images have the same name.
+    """Return the paths of the records whose image has the name of the server's current image, but
+    another id.
 
-    If the configuration names another image, Snakemake itself detects the new name. The list is
-    empty if no container engine knows the image. For apptainer, the list is always empty, because
-    apptainer reports no image ids. If the image is a file, Snakemake itself detects that the file
-    has changed.
+    The list is empty if no container engine knows the image. For apptainer, the list is always
+    empty, because apptainer reports no image ids. Two changes are not in the list, because
+    Snakemake itself detects them: another name of the image in the configuration, and a changed
+    image file.
     """
     told = {path: image for path in records if (image := _measured_with(server, Path(path)))}
     engine = shutil.which(server.launcher)

@@ -60,21 +60,23 @@ WINDOWS_SCHEMA = pa.schema(
         column("window", pa.int32(), "", "index of the window in the cell, starting at 0"),
         column("phase", TEXT, "",
             "purpose of the window. In a search (docs/explanation/search.md): warm_up, bracket,"
-            " bisect, near_limit, certify, probe (saturation probe), alone (one tenant at its share"
-            " of the certified rate or, without one, of 82 % of the estimate). In closed loops:"
-            " concurrency, aa (starts of the same server). In a slowdown experiment: warm_up,"
-            " slowdown. In replays: warm_up, shared, alone. In a soak test: soak. In a catalogue:"
-            " full (saturated server), within (load within an SLA)."),
+            " bisect, near_limit, certify, probe (saturation probe), alone (one tenant without the"
+            " other tenants, at its share of the certified rate; without a certified rate, at its"
+            " share of 82 % of the estimate). In experiments with closed loops: concurrency, aa"
+            " (comparison of several starts of the same server). In a slowdown experiment: warm_up,"
+            " slowdown. In a replay: warm_up, shared (all tenants), alone (one tenant). In a soak"
+            " test: soak. In a catalogue: full (saturated server), within (rate at which the server"
+            " should keep the SLA)."),
         column("scale", REAL, "",
-            "load factor s of the window: each tenant has the rate base + s x direction. In a"
-            " closed loop outside a search, `scale` is the number of requests in flight of each"
-            " tenant. In the phase `within`, `scale` is the rate in requests/s. In all other"
-            " windows that are not on a load line, such as warm_up and probe in a search, `scale`"
-            " is NaN."),
+            "load factor s of the window: each tenant has the rate base + s x direction (key `line`"
+            " of record.json). In a closed loop outside a search, `scale` is the number of requests"
+            " that each tenant keeps in flight. In the phase `within`, `scale` is the rate in"
+            " requests/s. In all other windows that are not on a load line, such as warm_up and"
+            " probe in a search, `scale` is NaN."),
         column("elapsed_s", REAL, "s", "time from the start of the window to its verdict"),
         column("settle_s", REAL, "s",
-            "settling time: length of the first part of the window, whose requests do not count for"
-            " the verdict"),
+            "settling time: length of the first part of the window. Requests of this part do not"
+            " count for the verdict."),
         column("start_ns", pa.int64(), "ns", "start of the window, on the monotonic clock"),
         column("window_verdict", TEXT, "",
             "worst verdict of all tenants in the window (from worst to best: fail, invalid,"
@@ -92,15 +94,16 @@ WINDOWS_SCHEMA = pa.schema(
             "number of batches (groups of consecutive requests) from which the bounds of"
             " `exceedance` are computed " + _METHOD),
         column("errors", WHOLE, "requests",
-            "number of requests without a valid response: the sum of timeouts, refused, failed and"
-            " unsent"),
+            "number of requests without a valid response: the sum of the columns `timeouts`,"
+            " `refused`, `failed` and `unsent`"),
         column("timeouts", WHOLE, "requests",
             "number of requests that got no response before their timeout"),
         column("refused", WHOLE, "requests", "number of requests that the server refused"),
         column("failed", WHOLE, "requests",
             "number of requests that got an error response other than a refusal"),
         column("unsent", WHOLE, "requests",
-            "number of requests that the client dropped because too many requests were in flight"),
+            "number of requests that the client did not send, because too many requests were in"
+            " flight"),
         column("p50_ms", REAL, "ms",
             "median latency, measured from the intended send time"),
         column("p95_ms", REAL, "ms", "95th percentile of the latency"),
@@ -121,17 +124,17 @@ WINDOWS_SCHEMA = pa.schema(
         column("completed_ratio", REAL, "share",
             "share of the requests that got a valid response by the end of the window"),
         column("backlog_growth_rps", REAL, "requests/s",
-            "growth of the queue: increase per second of the number of requests in flight "
-            + _METHOD),
+            "by how much the number of requests in flight increases per second, because the server"
+            " answers fewer requests than the client sends " + _METHOD),
         column("send_lag_p99_ms", REAL, "ms",
             "99th percentile of the send lag (actual minus intended send time)"),
         column("send_lag_limit_ms", REAL, "ms",
             "largest allowed 99th percentile of the send lag in this window"
             " (docs/explanation/load.md)"),
         column("client_cpu", REAL, "cores",
-            "CPU load of the client, as the larger of two values: CPU time per second of the"
-            " tenant's busiest client process, and CPU time per second of all clients divided by"
-            " the number of client cores"),
+            "CPU load of the client: the larger of two values. The first value is the CPU time per"
+            " second of the tenant's busiest client process. The second value is the CPU time per"
+            " second of all clients together, divided by the number of client cores."),
         column("other_cpu_share", REAL, "0..1",
             "share of the CPU time of the server's cores that other processes used in the window."
             " Null if the server's processes are not visible, for example on another host."),
@@ -144,8 +147,8 @@ WINDOWS_SCHEMA = pa.schema(
             " report the share."),
         column("slowed", REAL, "times",
             "largest factor by which the busy server was temporarily slower than usual in the"
-            " window. The factor is 1 if no slowdown is significant, and in all phases except"
-            " bracket, bisect and near_limit."),
+            " window. The factor is 1 if no slowdown is statistically significant. In all phases"
+            " except bracket, bisect and near_limit, the factor is always 1."),
         column("verdict", TEXT, "",
             "verdict on the tenant in this window: pass, fail, undecided or invalid"),
         column("reason", TEXT, "", "reason for the verdict"),
@@ -178,8 +181,8 @@ def write_windows(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:
 
 
 class RequestsWriter:
-    """Context manager that writes one row group per window, so that only the requests of one window
-    use memory."""
+    """Context manager that writes requests.parquet, with one row group per window. Therefore only
+    the requests of one window are in memory at the same time."""
 
     def __init__(self, path: Path) -> None:
         self._whole = whole(path)

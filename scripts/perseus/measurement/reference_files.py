@@ -1,4 +1,4 @@
-"""In the model repository of a cell, find the files with the reference responses."""
+"""Find the files with the reference responses in the model repository of a cell."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def reference_files(repository: Path, task: MeasureTask) -> dict[str, Path]:
     if missing := [file for file in files if not (repository / file).is_file()]:
         raise ServerError(
             f"the model repository {repository} lacks {', '.join(missing)}. Remove the whole"
-            " folder of this repository and run again. The next run makes the repository again,"
-            " and measures all cells again that use it."
+            " folder of this repository, and run Perseus again. The next run makes the repository"
+            " again, and measures all cells again that use this repository."
         )
     return {each.name: repository / answers_file(each.name) for each in deployed}

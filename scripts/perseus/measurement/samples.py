@@ -1,4 +1,4 @@
-"""Take one sample of the host, of the processes of server and client, and of Triton's counters."""
+"""Take samples of the host, of the processes of server and client, and of Triton's metrics."""
 
 from __future__ import annotations
 
@@ -40,8 +40,8 @@ class Row(NamedTuple):
 
 
 class Sampler:
-    """Takes one sample at a time. Increases and rates refer to the time between the previous and
-    the current sample.
+    """Takes one sample at a time. An increase or a rate in a sample refers to the time since the
+    previous sample.
 
     Only one thread may use a sampler. The arguments have the same meaning as for `Monitor`.
     """
@@ -67,7 +67,7 @@ class Sampler:
         self._counters: Mapping[Key, float] | None = None
 
     def sample(self) -> list[Row]:
-        """Take a sample. The first sample lacks the values that need a previous sample."""
+        """Take a sample. The first sample has no increases and no rates."""
         now_ns = time.monotonic_ns()
         elapsed_s = None if self._time_ns is None else (now_ns - self._time_ns) / 1e9
         self._time_ns = now_ns

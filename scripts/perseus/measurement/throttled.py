@@ -1,4 +1,4 @@
-"""Detect whether a CPU quota stopped the server or the client of a cell."""
+"""Detect whether a CPU quota (of a container or a cgroup) stopped the server or the client."""
 
 from __future__ import annotations
 
@@ -12,8 +12,9 @@ from perseus.peak.outcome import Outcome
 from perseus.study.tasks.measure import MeasureTask
 
 LITTLE: Final = 0.01
-"""Perseus reports a quota only if the share (0..1) of throttled quota periods is larger than
-LITTLE. The kernel grants quotas in slices, so even processes below the quota sometimes wait."""
+"""Perseus reports a quota only if it stopped processes in more than this share (0..1) of the
+quota's periods. The kernel grants a quota in slices, so processes sometimes wait even if they use
+less than the quota."""
 
 EXPLAINED: Final = (Outcome.UNSTEADY, Outcome.DISTURBED, Outcome.CLIENT_LIMITED)
 """Outcomes that a CPU quota can cause."""
@@ -35,10 +36,10 @@ class QuotaWatch:
     def named(self, found: Findings, task: MeasureTask) -> Findings:
         """Add the key `throttled` to the findings of a cell, and return the findings.
 
-        The text `throttled` contains the percentage of periods in which the CPU quota stopped
-        processes of the cell. Without a quota, or with a percentage of at most 100 x LITTLE,
-        `throttled` is None. If a quota can cause the outcome of the cell (EXPLAINED), the function
-        replaces this outcome by `throttled`.
+        The text of `throttled` states in which share of its periods the CPU quota stopped processes
+        of the cell. The value is None without a quota, or if the share is at most LITTLE. If a
+        quota can cause the outcome of the cell (EXPLAINED), the function replaces this outcome by
+        `throttled`.
         """
         share = self.quota.throttling().share_since(self.before) if self.quota else 0.0
         if self.quota is None or share <= LITTLE:

@@ -1,5 +1,5 @@
-"""Check that the responses of a server equal the reference responses. Without reference responses,
-check that two responses to the same request are equal."""
+"""Check that the responses of a server differ from the reference responses by no more than a
+tolerance. Without reference responses, compare two responses to the same request."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from perseus.traffic.route import RouteError
 from perseus.traffic.transport import RequestFailedError
 
 Answers = list[dict[str, Tensor]]
-"""Outputs of each request, by name."""
+"""For each request, the outputs in its response, by name."""
 
 
 class VerificationError(RuntimeError):
@@ -26,14 +26,14 @@ class VerificationError(RuntimeError):
 
 
 def verify(tenants: Sequence[TenantUnderTest]) -> dict[str, float | None]:
-    """Return the relative error of each tenant's responses. The requests take the same route as the
-    requests of the load.
+    """Return the relative error of each tenant's responses.
 
-    The function first sends a request of the smallest size, and a request with as many examples as
-    possible. The function then sends each request that the load repeats (`load_images`) once.
-    Without reference responses, the function sends each request twice, and compares both responses.
-    The error is None if the responses to the same request may differ. Raises VerificationError if a
-    relative error exceeds the tolerance, or if a model does not respond.
+    The function sends its requests to the same address and by the same protocol as the client: a
+    request of the smallest size, a request with as many examples as possible, and once each request
+    that the load repeats (`load_images`). Without reference responses, the function sends each
+    request twice, and compares both responses. If the responses to the same request may differ
+    (`deterministic: false`), the error is None. Raises VerificationError if a relative error
+    exceeds the tolerance, or if a model does not respond.
     """
     return {tenant.name: _verified(tenant) for tenant in tenants}
 
@@ -51,8 +51,8 @@ def unchecked(relative_errors: Mapping[str, float | None]) -> Iterator[str]:
 def refuse_cached(server: RunningServer, tenants: Sequence[TenantUnderTest]) -> None:
     """Raise VerificationError if the statistics of the server contain cache hits.
 
-    Call this function after the clients have repeated requests, because a cache answers only
-    repeated requests.
+    Call this function after the client has repeated requests, because a cache answers only repeated
+    requests.
     """
     for tenant in tenants:
         times = tenant_times(server, tenant.model, tenant.settings.steps)
@@ -87,7 +87,7 @@ def _checked_against(
         raise VerificationError(
             f"the server's responses for {tenant.name} differ from the responses of the original"
             f" model by a relative error of {error:.2g} (allowed: {limit:g}); nothing was measured."
-            " See server.log"
+            " For the cause, see server.log"
         )
     return error if reference.is_deterministic else None
 
@@ -137,8 +137,12 @@ def _answers(tenant: TenantUnderTest, parts: Sequence[Sequence[int]]) -> Answers
         with tenant.transport(parts) as transport:
             answers = [transport.infer(i, ANSWER_S) for i in range(len(parts))]
     except (RequestFailedError, RouteError) as error:
-        raise VerificationError(f"{tenant.name} does not respond: {error}") from error
+        raise VerificationError(
+            f"the server does not respond to requests for {tenant.name}: {error}"
+        ) from error
     missing = [name for name in tenant.outputs if any(name not in each for each in answers)]
     if missing:
-        raise VerificationError(f"the responses of {tenant.name} lack {', '.join(missing)}")
+        raise VerificationError(
+            f"the server's responses for {tenant.name} lack the outputs {', '.join(missing)}"
+        )
     return answers

@@ -13,7 +13,7 @@ from perseus.peak.window import Window
 
 
 def keep(cell: CellUnderTest, system: LiveSystem, window: Window, seconds_left: float) -> None:
-    """Store the ended window, and report its result as progress."""
+    """Add the ended window to the rows of windows.parquet, and report its result as progress."""
     names = cell.task.tenant_names
     cell.raw.windows += as_rows(window, system.ended[-1], names, cell.attempt)
     cell.progressed(system.server, seconds_left, describe_window(window, names, seconds_left))

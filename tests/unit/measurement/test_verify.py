@@ -181,5 +181,5 @@ def test_an_output_that_is_not_answered_is_named(monkeypatch):
 
     transport = lambda tenant, parts: nullcontext(Transport())  # noqa: E731
     monkeypatch.setattr(TenantUnderTest, "transport", transport)
-    with pytest.raises(verify.VerificationError, match="the responses of a lack class"):
+    with pytest.raises(verify.VerificationError, match="responses for a lack the outputs class"):
         verify.verify([served()])

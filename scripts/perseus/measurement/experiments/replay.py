@@ -1,8 +1,9 @@
 """Run the experiment `replay`: offer bursty or recorded arrivals for minutes at fixed mean rates.
 
-The experiment has several phases on the same server: one phase with all tenants, and one phase with
-each tenant alone. A tenant gets the same arrivals in both of its phases. The difference between its
-latencies in these phases shows the effect of the other tenants (docs/explanation/replay.md).
+With several tenants, the experiment has one phase with all tenants, and one phase with each tenant
+alone, on the same server. A tenant gets the same arrivals in both of its phases. The difference
+between its latencies in these phases shows the effect of the other tenants
+(docs/explanation/replay.md).
 """
 
 from __future__ import annotations
