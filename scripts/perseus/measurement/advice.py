@@ -1,5 +1,5 @@
-"""If the client of a cell reached its limit before the server, advise how the client can offer more
-load."""
+"""If the client of a cell reached its limit before the server did, advise how the client can send
+more load."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from perseus.study.tasks.measure import MeasuredClient, MeasuredServer
 
 
 def with_advice(found: Findings, cell: CellUnderTest) -> Findings:
-    """If the client limited the load of a cell, add advice to the key `reason` of the findings.
-    Return the findings."""
+    """Return the findings. If the client limited the load of the cell, add to the key `reason` how
+    the client can send more load."""
     if found.outcome is not Outcome.CLIENT_LIMITED:
         return found
     ways = advice_for(cell.task.client, cell.task.server, len(cell.client_cores))
@@ -22,9 +22,9 @@ def with_advice(found: Findings, cell: CellUnderTest) -> Findings:
 
 
 def advice_for(client: MeasuredClient, server: MeasuredServer, client_cores: int) -> str:
-    """List the settings and resources with which the client can offer more load, except settings
-    that the study already uses."""
-    return "what would help: " + ", ".join(_ways(client, server, client_cores))
+    """Return a text with the settings and resources with which the client can send more load. The
+    text omits settings that the study already uses."""
+    return "the client can send more load with: " + ", ".join(_ways(client, server, client_cores))
 
 
 def _ways(client: MeasuredClient, server: MeasuredServer, client_cores: int) -> Iterator[str]:

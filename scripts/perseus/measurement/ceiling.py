@@ -1,10 +1,10 @@
 """Measure the ceiling of the client: the highest rate that the client sends on schedule to a null
 model (docs/explanation/load.md).
 
-The null model does no work, so the client or the network path limits the throughput. A closed loop
-measures the largest throughput of client and network. The ceiling is the highest open-loop rate at
-which a window is valid. The study sets the arrivals, the protocol, and the rules for a valid
-window.
+The null model does no work, so only the client and the network limit the throughput. First, closed
+loops measure the largest throughput. Then Perseus searches below this throughput for the ceiling:
+the highest rate at which an open-loop window is valid. The configuration of the study determines
+the arrivals, the protocol, and when a window is valid.
 """
 
 from __future__ import annotations
@@ -48,12 +48,11 @@ MODEL, CLASSES = "null", 1000
 CONCURRENCIES = (1, 4, 16)
 CLOSED_S, SETTLE_S, OPEN_S = 1.5, 0.5, 2.0
 SHARES = 0.9 * 0.85 ** np.arange(18)
-"""Open-loop rates to try, as shares of the closed-loop throughput, from 90 % down to 5.7 %."""
+"""Open-loop rates to try, as shares of the largest closed-loop throughput: 90 % to 5.7 %."""
 ATTEMPTS = 2
 MAX_OTHER_CPU_SHARE = 2 * ON_IDLE_HOST.other_load
-"""Largest share of the cores of server and client that other processes may use. The kernel's
-network work counts as work of another process, and can take a tenth of the cores in a closed loop.
-"""
+"""Largest share of the cores of server and client that other processes may use in a valid closed
+loop. The network code of the kernel counts as another process, and can use a tenth of the cores."""
 PATIENCE_S = 2.0  # time to wait for responses after a window; the null model has no SLA
 GRACE_S = 0.1  # time to wait for the last counted responses; the null model responds at once
 
@@ -79,7 +78,7 @@ class Shape:
 
 
 def shapes_of(task: CeilingTask, checks: Sequence[Path]) -> dict[Shape, list[str]]:
-    """Group the names of the models by the shape of their requests.
+    """Group the models by the shape of their requests, and return their names by shape.
 
     `checks` contains the paths of the models' export records (check.json). The folder of each
     export record has the name of the model. Triton needs a dimension besides the batch, so a scalar
@@ -99,8 +98,8 @@ def shapes_of(task: CeilingTask, checks: Sequence[Path]) -> dict[Shape, list[str
 
 
 def strictest(task: CeilingTask, models: Sequence[str]) -> Sla:
-    """Return the SLA of the model with the shortest latency limit among `models`. The latency limit
-    determines the allowed send lag."""
+    """Return an SLA with the smallest latency limit of the models `models`. The latency limit
+    determines the allowed send lag, so the ceiling then applies to all these models."""
     return Sla(latency_ms=min(each.sla_ms for each in task.requests if each.model in models))
 
 
@@ -143,10 +142,10 @@ def measure(
 ) -> None:
     """Measure the ceiling of the client for each request shape, and write the ceilings to a file.
 
-    `shapes` contains, for each shape of requests, the names of the models with this shape. If the
-    arrivals of the study come from a trace, `trace` is the file with the trace. Raises ServerError
-    or ClientError if a measurement fails. Raises TraceError for an invalid trace, TooFewCoresError
-    for a host with too few cores, and LockError if a lock file is unusable.
+    `shapes` contains, for each shape of requests, the names of the models whose requests have this
+    shape. If the study replays a trace, `trace` is the file with the trace. Raises ServerError or
+    ClientError if a measurement fails. Raises TraceError if the trace is invalid, TooFewCoresError
+    if the host has too few cores, and LockError if a lock file is unusable.
     """
     process = arrivals(task.arrivals, task.trace, trace)
     server_cores, client_cores = _cores(task)
@@ -169,7 +168,7 @@ def measure(
                     closed, tried, disturbed = bench.run(process, tolerance, say)
                     if disturbed:
                         waiter.wait_until_idle(MAX_OTHER_CPU_SHARE)
-                        say("measuring again, with a larger tolerance for other processes")
+                        say("measuring again; this time, other processes may use more of the cores")
                         tolerance = ON_BUSY_HOST
                         closed, tried, disturbed = bench.run(process, tolerance, say)
             measured.append(
@@ -249,8 +248,8 @@ class _Bench:
         self, process: Arrivals, tolerance: Tolerance, say: Callable[[str], None]
     ) -> tuple[list[Closed], list[Open], str]:
         """Return the results of the closed loops, the results of the open-loop windows, and the
-        text of `disturbed_loads`."""
-        name = f"{self._shape.sizes}, {self._shape.request_batch_size} per request"
+        text that `disturbed_loads` returns."""
+        name = f"inputs {self._shape.sizes}, {self._shape.request_batch_size} per request"
         with ExitStack() as stack:
             batch = self._shape.batch
             way = route_to(self._server, self._task.client, MODEL, [batch], timeout_s=10.0)
@@ -272,7 +271,7 @@ class _Bench:
             )
             closed = [self._closed_loop(client, count) for count in CONCURRENCIES]
             fastest_rps = max(each.rate_rps for each in closed)
-            say(f"{name}: {fastest_rps:.0f} requests/s in closed loop")
+            say(f"{name}: {fastest_rps:.0f} requests/s in a closed loop")
             seen: list[TenantWindow] = []
 
             def offer(rate_rps: float) -> Open:
@@ -285,7 +284,7 @@ class _Bench:
         return closed, tried, disturbed
 
     def _closed_loop(self, client: Client, concurrency: int) -> Closed:
-        """Run a closed loop, and run it once more if other processes disturb it."""
+        """Run a closed loop. If other processes disturb the closed loop, run it once more."""
         cores = [*self._server_cores, *self._client_cores]
         for _ in range(ATTEMPTS):
             before = read_cpu(cores, os.getpid())
@@ -317,8 +316,8 @@ def closed_loop(client: Client, concurrency: int) -> Closed:
 
 
 def open_loop(system: LiveSystem, rate_rps: float, sla: Sla, tolerance: Tolerance) -> TenantWindow:
-    """Run an open-loop window with the arrival process of the study, and return its verdict. A
-    window with late sends is invalid, even if its latencies keep the SLA."""
+    """Run an open-loop window with the arrival process of the study, and return its verdict. If the
+    client sends too late, the window is invalid, even if its latencies keep the SLA."""
     with system.offer((rate_rps,), OPEN_S) as load:
         seen = load.until(OPEN_S)
     return judge(
@@ -334,10 +333,11 @@ def open_loop(system: LiveSystem, rate_rps: float, sla: Sla, tolerance: Toleranc
 
 
 def highest_valid(fastest_rps: float, offer: Callable[[float], Open]) -> list[Open]:
-    """Search for the ceiling, the highest rate with a valid window; return all windows, highest
-    rate first.
+    """Search for the ceiling (the highest rate at which a window is valid) by bisection. Return the
+    results of all windows, highest rate first.
 
-    Each rate is the product of `fastest_rps` and one of the SHARES. The search bisects the SHARES.
+    The rates are the products of `fastest_rps` and SHARES. The function `offer` runs a window at a
+    given rate.
     """
     tried: list[Open] = []
 
@@ -366,11 +366,10 @@ def judged(seen: TenantWindow, sla: Sla, tolerance: Tolerance) -> Open:
 
 
 def disturbed_loads(closed: Sequence[Closed], windows: Sequence[TenantWindow]) -> str:
-    """Return a text that names one load (a closed loop or an open-loop rate) for which other
-    processes disturbed every attempt.
+    """Return a text that names a load (closed loop or open-loop rate) at which other processes
+    disturbed every attempt; empty without such a load.
 
-    If other processes disturbed all attempts at a load, the measured ceiling may be too low.
-    Without such a load, the text is empty.
+    If other processes disturbed every attempt at a load, the measured ceiling may be too low.
     """
     share = max((each.other_cpu_share for each in closed), default=0.0)
     if share > MAX_OTHER_CPU_SHARE:

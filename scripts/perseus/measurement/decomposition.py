@@ -1,5 +1,4 @@
-"""Divide the mean latency of a window into the times in the queue, in the model and in the client.
-"""
+"""Divide the mean latency of a window into the times in the queue, the model and the client."""
 
 from __future__ import annotations
 

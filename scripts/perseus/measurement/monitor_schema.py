@@ -39,11 +39,11 @@ METRICS = {
         "bytes that the host sent since the previous sample, on the same interfaces as"
         " network_received_bytes"
     ),
-    "scrape_failures": "1 if this sample failed to read Triton's metrics, else 0",
+    "scrape_failures": "1 if Perseus could not read Triton's metrics for this sample, else 0",
     "nv_inference_*": (
         "Triton's metrics per model (column tenant). For a counter, the value is the increase since"
-        " the previous successful reading, summed over versions, devices and reasons of failure."
-        " Counters with names *_us are in microseconds. For a gauge"
+        " the previous successful reading, summed over the model's versions, devices and reasons"
+        " of failure. Counters with names *_us are in microseconds. For a gauge"
         " (nv_inference_pending_request_count), the value is the gauge itself."
     ),
     "nv_cpu_*": "Triton's gauges of its host. Utilization is 0..1, and memory is in bytes.",
@@ -82,4 +82,4 @@ MONITOR_SCHEMA = pa.schema(
         ),
     ]
 )
-"""Schema of monitor.parquet. The metadata of the fields contains the units."""
+"""Schema of monitor.parquet. The metadata of each field states its unit."""

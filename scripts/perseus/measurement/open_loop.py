@@ -1,4 +1,5 @@
-"""Run an open-loop window, with fixed rates and the arrival process of the study."""
+"""Run an open-loop window: each tenant gets requests at a fixed rate, drawn by the study's arrival
+process."""
 
 from __future__ import annotations
 
@@ -12,7 +13,8 @@ from perseus.study.tasks.measure import MeasureTask
 
 
 def open_loop_s(task: MeasureTask, counted_s: float) -> float:
-    """Return the length in seconds of a window that counts requests for `counted_s` seconds."""
+    """Return the length in seconds of a window whose requests count for `counted_s` seconds: after
+    the settling time, and before the grace time at the end of the window."""
     return settle_s(task.search, task.slas) + counted_s + grace_s(task.slas)
 
 
@@ -24,8 +26,8 @@ def open_loop(
     elapsed_s: float,
     tolerance: Tolerance,
 ) -> Window:
-    """Run a window with one fixed rate per tenant, and compute for each tenant the verdict on its
-    SLA."""
+    """Run a window with one fixed rate per tenant, and judge for each tenant whether the server
+    keeps its SLA."""
     with system.offer(rates_rps, elapsed_s) as load:
         seen = load.until(elapsed_s)
     settle, grace = settle_s(task.search, task.slas), grace_s(task.slas)

@@ -1,5 +1,5 @@
 """Determine the order of windows with one tenant and windows with two tenants, so that Perseus can
-compare consecutive windows."""
+compare each window with two tenants to the windows directly before and after it."""
 
 from __future__ import annotations
 

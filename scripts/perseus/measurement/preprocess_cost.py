@@ -1,4 +1,7 @@
-"""Measure the CPU time of preprocessing on the client (docs/explanation/preprocessing.md)."""
+"""Measure how much CPU time the client needs to preprocess the images of a request.
+
+See docs/explanation/preprocessing.md.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +20,8 @@ REQUESTS = 40
 def client_preprocess_ms(tenants: Sequence[TenantUnderTest]) -> dict[str, float]:
     """Return, by tenant, the median CPU time in ms to convert the images of a request into tensors.
 
-    The dictionary contains only tenants with preprocessing, on the client or on the server.
+    The dictionary contains all tenants with preprocessing, even if the server preprocesses their
+    images.
     """
     return {
         tenant.name: _median_ms(tenant, tenant.pictures)

@@ -1,5 +1,4 @@
-"""Draw the send times of a replay once, and use the same send times in each window of the
-replay."""
+"""Draw the send times of a replay once, so that all windows of the replay have the same times."""
 
 from __future__ import annotations
 
@@ -23,8 +22,8 @@ NEAR: Final = 0.05
 rate."""
 
 MAX_DRAWS: Final = 200
-"""Largest number of attempts to draw the send times of a replay. If the mean rates of all attempts
-are too far from the configured rate, the replay uses the attempt with the closest mean rate."""
+"""Largest number of attempts to draw the send times of a tenant. If no attempt has a mean rate
+close enough to the configured rate, the replay uses the attempt with the closest mean rate."""
 
 
 class ArrivalTimes(Protocol):
@@ -76,10 +75,11 @@ def _schedule(
 def near_its_mean_s(
     process: ArrivalTimes, rate_rps: float, duration_s: float, rng: np.random.Generator
 ) -> Floats:
-    """Return send times whose number is close to `rate_rps` x `duration_s`.
+    """Draw send times until their number is close to `rate_rps` x `duration_s`, at most MAX_DRAWS
+    times. Return the draw whose number is closest.
 
-    A window contains few bursts, so the number of arrivals in a single random draw is usually far
-    from the mean.
+    A window contains few bursts, so the number of send times in a single random draw is usually far
+    from `rate_rps` x `duration_s`.
     """
     nearest_s, nearest = np.empty(0), np.inf
     for _ in range(MAX_DRAWS):

@@ -73,9 +73,9 @@ def told_precisions(text: str) -> dict[str, str]:
 def counter_increases(before: Mapping[Key, float], after: Mapping[Key, float]) -> dict[Key, float]:
     """Return the increase of each counter between two readings.
 
-    If a counter is lower in the second reading, the counter was reset, because the server or the
-    model was loaded again. A counter that is missing in the first reading began at 0. For a reset
-    or new counter, the increase is the value in the second reading, as for Prometheus's `increase`.
+    A counter that is lower in the second reading began at 0 again, because the server was restarted
+    or the model was loaded again. A counter that is missing in the first reading also began at 0.
+    In both cases, the increase is the value in the second reading, as for Prometheus's `increase`.
     """
     return {
         key: value - before.get(key, 0.0) if value >= before.get(key, 0.0) else value
@@ -84,7 +84,7 @@ def counter_increases(before: Mapping[Key, float], after: Mapping[Key, float]) -
 
 
 class Scraper:
-    """Reads the metrics over one open connection, which halves the cost of a reading."""
+    """Reads the metrics over a connection that stays open, which halves the cost of a reading."""
 
     def __init__(self, url: str, access: Access) -> None:
         parts = urlsplit(url)

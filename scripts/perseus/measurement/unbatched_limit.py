@@ -1,10 +1,10 @@
-"""Compute the highest possible throughput of a model without batching, and warn about higher
-throughputs.
+"""Compute the highest possible throughput of a model without batching, and warn if a measured
+throughput is higher.
 
-If the measured throughput exceeds the computed limit, a cache may have sent a part of the
-responses, or the host became faster. The cache can be in the server, in the model, or in front of
-the server. The requests that measure the limit have inputs that the server has not seen, so no
-cache can answer these requests.
+If the measured throughput exceeds the computed limit, a cache may have answered some of the
+requests, or the host may have become faster. The cache can be in the server, in the model, or in
+front of the server. The requests that determine the limit have inputs that the server has not seen,
+so no cache can answer these requests.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ from perseus.traffic.requests import MS
 
 UNSEEN_LIMIT_S: Final = 2.0
 DOUBTFUL: Final = 1.2
-"""If the ratio of throughput to limit exceeds this number, the throughput is doubtful."""
+"""Perseus warns if a measured throughput exceeds the limit by more than this factor."""
 
 MAX_HOST_GAIN: Final = 1.8
-"""Largest ratio of throughput to limit that a faster host can explain; a larger ratio suggests a
+"""Largest ratio of throughput to limit that a faster host can explain. A larger ratio suggests a
 cache. MAX_HOST_GAIN is the product of 1.2 and 1.5. A busy server is up to 1.2 times as fast as an
 idle server, whose processor sleeps. Within a minute, a host can become up to 1.5 times as fast."""
 
@@ -56,11 +56,12 @@ def unseen_requests(
 ) -> UnseenRequests:
     """Send requests one after another, with inputs that the server has not seen.
 
-    The limit is the number of instances divided by the service time. The service time is the
-    shortest latency minus the round trip of a health request, unless the server's statistics state
-    a shorter mean time per request. The limit is unknown if the service time or the number of
-    instances is unknown (`_instances`), or if the server answers no requests with unseen inputs.
-    For a server with HTTP only, `round_trip_ms` is None. Raises ServerError.
+    The limit is the number of the model's instances divided by the service time. There are two
+    measures of the service time: the shortest latency minus `round_trip_ms` (the round trip of a
+    health request), and the mean time per request in the server's statistics. The smaller measure
+    counts. The limit is unknown if the service time or the number of instances is unknown
+    (`_instances`), or if the server answers no requests with unseen inputs. For a server that has
+    only HTTP, `round_trip_ms` is None. Raises ServerError if the server sends no statistics.
     """
     unseen = tenant.unseen_batches()
     if not unseen:
@@ -84,7 +85,7 @@ def unseen_requests(
 
 def _instances(server: RunningServer, model: str) -> int | None:
     """Return the number of instances of a model; None if the number is unknown, if the server forms
-    batches, or if the model is an ensemble."""
+    batches of several requests, or if the model is an ensemble."""
     try:
         with Control(server) as control:
             config = control.config(model)
@@ -96,8 +97,8 @@ def _instances(server: RunningServer, model: str) -> int | None:
 
 
 def warnings(record: Mapping[str, Any], windows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    """Yield one warning for each tenant whose throughput exceeds DOUBTFUL times the limit of its
-    model.
+    """Yield one warning for each tenant whose throughput exceeds the limit of its model by more
+    than the factor DOUBTFUL.
 
     `record` has the keys that the experiment adds to record.json, and `windows` contains rows of
     windows.parquet.
@@ -110,8 +111,8 @@ def warnings(record: Mapping[str, Any], windows: Sequence[Mapping[str, Any]]) ->
         repeats_are_faster = unseen_ms > DOUBTFUL * record["unloaded_p50_ms"].get(tenant, np.inf)
         by_host = not repeats_are_faster and fastest_rps <= MAX_HOST_GAIN * limit_rps
         yield (
-            f"{tenant} answered {fastest_rps:.0f} requests/s, but its instances can answer only"
-            f" {limit_rps:.0f}, judging by the latency of single requests: "
+            f"{tenant} answered {fastest_rps:.0f} requests/s, but judging by the latency of single"
+            f" requests, the instances of its model can answer only {limit_rps:.0f} requests/s: "
             + (
                 "the host probably became faster after the single requests"
                 if by_host
@@ -124,8 +125,9 @@ def _fastest_rps(tenant: str, windows: Sequence[Mapping[str, Any]]) -> float:
     """Return the highest throughput of all phases, in requests/s. The throughput of a phase is the
     median over its windows.
 
-    The server answers a part of the counted requests in the grace time at the end of a window.
-    Therefore the grace time counts, and the throughput is a lower bound.
+    The server answers some of the counted requests only in the grace time at the end of a window.
+    Therefore the throughput is the number of counted responses divided by a time that includes the
+    grace time. The result is a lower bound of the true throughput.
     """
     rates_rps = defaultdict[str, list[float]](list)
     for each in windows:

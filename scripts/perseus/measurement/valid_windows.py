@@ -1,4 +1,4 @@
-"""Repeat windows that the client or the host made invalid."""
+"""Repeat a window if it is invalid because of the client or the host."""
 
 from __future__ import annotations
 
@@ -28,9 +28,10 @@ def first_valid_window(
 ) -> Window:
     """Return the first valid window of ATTEMPTS attempts, or the last window if all are invalid.
 
-    The last attempt accepts a larger load of other processes than the earlier attempts. If the load
-    of other processes is too large for the last attempt, the function calls `wait_until_idle`. If
-    the load then falls in time, the function makes one more attempt.
+    The function `offer` runs a window with a given tolerance for disturbances. The last attempt
+    accepts a larger load of other processes than the earlier attempts. If their load is too large
+    even for the last attempt, the function waits until their load falls (`wait_until_idle`). If the
+    load falls in time, the function makes one more attempt.
     """
     for attempts_left in reversed(range(ATTEMPTS)):
         window = offer(tolerance if attempts_left else ON_BUSY_HOST)

@@ -114,8 +114,9 @@ def test_answers_that_are_too_fast_are_a_warning_of_the_attempt_that_stands(
     messages = []
     record = json.loads(run(monkeypatch, tmp_path, measured, messages.append).record.read_text())
     expected = [
-        "a answered 551 requests/s, but its instances can answer only 48, judging by the latency"
-        " of single requests: check whether a cache answers instead of the model"
+        "a answered 551 requests/s, but judging by the latency of single requests, the instances"
+        " of its model can answer only 48 requests/s: check whether a cache answers instead of the"
+        " model"
     ]
     assert record["warnings"] == (expected if warned else [])
     assert messages == [f"warning: {each}" for each in record["warnings"]]
@@ -264,7 +265,7 @@ def test_whatever_is_measured_a_client_that_limits_says_what_would_help(
     tmp_path, monkeypatch, launched, outcome
 ):
     record, _, _ = attempts_at(monkeypatch, tmp_path, outcome, outcome)
-    helps = "; what would help: inputs in shared memory (measurement.client.shared_memory), "
+    helps = "; the client can send more load with: inputs in shared memory ("
     for reason in (record["reason"], *(each["reason"] for each in record["attempts"])):
         assert reason.startswith(f"why {outcome}")
         assert (helps in reason) == (outcome == "client_limited")

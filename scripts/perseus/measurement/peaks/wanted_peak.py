@@ -1,5 +1,4 @@
-"""Determine the load line of a cell (the rates to try), which may depend on results of other cells.
-"""
+"""Determine the load line of a cell (the rates to try), which may depend on other cells' results."""
 
 from __future__ import annotations
 
