@@ -207,7 +207,7 @@ def test_models_that_another_machine_pushes_at_the_same_time_are_noticed(
         monkeypatch.setattr(Control, "push", push_both)
     began = []
     with (
-        pytest.raises(ServerError, match=f"'{name}' is of the measurement .* far/shared"),
+        pytest.raises(ServerError, match=f"'{name}' belongs to the measurement .* far/shared"),
         served(elsewhere, repository, tmp_path),
     ):
         began.append(True)

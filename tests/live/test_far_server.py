@@ -129,7 +129,7 @@ def test_a_study_on_a_remote_server_and_its_death(tmp_path, monkeypatch):
 
         refused = subprocess.run(command, cwd=root, capture_output=True, text=True, timeout=200)
         text = refused.stdout + refused.stderr
-        assert refused.returncode == 1 and "PERSEUS_TEST_TOKEN is not set" in text
+        assert refused.returncode == 1 and "PERSEUS_TEST_TOKEN, which is not set" in text
 
         monkeypatch.setenv("PERSEUS_TEST_TOKEN", SECRET)
         done = subprocess.run(command, cwd=root, capture_output=True, text=True, timeout=200)

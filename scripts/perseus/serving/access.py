@@ -1,8 +1,8 @@
-"""Give access to a server: TLS, and the headers that every call carries.
+"""Give access to a server: TLS, and the headers that every call to the server carries.
 
-The value of a header contains a secret from an environment variable. No repr contains the secret.
-Perseus sends the secret to each client process over a pipe. `Access.hide` removes secrets from the
-server's messages before Perseus shows these messages.
+The value of a header contains a secret from an environment variable. The `repr` of a header or an
+access does not show the secret. Perseus sends the secret to each client process over a pipe.
+`Access.hide` removes secrets from the server's messages before Perseus shows these messages.
 """
 
 from __future__ import annotations
@@ -29,16 +29,16 @@ from perseus.study.remote import Remote
 MAX_BYTES = 2**24  # largest response in bytes, except to inference requests
 HIDDEN = "<hidden>"
 MIN_SECRET_CHARACTERS = 4
-"""Perseus hides a secret in messages if the secret has at least this number of characters. Shorter
-secrets may be part of ordinary words."""
+"""Perseus hides a secret in messages only if the secret has at least this number of characters. A
+shorter secret may be part of ordinary words, which Perseus would hide, too."""
 CHANNEL_OPTIONS = [
     ("grpc.max_receive_message_length", -1),
     ("grpc.max_send_message_length", -1),
     ("grpc.enable_retries", 0),
     ("grpc.enable_http_proxy", 0),
 ]
-"""Options of every gRPC channel: messages may be large, gRPC never repeats a call, and gRPC uses no
-proxy."""
+"""Options of every gRPC channel: messages may have any size, gRPC never repeats a call, and gRPC
+uses no proxy."""
 
 
 @dataclass(frozen=True)
@@ -71,21 +71,21 @@ class Access:
     def values(self, scheme: str | None = None) -> dict[str, str]:
         """Return the headers by name.
 
-        If the server has TLS and `scheme` is http, the result is empty: a call without TLS must not
-        carry secrets.
+        If the server uses TLS but `scheme` is http, the result is empty, because a call without TLS
+        must not carry secrets.
         """
         if self.ca_pem is not None and scheme == "http":
             return {}
         return {header.name: header.value for header in self.headers}
 
     def ssl_context(self, *protocols: str) -> ssl.SSLContext | None:
-        """Return the TLS context for a connection that offers `protocols` by ALPN; None without
-        TLS."""
+        """Return the TLS context for a connection that offers the application protocols `protocols`
+        (ALPN); None without TLS."""
         return None if self.ca_pem is None else _context(self.ca_pem, protocols)
 
     def grpc_client(self, address: str) -> triton.InferenceServerClient:
-        """Return Triton's own gRPC client, which Perseus uses for all calls except inferences. The
-        caller passes the headers from `values()` with each call."""
+        """Return Triton's own gRPC client, which Perseus uses for all calls except inferences. Pass
+        the headers from `values()` with each call, because the client does not add them."""
         credentials = self._grpc_credentials()
         return triton.InferenceServerClient(
             address, ssl=credentials is not None, creds=credentials, channel_args=CHANNEL_OPTIONS
@@ -97,7 +97,7 @@ class Access:
         return grpc.ssl_channel_credentials(self.ca_pem.encode())
 
     def get(self, url: str, timeout_s: float) -> bytes:
-        """Return the body of an HTTP response.
+        """Read `url` by HTTP, and return the body of the response.
 
         Raises OSError if there is no response, if the URL is invalid, or if the status is not 2xx.
         The function follows no redirect, because a redirect would send the headers to another
@@ -161,16 +161,16 @@ class _Readable(Protocol):
 def read_within(reply: _Readable, deadline_s: float) -> bytes:
     """Return the whole body of an HTTP response.
 
-    Raises OSError if the body is truncated, or longer than MAX_BYTES bytes. Raises TimeoutError
-    after the deadline. The timeout of a socket is no deadline, because it begins again with every
-    byte.
+    Raises OSError if the body is truncated, or longer than MAX_BYTES bytes. Raises TimeoutError if
+    the body does not end before `deadline_s` (on the monotonic clock). The timeout of the socket
+    alone would not limit the total time, because this timeout begins again with every byte.
     """
     parts: list[bytes] = []
     length = reply.length
     while part := reply.read1(2**16):
         parts.append(part)
         if sum(map(len, parts)) > MAX_BYTES:
-            raise OSError(f"a response of more than {MAX_BYTES} bytes")
+            raise OSError(f"the response has more than {MAX_BYTES} bytes")
         if time.monotonic() > deadline_s:
             raise TimeoutError("the response did not end in time")
     body = b"".join(parts)
@@ -183,11 +183,11 @@ def read_within(reply: _Readable, deadline_s: float) -> bytes:
 
 
 def read_access(remote: Remote, environment: Mapping[str, str]) -> Access:
-    """Return the access to a remote server, with the secrets of the headers from the variables in
-    `environment`.
+    """Return the access to a remote server. The secrets of the headers come from the environment
+    variables in `environment`.
 
-    Raises ServerError with all problems if an environment variable is missing or cannot be the
-    value of a header, or if the file of certificates is unusable.
+    Raises ServerError if a variable is missing or cannot be the value of a header, or if the file
+    of certificates is unusable. The message names all these problems.
     """
     problems: list[str] = []
     headers: list[Header] = []
@@ -195,13 +195,14 @@ def read_access(remote: Remote, environment: Mapping[str, str]) -> Access:
         secret = environment.get(each.env, "")
         if not secret:
             problems.append(
-                f"the environment variable {each.env} is not set, and the header"
-                f" {each.name!r} takes its value from it: export {each.env}=..."
+                f"the header {each.name!r} takes its value from the environment variable"
+                f" {each.env}, which is not set: export {each.env}=..."
             )
         elif not (secret.isascii() and secret.isprintable()) or secret != secret.strip():
             problems.append(
                 f"the environment variable {each.env} contains a character that no header may"
-                " contain: a line break, a space at an end, or a character that is not ASCII"
+                " contain: a line break, a space at the start or at the end, or a character that is"
+                " not ASCII"
             )
         headers.append(Header(each.name, each.prefix, secret))
     try:
@@ -222,8 +223,8 @@ def _read_cas(tls: str) -> str | None:
 
 
 def system_cas() -> str:
-    """Return the certificates that this system trusts. Without these certificates, gRPC would use
-    its own certificates."""
+    """Return the certificates of the authorities that this system trusts. Without these
+    certificates, gRPC would trust its own list of authorities."""
     paths = ssl.get_default_verify_paths()
     files = [Path(paths.cafile)] if paths.cafile else Path(paths.capath or "").glob("*.pem")
     found = "\n".join(map(pem_text, files))

@@ -1,9 +1,9 @@
 """Build command lines of container engines, as lists of arguments.
 
 The containers run NVIDIA's Triton image. For some runtimes, the image contains C++ backends that
-read the model repository of Perseus (`study.runtimes`). If the image contains no C++ backend for a
-runtime, Perseus mounts its own Python backend for the runtime into the image's folder of backends.
-If Perseus mounts a Python backend, the image must contain the packages that this backend imports.
+read the model repository of Perseus (`study.runtimes`). For all other runtimes, Perseus mounts its
+own Python backend into the image's folder of backends. The image must then contain the packages
+that this Python backend imports.
 """
 
 from __future__ import annotations
@@ -26,8 +26,9 @@ class Contents:
     """The image, the backend and the GPUs of a container.
 
     `image` is the name of an image or, for apptainer, a URI (docker://…) or a path. `backend` is
-    the folder of Perseus's backend for the runtime; None if the image contains a backend for the
-    runtime. `gpus` contains the ids of the visible GPUs, and is empty for a CPU server.
+    the folder of Perseus's Python backend for the runtime, or None if the image contains a backend
+    for the runtime. `gpus` contains the ids of the GPUs that the container may use, and is empty
+    for a server on CPUs.
     """
 
     image: str
@@ -52,12 +53,12 @@ class Container:
 
 @dataclass(frozen=True)
 class Engine:
-    """A container engine whose command line is docker's, except for the options that `gpu_options`
-    and `user_options` return.
+    """A container engine with the same command line as docker, except for the options that
+    `gpu_options` and `user_options` return.
 
     `gpu_options` returns the options with which a container may use the GPUs with the given ids.
-    `user_options` returns the options that the engine needs, besides --user, to run a container
-    under the user and group ids of the measuring user.
+    `user_options` returns the options that the engine needs in addition to --user, so that the
+    container runs under the user and group ids of the measuring user.
     """
 
     program: str
@@ -109,7 +110,7 @@ def _mount(source: Path, target: str) -> str:
     path = str(source.resolve())
     if set(path) & set(',"\n'):
         raise ServerError(
-            f"{path!r} cannot be mounted into a container: its name has a comma, a quotation mark "
-            "or a line break. Run the study from another folder."
+            f"{path!r} cannot be mounted into a container: the path contains a comma, a quotation "
+            "mark or a line break. Run the study from another folder."
         )
     return f"--mount=type=bind,source={path},target={target},readonly"

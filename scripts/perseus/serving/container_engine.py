@@ -1,5 +1,5 @@
-"""Call a container engine (docker, podman or apptainer) to check it, to get images, and to remove
-containers.
+"""Call a container engine (docker, podman or apptainer) to check the engine, to get images, and to
+remove containers.
 
 In this module, each argument `engine` is the path of the engine's program. If a call fails, the
 functions raise a ServerError that says what to do.
@@ -33,7 +33,7 @@ def find_engine(program: str) -> str:
     if path is None:
         raise ServerError(
             f"the launcher {program!r} needs the program {program}, which is not on the PATH. "
-            "Install it on the machine that measures, or choose another launcher."
+            f"Install {program} on the machine that measures, or choose another launcher."
         )
     return path
 
@@ -53,26 +53,26 @@ def call(engine: str, *command: str) -> subprocess.CompletedProcess[str]:
         )
     except (OSError, subprocess.TimeoutExpired) as error:
         raise ServerError(
-            f"{Path(engine).name} does not answer ({error}). Check that its daemon runs."
+            f"{Path(engine).name} does not answer ({error}). Check whether its daemon runs."
         ) from error
 
 
 def sweep_containers(engine: str) -> None:
-    """Remove each container of Perseus that belongs to an ended measuring process."""
+    """Remove each container that Perseus started in a measuring process that has since ended."""
     listed = call(engine, "ps", "--all", "--filter=name=perseus-triton-", "--format={{.Names}}")
     if listed.returncode != 0:
         raise ServerError(
             f"{Path(engine).name} cannot be used here: {_last_line(listed.stderr)}\n"
-            "Is its daemon running (systemctl start docker), and may this user use it (group "
-            "docker)? podman and apptainer need no daemon."
+            "Does its daemon run (systemctl start docker), and may this user call the daemon "
+            "(group docker)? podman and apptainer need no daemon."
         )
     for name in names_of_dead_owners(listed.stdout.split()):
         remove_container(engine, name)
 
 
 def have_image(engine: str, image: str, log_path: Path, say: Say) -> str | None:
-    """Pull an image if the engine does not have it, and return the id of the image. Unlike the name
-    of an image, the id identifies the content."""
+    """Pull an image if the engine does not have it, and return the id of the image. The id
+    identifies the content of the image. The name does not, because it can move to another image."""
     if (found := image_id(engine, image)) is not None:
         return found
     say(f"pulling {image}; at most {PULL_S / 60:.0f} min, progress in {log_path}")
@@ -95,8 +95,8 @@ def apptainer_image(engine: str, image: str, log_path: Path, say: Say) -> str:
         if not path.exists():
             raise ServerError(
                 f"there is no image {path}. Make it with 'apptainer pull {path.name} "
-                "docker://nvcr.io/nvidia/tritonserver:<YY.MM>-py3', or write the URI (docker://...)"
-                " under the key image."
+                "docker://nvcr.io/nvidia/tritonserver:<YY.MM>-py3', or set the key image to the URI"
+                " of an image (docker://...)."
             )
         return str(path)
     say(f"preparing {image}; at most {PULL_S / 60:.0f} min, progress in {log_path}")

@@ -3,8 +3,8 @@
 A container uses the host's network, and the server listens only on the loopback address. The name
 of the container identifies the measuring process. When the context closes, Perseus stops and
 removes the container by its name. If the measuring process is killed, the kernel sends SIGTERM to
-the engine's program, which forwards the signal to the container. The next start of a server removes
-any remaining container.
+the engine's program, which forwards the signal to the container. If a container remains
+nevertheless, Perseus removes it before the next start of a server.
 """
 
 from __future__ import annotations
@@ -52,8 +52,8 @@ def serve_in_engine(
     say: Callable[[str], None],
     rate_limited_cores: int = 0,
 ) -> AbstractContextManager[RunningServer]:
-    """Serve a model repository in a container of `engine`. The arguments after `engine` are those
-    of `launch`."""
+    """Serve a model repository in a container of `engine`. The other arguments are those of
+    `launch`."""
     return engine_triton(
         engine,
         contents(server),
@@ -124,22 +124,23 @@ def serves(name: str, _pid: int, ports: Ports) -> bool:
 
 
 def pinned(root: int | None, name: str, cores: Sequence[int]) -> int | None:
-    """Return the process id of the server `name` among the process `root` and its descendants; None
-    if this host does not show the process. Raises ServerError if the server may use other cores
-    than `cores`."""
+    """Return the process id of the server `name`, which is the process `root` or one of its
+    descendants; None if this host does not show the process. Raises ServerError if the server may
+    use cores that are not in `cores`."""
     pid = None if root is None else find_server(root, name)
     with contextlib.suppress(psutil.Error):
         if pid is not None and not set(psutil.Process(pid).cpu_affinity()) <= set(cores):
             raise ServerError(
-                f"the container's server may use CPUs {psutil.Process(pid).cpu_affinity()}, not "
-                f"only {list(cores)}: the engine does not pin the server. Check the engine's cgroup"
-                f" settings, or choose another launcher."
+                f"the server in the container may use the CPUs "
+                f"{psutil.Process(pid).cpu_affinity()}, not only {list(cores)}: the engine does not"
+                f" pin the server to its cores. Check the engine's cgroup settings, or choose"
+                f" another launcher."
             )
     return pid
 
 
 def _end(engine: str, name: str, process: subprocess.Popen[bytes]) -> None:
-    """Stop and remove a container, whatever its state."""
+    """Stop and remove a container, even if it has not started or has already ended."""
     with contextlib.suppress(ServerError):  # if the engine fails, `remove_container` reports it
         call(engine, "stop", "-t", str(STOP_S), name)
     # End the engine's program before the removal: the program may still create the container.

@@ -1,5 +1,5 @@
-"""Explain why a server did not start or has ended: the reason, the last lines of its log, and what
-to do."""
+"""Explain why a server did not start or has ended. The messages state the reason, the last lines of
+the server's log, and what to do."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from perseus.host.logs import last_lines
 
 
 class ServerError(RuntimeError):
-    """The server cannot be used: for example, the server did not start, ended early or is
+    """Perseus cannot use a server: for example, the server did not start, ended early or is
     unreachable. The message states the reason and what to do next."""
 
 
@@ -37,7 +37,7 @@ _HINTS = (
     ),
     (
         r"unable to find backend library|unable to find .*backend",
-        "Hint: the model names a backend that the folder of backends does not contain.",
+        "Hint: the config.pbtxt of the model names a backend that the server does not have.",
     ),
     (
         r"ModuleNotFoundError|No module named",
@@ -75,8 +75,8 @@ _HINTS = (
 def in_a_line(error: Exception) -> str:
     """Return the message of an error as one line.
 
-    If the message contains lines of a log, the result has only those lines that say why a model was
-    not loaded.
+    If the message contains lines of a log, the function keeps only the lines that say why a model
+    was not loaded.
     """
     first, *log = str(error).splitlines()
     message = re.sub(r"; the (last lines of .*|end of .*):$", "", first)
@@ -110,8 +110,8 @@ def never_ready(timeout_s: float, log_path: Path) -> ServerError:
 
 
 def dead_model(log_path: Path) -> ServerError:
-    """Return the error for a server that never becomes ready, because the process of a model has
-    ended."""
+    """Return the error for a server that will never be ready, because the process of one of its
+    models has ended."""
     lines = last_lines(log_path)
     return ServerError(
         "the server cannot start: the process of a model ended before it was ready; the last lines"
@@ -128,4 +128,4 @@ def _still_loading(log_path: Path) -> str:
     begun = dict.fromkeys(re.findall(r"\bloading: (\S+?):\d+", log))
     ended = {*re.findall(r"(?:successfully loaded|failed to load) '([^']+)'", log)}
     loading = ", ".join(name for name in begun if name not in ended)
-    return f"Hint: still loading: {loading}. More cores load models sooner." if loading else ""
+    return f"Hint: the server still loads {loading}; more cores load faster." if loading else ""

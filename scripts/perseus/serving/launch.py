@@ -1,5 +1,5 @@
-"""Start a server or connect to a remote server, by a launcher. Each launcher is a module in
-`launchers`."""
+"""Start a server, or connect to a remote server, with the configured launcher. Each launcher is a
+module in `launchers`."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ def launch(
     rate_limited_cores: int = 0,
 ) -> AbstractContextManager[RunningServer]:
     """Serve all models of `repository` on the CPUs `cores`. The function `serve` of each launcher
-    has the same arguments as `launch` and the same result.
+    has the same arguments and the same result as `launch`.
 
-    `repository` is None only for a remote server that already has all models. The context manager
-    yields a `RunningServer` whose models are ready. When the context closes, also after an error,
-    the launcher removes everything that it started. The launcher raises ServerError if it cannot
-    start the server. `say` gets messages about long steps, for example about the pull of an image.
-    `rate_limited_cores` is the number of cores that tenants with a priority share; 0 if no tenant
-    has a priority.
+    `repository` is None only for a remote server that already has all models. The returned context
+    manager yields a `RunningServer` whose models are ready. When the context closes, also after an
+    error, the launcher ends and removes everything that it started. The launcher raises ServerError
+    if it cannot start the server. `say` gets messages about long steps, for example about the pull
+    of an image. If tenants have priorities, `rate_limited_cores` is the number of cores that the
+    tenants share by these priorities; otherwise it is 0.
     """
     launcher = import_module(f"{launchers.__name__}.{server.launcher}")
     return launcher.serve(
@@ -49,12 +49,15 @@ def cores_of(
     the server's cores and the client's cores.
 
     If another job uses one of the requested cores or GPUs, this job waits, and `say` gets a message
-    with the name of the other job. `owner` is the name of this job in the messages of other jobs. A
-    remote server has no cores on this host, so the list of its cores is empty. If the server is
-    remote, this job waits until no other measurement on this host sends load to a server with the
-    same name. The client of a remote server gets the configured number of cores. Raises
-    TooFewCoresError if this host has too few cores, GpuError if the server cannot use one of its
-    GPUs, and LockError if a lock in `folder` is unusable.
+    with the name of the other job. `owner` is the name of this job in the messages of other jobs.
+    `folder` is the folder of the lock files.
+
+    A remote server has no cores on this host, so the list of its cores is empty, and its client
+    gets the configured number of cores. This job then waits until no other measurement on this host
+    sends load to the host of the remote server.
+
+    Raises TooFewCoresError if this host has too few cores, GpuError if the server cannot use one of
+    its GPUs, and LockError if a lock file is unusable.
     """
     if server.remote is not None:
         with (

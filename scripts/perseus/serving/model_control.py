@@ -2,8 +2,8 @@
 models.
 
 The configuration of each pushed model names the measurement that pushed the model. If a measurement
-is killed, the next measurement from the same host finds and unloads the models that the killed
-measurement pushed.
+is killed, its models stay on the server. The next measurement from the same host finds and unloads
+them.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ from perseus.serving.remote_failures import explained
 from perseus.serving.running_server import RunningServer
 
 MARK = "perseus"
-"""Name of the parameter that marks a pushed model. Its value consists of the owner (a name of the
-measuring process), a space, and the study and scenario."""
+"""Name of a parameter in the configuration of each pushed model. Its value consists of the owner (a
+name of the measuring process), a space, and the study and scenario."""
 READY = "READY"
 ANSWER_S = 10.0
 LOAD_S = 300.0
@@ -36,7 +36,7 @@ _POLL_S = 0.1
 
 @dataclass(frozen=True)
 class PushedModel:
-    """A model to push: its configuration, which names the owner, and its files."""
+    """A model to push: its configuration, which names the owner (MARK), and its files."""
 
     config: pb.ModelConfig
     files: dict[str, bytes]
@@ -48,8 +48,8 @@ class PushedModel:
 
 
 def read_models(repository: Path, owner: str) -> list[PushedModel]:
-    """Return all models of a model repository, with `owner` in their configurations. Raises
-    ServerError if the repository contains no models."""
+    """Return all models of a model repository for a push. Their configurations name `owner` (MARK).
+    Raises ServerError if the repository contains no models."""
     models: list[PushedModel] = []
     for path in sorted(repository.glob("*/config.pbtxt")):
         config = text_format.Parse(path.read_text(), pb.ModelConfig())
@@ -85,8 +85,8 @@ class Control:
             raise explained(error, self._server.grpc_address, self._access) from None
 
     def check_http(self) -> None:
-        """Check that the server is reachable over HTTP and accepts the headers, because Perseus
-        reads the statistics over HTTP."""
+        """Raise ServerError if the server is unreachable over HTTP or rejects the headers. Perseus
+        needs HTTP to read the statistics."""
         url = f"{self._access.scheme}://{self._server.http_address}/v2/health/live"
         try:
             self._access.get(url, ANSWER_S)
@@ -96,10 +96,10 @@ class Control:
     def unload_leftovers(
         self, models: Sequence[PushedModel], *, allow_other_models: bool, say: Callable[[str], None]
     ) -> None:
-        """Unload models that killed measurements of this host, or an earlier attempt of this
-        process, have left on the server.
+        """Unload the models that a killed measurement from this host, or an earlier attempt of this
+        process, has left on the server.
 
-        Raises ServerError if other models would disturb the measurement.
+        Raises ServerError if the server has other models that would disturb the measurement.
         """
         ours = {model.config.name for model in models}
         owners = {name: self._owner(name) for name in self.loaded()}
@@ -120,13 +120,13 @@ class Control:
         ]
         if problems:
             raise ServerError(
-                f"the server at {self._server.grpc_address} has loaded models:"
-                f" {'; '.join(problems)}. A model with the name of a measured model would"
-                " be replaced, and any other model would share the server with the measured models."
-                " If nobody needs the loaded models, unload them (POST"
-                " /v2/repository/models/<name>/unload). To measure beside models that Perseus did"
-                " not load and that have other names than the measured models, set other_models:"
-                " allow."
+                f"the server at {self._server.grpc_address} already has loaded models:"
+                f" {'; '.join(problems)}. Perseus would replace a model with the name of a measured"
+                " model, and all other models would share the server with the measured models. If"
+                " nobody needs the loaded models, unload them (POST"
+                " /v2/repository/models/<name>/unload). To measure although the server has models"
+                " that Perseus did not load, set other_models: allow. The names of these models"
+                " must differ from the names of the measured models."
             )
 
     def require_own(self, models: Sequence[PushedModel]) -> None:
@@ -134,8 +134,8 @@ class Control:
         server no longer has the pushed `models`.
 
         Two measurements from different machines may both find a server without models, and then
-        push their models. If the server does not respond, the method raises no error, because the
-        measurement itself detects such a server.
+        both push their models. This check detects such a conflict. If the server does not respond,
+        the method raises no error, because the measurement itself detects such a server.
         """
         ours = {model.config.name for model in models}
         try:
@@ -143,7 +143,8 @@ class Control:
         except ServerError:
             return
         problems = [
-            f"{name!r} {f'is of the measurement {owner}' if owner else 'was replaced or unloaded'}"
+            f"{name!r} "
+            + (f"belongs to the measurement {owner}" if owner else "was replaced or unloaded")
             for name, owner in sorted(owners.items())
             if identity() not in owner and (owner or name in ours)
         ]
@@ -162,8 +163,9 @@ class Control:
         return sorted(on_disk.union(self._ready()))
 
     def states(self, name: str) -> dict[str, str]:
-        """Return the state of the model `name` and of each model in the index of the server's model
-        repository: READY, or the reason why the model is not ready.
+        """Return the state of each model in the server's model repository, and of the model `name`
+        even if it is not in the repository. A state is READY, or the reason why the model is not
+        ready.
 
         The index of the repository has one entry per version of a model. A model is ready if one of
         its versions is ready.
@@ -176,8 +178,8 @@ class Control:
         return {name: state or "not loaded" for name, state in states.items()} | ready
 
     def _ready(self) -> set[str]:
-        """Return the names of all ready models from the statistics, because the server's index does
-        not contain pushed models.
+        """Return the names of all ready models. The names come from the server's statistics,
+        because the index of its model repository does not contain pushed models.
 
         The result is empty if the server reports statistics only for one named model per call.
         """
@@ -199,13 +201,13 @@ class Control:
         return self._call("get_model_config", name).config
 
     def versions(self, name: str) -> list[str]:
-        """Return the ready versions of a model. If a request names no version, the highest version
-        responds."""
+        """Return the ready versions of a model. The highest version responds to requests that name
+        no version."""
         return list(self._call("get_model_metadata", name).versions)
 
     def _owner(self, name: str) -> str:
-        """Return the owner of a loaded model; empty if Perseus did not push the model, or if the
-        model is no longer loaded."""
+        """Return the owner of a loaded model (MARK); empty if Perseus did not push the model, or if
+        the model is no longer loaded."""
         try:
             config = self.config(name)
         except ServerError:
@@ -221,12 +223,14 @@ class Control:
         served = self.config(name)
         if problems := differences(model.config, served):
             raise ServerError(
-                f"the server at {self._server.grpc_address} serves {name} with other settings"
-                f" than configured: {'; '.join(problems)}. Start the server with"
-                " --disable-auto-complete-config."
+                f"the server at {self._server.grpc_address} has changed settings of {name}:"
+                f" {'; '.join(problems)}. Start the server with --disable-auto-complete-config."
             )
         if not self._call("is_model_ready", name):
-            raise ServerError(f"the server says that {name} is not ready after it was loaded")
+            raise ServerError(
+                f"the server at {self._server.grpc_address} has loaded {name}, but says that the"
+                " model is not ready"
+            )
 
     def unload(self, names: Sequence[str], say: Callable[[str], None]) -> None:
         """Unload models, and wait until the server has unloaded all of them. If a model cannot be
@@ -257,7 +261,7 @@ class Control:
 
 
 def differences(asked: pb.ModelConfig, served: pb.ModelConfig) -> list[str]:
-    """Return messages about settings that affect a measurement and that the server changed."""
+    """Return one message per setting that affects a measurement and that the server has changed."""
     found: list[str] = []
     for what, read in _SETTINGS.items():
         wanted, got = read(asked), read(served)

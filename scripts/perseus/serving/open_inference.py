@@ -1,4 +1,4 @@
-"""Ask a server for its metadata and its state with the Open Inference Protocol, over gRPC or HTTP.
+"""Ask a server for metadata and readiness with the Open Inference Protocol, over gRPC or HTTP.
 
 The protocol is described in https://github.com/kserve/open-inference-protocol.
 """
@@ -19,8 +19,8 @@ ANSWER_S = 10.0
 
 
 class _Answer(BaseModel):
-    """A response with metadata. Perseus ignores other keys of a response, because servers add their
-    own keys."""
+    """A response with metadata. Perseus ignores keys that are not in the protocol, because servers
+    may add their own keys."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 
@@ -35,8 +35,8 @@ class ServerMetadata(_Answer):
 
 
 class TensorMetadata(_Answer):
-    """The metadata of a tensor. `shape` is the shape of the whole tensor, including the batch; -1
-    is a variable size."""
+    """The metadata of a tensor. `shape` is the shape of the whole tensor, including the batch
+    dimension; -1 stands for a variable size."""
 
     name: str
     datatype: str
@@ -69,8 +69,8 @@ def model_metadata(server: RunningServer, model: str) -> ModelMetadata:
 
 
 def require_ready(server: RunningServer, model: str) -> None:
-    """Raise ServerError if a model is not ready, or if the server responds with an error or not at
-    all."""
+    """Raise ServerError if a model is not ready, if the server responds with an error, or if the
+    server does not respond."""
     if server.protocol == "http":
         _get(server, f"/v2/models/{model}/ready")
     elif not _call(server, "is_model_ready", model):
@@ -98,8 +98,8 @@ def _asked(server: RunningServer, kind: type[A], method: str, path: str, *argume
         first = error.errors()[0]
         fault = f"{'.'.join(map(str, first['loc']))}: {first['msg']}"
         raise ServerError(
-            f"the server at {server.asked_address} does not speak the Open Inference Protocol"
-            f" ({fault})"
+            f"the server at {server.asked_address} does not speak the Open Inference Protocol: its"
+            f" response is invalid ({fault})"
         ) from None
 
 

@@ -1,8 +1,8 @@
-"""Read the descriptions of models on a server of the Open Inference Protocol that reports metadata
-of its models, but no configuration.
+"""Read the descriptions of models from a server that reports only their metadata (Open Inference
+Protocol), and not their configuration.
 
-Metadata does not say whether a model accepts batches. If the first dimension of each tensor of a
-model has a variable size, Perseus assumes that the model accepts batches.
+The metadata does not say whether a model accepts batches. Perseus assumes that the model accepts
+batches if the first dimension of each of its tensors has a variable size.
 """
 
 from __future__ import annotations
@@ -75,8 +75,8 @@ def read_open_model(
 
 
 def _has_batches(tensors: Sequence[TensorMetadata], shape: Shapes) -> bool:
-    """Return whether the first dimension of each tensor is the batch: its size is variable, and the
-    study does not set this size in `shape`."""
+    """Return whether the first dimension of each tensor of a model is the batch dimension: its size
+    is variable, and the study does not set this size in `shape`."""
     return bool(tensors) and all(
         each.shape[:1] == (OPEN,) and len(shape.get(each.name, ())) < len(each.shape)
         for each in tensors
@@ -97,6 +97,6 @@ def _missing_tensors(
     for what, tensors in (("input", inputs), ("output", outputs)):
         if not tensors:
             yield (
-                f"its metadata names no {what}s (name them in the settings of the model on the"
-                " server)"
+                f"its metadata names no {what}s (add the {what}s to the settings of the model on"
+                " the server)"
             )

@@ -18,13 +18,13 @@ _HINTS = (
     ),
     (
         r"WRONG_VERSION|wrong version|record layer|handshake|SSL",
-        "The server does not speak TLS on this port, but the key `tls` asks for TLS (Triton's own"
-        " HTTP has no TLS).",
+        "The server does not speak TLS on this port, but the key `tls` asks for TLS. (The HTTP"
+        " server inside Triton has no TLS.)",
     ),
     (
         r"UNAUTHENTICATED|PERMISSION_DENIED|HTTP 40[13]",
-        "The server requires authentication: add the header, and the environment variable of its"
-        " token, under the key `headers`.",
+        "The server requires authentication: under the key `headers`, add the header, and the"
+        " environment variable that contains its token.",
     ),
     (
         r"model load / unload is not allowed",
@@ -55,8 +55,8 @@ _HINTS = (
 
 
 def explained(error: InferenceServerException | OSError, where: str, access: Access) -> ServerError:
-    """Return a ServerError whose message states the error as one sentence, without secrets, and
-    adds a hint. `where` is the address of the server."""
+    """Return a ServerError whose message states the error in one sentence without secrets, and a
+    hint what to do. `where` is the address of the server."""
     message = str(error)
     if isinstance(error, InferenceServerException):
         message = f"{(error.status() or '').removeprefix('StatusCode.')}: {error.message()}"

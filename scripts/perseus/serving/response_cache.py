@@ -1,5 +1,5 @@
-"""Find models with Triton's response cache, which responds to repeated requests in place of the
-model."""
+"""Find models that use Triton's response cache. The cache answers repeated requests in place of the
+model, so their latency says nothing about the model."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from tritonclient.grpc import model_config_pb2 as pb
 def cached_models(
     config_of: Callable[[str], pb.ModelConfig], config: pb.ModelConfig
 ) -> Iterator[str]:
-    """If the model with the configuration `config` has a response cache, yield the name of the
-    model.
+    """Yield the name of the model with the configuration `config` if the model uses the response
+    cache.
 
-    If the model is an ensemble, also yield the names of its models with a response cache.
+    If the model is an ensemble, also yield the names of its models that use the response cache.
     `config_of` returns the configuration of a model by its name.
     """
     if config.response_cache.enable:

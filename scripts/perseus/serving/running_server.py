@@ -1,4 +1,4 @@
-"""Describe a server that is ready to serve, whichever launcher started it."""
+"""Describe a running server in the same way for all launchers."""
 
 from __future__ import annotations
 
@@ -39,18 +39,18 @@ class RunningServer:
     """Id of the container's image for docker and podman; None for other launchers, or if the engine
     reports no id."""
     startup_s: float = 0.0
-    """Seconds from the start of the server's process until its models were ready, without the pull
-    of an image. For a remote server, the seconds to load the pushed models; 0 without pushed
-    models."""
+    """Seconds from the start of the server's process until its models were ready. The pull of an
+    image does not count. For a remote server, the seconds to load the pushed models; 0 without
+    pushed models."""
     protocol: str = "grpc"
-    """Protocol for calls about the server and its models: grpc, or http if the server has no
-    gRPC."""
+    """Protocol with which Perseus asks the server about its state and its models: grpc, or http if
+    the server has no gRPC."""
     extensions: frozenset[str] = OF_TRITON
     """Extensions of the Open Inference Protocol that the server supports."""
 
     @property
     def asked_address(self) -> str:
-        """Return the `host:port` for calls about the server and its models, by `protocol`."""
+        """Return the `host:port` at which the server answers calls with `protocol`."""
         return self.http_address if self.protocol == "http" else self.grpc_address
 
     def alive(self) -> bool:

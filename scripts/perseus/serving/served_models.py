@@ -1,7 +1,7 @@
 """Read the descriptions of models that a remote server already has, and check whether Perseus can
 measure these models.
 
-If Perseus cannot measure a model, the error states all reasons.
+If Perseus cannot measure a model, the error message states all reasons.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ MAX_NAMED: Final = 20
 
 @dataclass(frozen=True)
 class ModelOnServer:
-    """A model as its server reports it.
+    """A model as its server describes it.
 
     `max_batch_size` is 0 if the model has no batch dimension. `version` is the highest version,
-    which responds to requests. `config_sha256` is the hash of the configuration, or of the metadata
-    if the server reports no configuration. `dynamic_batching` says whether the server forms batches
-    of several requests; None if unknown.
+    which responds to the requests of Perseus. `config_sha256` is the hash of the configuration, or
+    of the metadata if the server reports no configuration. `dynamic_batching` says whether the
+    server forms batches of several requests; None if unknown.
     """
 
     name: str
@@ -113,8 +113,8 @@ def _digest(config: pb.ModelConfig) -> str:
 
 
 def _inputs(config: pb.ModelConfig, shape: Mapping[str, tuple[int, ...]]) -> tuple[TensorSpec, ...]:
-    """Return all required inputs, and each optional input for which the study sets a shape. If the
-    study sets the shape of an input, the returned input has this shape."""
+    """Return the inputs that Perseus sends: all required inputs, and each optional input for which
+    the study sets a shape. If the study sets the shape of an input, the input has this shape."""
     specs = [_spec(each) for each in config.input if not each.optional or each.name in shape]
     return tuple(replace(each, dims=closed(each.dims, shape.get(each.name))) for each in specs)
 
@@ -139,14 +139,15 @@ def tensor_problems(
     shape: Mapping[str, tuple[int, ...]],
     declared: Mapping[str, tuple[int, ...]],
 ) -> Iterator[str]:
-    """Yield the reasons why Perseus cannot send or read the tensors of a model. `shape` has the
-    sizes that the study sets, and `declared` the shape of each input as the server reports it."""
+    """Yield the reasons why Perseus cannot send or read the tensors of a model. `shape` contains
+    the sizes that the study sets, and `declared` contains the shape of each input as the server
+    reports it."""
     for what, specs in (("input", found.inputs), ("output", found.outputs)):
         for each in specs:
             if each.datatype not in DTYPES:
                 yield (
-                    f"its {what} {each.name!r} has the type {each.datatype}, but only numbers are"
-                    f" supported ({', '.join(DTYPES)})"
+                    f"its {what} {each.name!r} has the type {each.datatype}, but Perseus supports"
+                    f" only numbers ({', '.join(DTYPES)})"
                 )
     for name in shape:
         if name not in declared:
@@ -160,21 +161,25 @@ def tensor_problems(
                 f" size: to set this size, write shape: {{{each.name}: [...]}} under the model"
             )
         elif not fits(given, asked):
-            yield f"shape: {each.name!r} is {given}, but the shape of the input is {list(asked)}"
+            yield (
+                f"shape: {each.name!r} is {given}, but the input of the model has the shape"
+                f" {list(asked)}"
+            )
 
 
 def closed(dims: tuple[int, ...], given: tuple[int, ...] | None) -> tuple[int, ...]:
-    """Return the shape `dims` with the sizes `given` of the study. `given` contains either all
-    sizes of the tensor, or only its variable sizes.
+    """Return the shape `dims` of a tensor, with the sizes `given` by the study in place of its
+    variable sizes. `given` contains either all sizes of the tensor, or only its variable sizes.
 
-    If `given` does not match `dims`, the function returns `given`.
+    If `dims` cannot have the sizes `given`, the function returns `given`, and `tensor_problems`
+    reports the difference.
     """
     return dims if given is None else next(iter(closings(dims, given)), given)
 
 
 def fits(given: Sequence[int], asked: Sequence[int]) -> bool:
-    """Return whether the shape `given` matches the shape `asked`, in which -1 stands for any
-    size."""
+    """Return whether a tensor with the shape `given` has the shape `asked`, in which -1 stands for
+    any size."""
     return len(given) == len(asked) and all(
         size in (OPEN, mine) for mine, size in zip(given, asked, strict=True)
     )

@@ -1,4 +1,4 @@
-"""Collect facts about a server, and measure the round-trip time to the server."""
+"""Collect facts about a server for record.json, and measure the round-trip time to the server."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ ANSWER_S = 5.0
 
 
 def server_facts(server: RunningServer) -> dict[str, Any]:
-    """Return the keys of record.json with facts about a server: `server_name`, `triton_version`,
-    `tells_statistics`, `image_id` and `round_trip_p50_ms`.
+    """Return the keys `server_name`, `triton_version`, `tells_statistics`, `image_id` and
+    `round_trip_p50_ms` of record.json.
 
     The round-trip time is None if the server has no gRPC. Raises ServerError if a call fails.
     """

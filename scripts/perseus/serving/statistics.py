@@ -1,4 +1,4 @@
-"""Read Triton's statistics of a model."""
+"""Read how long the requests to a model took in each phase, from Triton's statistics."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from perseus.serving.running_server import STATISTICS, RunningServer
 @dataclass(frozen=True)
 class ServerTimes:
     """Triton's counters of a model since the server loaded the model: the number of successful
-    requests and, for each phase, the total time of all requests in nanoseconds.
+    requests and, for each phase, the sum of the times of all requests in nanoseconds.
 
     `cache_hits` is the number of responses from the response cache.
     """
@@ -27,7 +27,7 @@ class ServerTimes:
 
     @property
     def busy_ns(self) -> int:
-        """Return the total time in nanoseconds that requests occupied instances of the model."""
+        """Return for how many nanoseconds in total requests occupied instances of the model."""
         return self.compute_input_ns + self.compute_ns + self.compute_output_ns
 
     def since(self, before: ServerTimes) -> ServerTimes | None:
@@ -42,9 +42,9 @@ class ServerTimes:
 
 
 def server_times(server: RunningServer, model: str, timeout_s: float = 10.0) -> ServerTimes:
-    """Return the counters of a model's highest version, which responds to requests.
+    """Return the counters of a model's highest version, which responds to the requests of Perseus.
 
-    Raises ServerError if the server does not respond with statistics of the model.
+    Raises ServerError if the server sends no statistics of the model.
     """
     url = f"{server.access.scheme}://{server.http_address}/v2/models/{model}/stats"
     try:
@@ -68,12 +68,11 @@ def tenant_times(
 ) -> ServerTimes | None:
     """Return the counters of a tenant's model; None if the server reports no statistics.
 
-    If the model is an ensemble, `steps` has the names of the models in the ensemble. Triton's
-    statistics of an ensemble contain the compute times of its models, but not the queue times of
-    its models. Triton's statistics of an ensemble also contain the output time of each model twice:
-    as output time, and as the wait for the next model. Therefore the function reads two values from
-    the statistics of the models in the ensemble: the queue time of each model, and the output time
-    of the last model. Raises the errors of `server_times`.
+    If the model is an ensemble, `steps` contains the names of its models. Triton's statistics of
+    the ensemble contain the compute times of these models, but not their queue times. The output
+    time of each model counts twice: as output time, and as the wait for the next model. Therefore
+    the function reads two values from the statistics of the models themselves: the queue time of
+    each model, and the output time of the last model. Raises the errors of `server_times`.
     """
     if STATISTICS not in server.extensions:
         return None

@@ -13,15 +13,15 @@ from perseus.serving.failures import ServerError
 from perseus.serving.running_server import RunningServer
 
 BACKENDS = Path(__file__).resolve().parents[2] / "backends"
-"""Folder of Perseus's Python backends. The backend of a runtime is in the file
-`<runtime>/model.py`."""
+"""Folder of Perseus's Python backends. The file `<runtime>/model.py` in this folder is the backend
+of a runtime."""
 TENSORS = "perseus_tensors.py"
-"""Name of a module in the folder BACKENDS. All backends import this module, also the backends of
-tests."""
+"""Name of a module in the folder BACKENDS that all backends import, also the backends of tests."""
 SHM_MIB = 16
-"""Shared memory in MiB that a model instance has at its start, and gets in each growth step."""
+"""Shared memory in MiB that a model instance has at its start. Each time an instance needs more
+shared memory, Triton adds SHM_MIB MiB."""
 DRAIN_S = 10
-"""Longest time in seconds that Triton waits, before it exits, for the accepted requests to end."""
+"""When Triton is asked to exit, it waits at most this time in seconds for its accepted requests."""
 
 
 class Ports(NamedTuple):
@@ -50,7 +50,7 @@ def check_served(repository: Path, cores: Sequence[int]) -> None:
     if not cores:
         raise ServerError(
             "no CPU core is left for the server: the server needs at least one core that the "
-            "client does not use. Measure on a host with two cores or more, or give the client "
+            "client does not use. Measure on a host with at least two cores, or give the client "
             "fewer cores."
         )
     if not repository.is_dir():
@@ -74,8 +74,8 @@ def arguments(
 
     `name` is a name from `orphans.unique_name`. The server reports `name`, and the names of its
     shared-memory regions contain `name`. Each model instance has `shm_mib` MiB of shared memory at
-    its start, and gets `shm_mib` MiB more in each growth step. `rate_limited_cores` is the number
-    of cores that tenants with a priority share; 0 switches the rate limiter off.
+    its start; each time it needs more, Triton adds `shm_mib` MiB. `rate_limited_cores` is the
+    number of cores that tenants with a priority share; 0 switches the rate limiter off.
     """
     shm_bytes = shm_mib * 2**20
     limits = [

@@ -42,10 +42,10 @@ def serving(
     its ports, and the seconds from the start of the process until now.
 
     `command` returns the command line for given ports, and `child_process.start` starts the
-    process. `ready(pid, ports)` says whether the process responds on its ports. If another program
+    process. `ready(pid, ports)` says whether the server is ready on its ports. If another program
     takes one of the ports before the server does, the function tries other ports. `end` stops the
-    process if it still runs, and removes the leftovers of the process. Raises ServerError if the
-    process ends before it is ready, or is not ready within `ready_timeout_s`.
+    process if it still runs, and removes what the process has left behind. Raises ServerError if
+    the process ends before it is ready, or is not ready within `ready_timeout_s` seconds.
     """
     process: subprocess.Popen[bytes] | None = None
     try:
@@ -98,7 +98,7 @@ def _ended_children(pid: int) -> list[int]:
     """Return the ids of the server's child processes (processes of models) that have ended.
 
     If the process of a model ends before it has reported its start, for example because a library
-    is missing, Triton waits for the process forever.
+    is missing, Triton waits for the process forever. Therefore Perseus itself must detect this end.
     """
     found = []
     with contextlib.suppress(psutil.Error):
@@ -140,8 +140,8 @@ def local_ports(pid: int, status: str) -> set[int]:
 
 
 def find_server(root: int, name: str) -> int | None:
-    """Return the process id of the tritonserver with the name `name` among the process `root` and
-    its descendants.
+    """Return the process id of the tritonserver with the name `name`, which is the process `root`
+    or one of its descendants.
 
     The result is None if this host does not show the process, for example because it runs in a
     virtual machine or on another host.
@@ -162,11 +162,10 @@ def find_server(root: int, name: str) -> int | None:
 def stop(process: subprocess.Popen[bytes]) -> None:
     """Stop the server: let the server finish its requests, and then kill its process group.
 
-    After its last request, Triton would need 1.2 s per model instance, and up to 1 s more, to
-    unload its models. While Triton unloads, no client needs a response, so the function kills the
-    group as soon as no client is connected. The server's log is no evidence for the end of the
-    last request: the log may report no requests in flight although a Python backend still executes
-    requests.
+    The function kills the group as soon as no client is connected. Otherwise Triton would unload
+    its models first, which takes 1.2 s per model instance and up to 1 s more. The function does not
+    read in the server's log whether requests are in flight: the log may report none although a
+    Python backend still executes requests.
     """
     if process.poll() is not None:
         return

@@ -1,4 +1,4 @@
-"""Find the tritonserver of the pip package nvidia-pytriton, and prepare its backends."""
+"""Find the tritonserver in the pip package nvidia-pytriton, and prepare its folder of backends."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def find_installation() -> Installation:
 
 def environment(installation: Installation, folder: Path) -> dict[str, str]:
     """Return the environment variables with which a server finds the libraries of nvidia-pytriton
-    and of this Python."""
+    and the libraries of this Python."""
     libraries = [
         str(folder / "libraries"),
         str(installation.libraries),
@@ -88,8 +88,8 @@ def _joined(first: list[str], rest: str | None) -> str:
 
 
 def require_plain(folder: Path) -> None:
-    """Raise ServerError if the path of a folder has characters with which Triton's Python backend
-    cannot run."""
+    """Raise ServerError if the path of a folder has characters that Triton's Python backend does
+    not support."""
     if not is_plain(folder):
         raise ServerError(
             "the path of the server's temporary folder may have only the characters a-z, A-Z, 0-9"
@@ -98,11 +98,12 @@ def require_plain(folder: Path) -> None:
 
 
 def fill_folder(folder: Path, installation: Installation, backends: Path) -> None:
-    """Fill the folder of a server: copy its backends, and link the libraries that replace libraries
-    of nvidia-pytriton.
+    """Fill the folder of a server: copy the backends into it, and link the libraries that replace
+    libraries of nvidia-pytriton.
 
-    Raises ServerError if the server needs the libpython of this Python but this libpython is
-    missing, or if the path of the folder is unsuitable.
+    Raises ServerError if the server needs the libpython of this Python, but this libpython is
+    missing. Also raises ServerError if the path of the folder has characters that Triton's Python
+    backend does not support.
     """
     require_plain(folder.parent)
     _link_libpython(folder / "libraries", installation)
@@ -125,10 +126,10 @@ def _link_libpython(folder: Path, installation: Installation) -> None:
     """Link the libpython of this Python for the stub (the process that runs a Python backend), if
     the stub needs it.
 
-    The stub for Python 3.13 needs the libpython of nvidia-pytriton. The libpython of
-    nvidia-pytriton loads the modules `math` and `_datetime` from files. If `math` and `_datetime`
-    are built into this Python, as in Debian, their files do not exist. In this case, the
-    function links the libpython of this Python under the file name of nvidia-pytriton's libpython.
+    The stub for Python 3.13 needs the libpython of nvidia-pytriton, which loads the modules `math`
+    and `_datetime` from files. If these modules are built into this Python, as in Debian, the files
+    do not exist, and the stub would not start. In this case, the function links the libpython of
+    this Python under the file name of nvidia-pytriton's libpython.
     """
     folder.mkdir(parents=True)
     if "_datetime" not in sys.builtin_module_names:

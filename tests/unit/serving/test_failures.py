@@ -48,7 +48,7 @@ I1127 model_lifecycle.cc:839] "successfully loaded 'resnet18'"
 @pytest.mark.parametrize(
     ("log", "hint"),
     [
-        (LOADING, "Hint: still loading: resnet50. More cores load models sooner."),
+        (LOADING, "Hint: the server still loads resnet50; more cores load faster."),
         (LOADING + "E1127 failed to load 'resnet50' version 1: Internal\n", ""),
         ("I1127 Started HTTPService at 127.0.0.1:8000\n", ""),
         ("", ""),

@@ -1,4 +1,4 @@
-"""Determine the load line of a cell (the rates to try), which may depend on other cells' results."""
+"""Determine the load line of a cell (the rates to try). The results of other cells may affect it."""
 
 from __future__ import annotations
 

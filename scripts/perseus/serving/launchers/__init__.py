@@ -1,5 +1,5 @@
-"""Start servers or connect to remote servers, with one module per launcher. Each module has the
-name of its launcher and defines the function `serve`, which the docstring of `launch` describes.
+"""Start servers or connect to remote servers, with one module per launcher.
 
-Other parts of Perseus find the properties of launchers in `study.launchers.LAUNCHERS`.
+Each module has the name of its launcher, and defines the function `serve`, which the docstring of
+`launch` describes. `study.launchers.LAUNCHERS` states the properties of the launchers.
 """

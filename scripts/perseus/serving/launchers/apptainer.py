@@ -1,4 +1,4 @@
-"""Run NVIDIA's Triton container as a child of the measuring process, with apptainer."""
+"""Run NVIDIA's Triton container with apptainer, as a child of the measuring process."""
 
 from __future__ import annotations
 
@@ -116,9 +116,8 @@ def apptainer_exec(engine: str, of: Container) -> list[str]:
 def apptainer_environment(
     environment: Mapping[str, str], gpus: Sequence[int | str]
 ) -> dict[str, str]:
-    """Return the environment variables of `apptainer exec`, one of which contains the list of GPUs.
-    The function does not use the option --env, because --env would split the list of GPUs at its
-    commas."""
+    """Return the environment variables of `apptainer exec`. For a server with GPUs, one variable
+    contains the list of GPUs. The option --env would split this list at its commas."""
     if not gpus:
         return dict(environment)
     return {
@@ -129,7 +128,7 @@ def apptainer_environment(
 
 
 def _stop_child(name: str, process: subprocess.Popen[bytes]) -> None:
-    """Stop the server before its parent process apptainer, so that apptainer can clean up."""
+    """Stop the server first, so that its parent process apptainer can clean up and then end."""
     if process.poll() is None:
         with contextlib.suppress(psutil.Error):
             server = psutil.Process(find_server(process.pid, name) or process.pid)

@@ -1,16 +1,18 @@
 """Start and stop Triton as a child of the measuring process.
 
 `embedded_triton` runs the server of the pip package nvidia-pytriton. The server needs no container
-and no root, and listens only on the loopback address.
+and no root rights, and listens only on the loopback address.
 
     with terminate_as_exit(), embedded_triton(repository, log_path, cores=[0]) as server:
         measure(server.grpc_address)
 
-Three mechanisms remove the leftovers of a server. (1) When the context closes, Perseus stops the
-server. (2) If the measuring process is killed while the context is open, the kernel sends SIGTERM
-to the server. (3) The names of shared memory and temporary folders identify the measuring process.
-If the measuring process has ended, the next start of a server removes the shared memory and the
-folders that this process left.
+Three mechanisms end a server and remove what it leaves behind:
+
+1. When the context closes, Perseus stops the server, and removes its shared memory and its folder.
+2. If the measuring process is killed while the context is open, the kernel sends SIGTERM to the
+   server.
+3. The names of shared memory and temporary folders identify the measuring process. Before the next
+   start of a server, Perseus removes the shared memory and the folders of ended processes.
 """
 
 from __future__ import annotations
@@ -41,8 +43,8 @@ def serve(
     say: Callable[[str], None],
     rate_limited_cores: int = 0,
 ) -> AbstractContextManager[RunningServer]:
-    """Serve a model repository with the embedded server. The launcher sends no messages to
-    `say`."""
+    """Serve a model repository with the tritonserver of nvidia-pytriton. This launcher sends no
+    messages to `say`."""
     return embedded_triton(
         repository, log_path, cores, rate_limited_cores=rate_limited_cores, gpus=server.gpus
     )
@@ -73,18 +75,19 @@ def embedded_triton(
         log_path: file for the server's output. The function creates its folder, and overwrites an
             earlier file.
         cores: CPU ids that the server and its stubs may use.
-        ready_timeout_s: seconds until all models must be ready.
-        backends: folder of Python backends, `<name>/model.py` each.
-        shm_mib: shared memory per model instance in MiB, initially and per growth step, at least 4.
-        rate_limited_cores: cores that tenants with a priority share by Triton's rate limiter; 0
-            switches the rate limiter off.
-        gpus: GPUs of this host that the server sees; the server numbers them from 0 on.
+        ready_timeout_s: seconds after which all models must be ready.
+        backends: folder of Python backends; each backend is a file `<name>/model.py`.
+        shm_mib: MiB of shared memory that a model instance has at its start, and that Triton adds
+            each time the instance needs more; at least 4.
+        rate_limited_cores: number of cores that tenants with a priority share by Triton's rate
+            limiter; 0 switches the rate limiter off.
+        gpus: GPUs of this host that the server can use; the server numbers these GPUs from 0.
 
     Raises:
         GpuError: CUDA_VISIBLE_DEVICES hides some of the GPUs `gpus` from this process.
-        ServerError: a missing or unsuitable installation, unavailable cores, a server that ends
-            early, a model that does not load, or a timeout. After an error, no process, shared
-            memory or folder of the server remains.
+        ServerError: nvidia-pytriton is missing or unsuitable, no core is available, the server ends
+            early, a model does not load, or the models are not ready in time. After an error, no
+            process, shared memory or folder of the server remains.
     """
     check_served(repository, cores)
     if not backends.is_dir():

@@ -2,9 +2,10 @@
 pushes.
 
 The launcher starts no server. If the server is a Triton with explicit model control, the launcher
-can push the models of a scenario over gRPC. At the end of a measurement, also after an error, the
-launcher unloads the pushed models. The server's own models stay unchanged. If Perseus measures only
-the server's own models, any server of the Open Inference Protocol is suitable.
+can push the models of a scenario over gRPC (load models that are not on the server's disk). At the
+end of a measurement, also after an error, the launcher unloads the pushed models. The server's own
+models stay unchanged. If Perseus measures only the server's own models, any server of the Open
+Inference Protocol is suitable.
 """
 
 from __future__ import annotations
@@ -37,8 +38,8 @@ def serve(
     say: Callable[[str], None],
     rate_limited_cores: int = 0,
 ) -> AbstractContextManager[RunningServer]:
-    """Yield a remote server. The arguments are those of `launch`, but a remote server ignores
-    `cores` and `rate_limited_cores`."""
+    """Yield a remote server. The arguments are those of `launch`, but `cores` and
+    `rate_limited_cores` have no effect on a remote server."""
     if server.remote is None:
         raise ServerError(f"{server.name}: the launcher 'remote' needs the address of the server")
     return remote_server(server.remote, repository, log_path, say=say)
@@ -54,13 +55,15 @@ def remote_server(
 ) -> Iterator[RunningServer]:
     """Yield a remote server, which serves every model of `repository` while the context is open.
 
-    If `repository` is None, Perseus measures the server's own models. For a measurement of its own
-    models, the server needs gRPC or HTTP. While the context is open, no other measurement from this
-    machine may use the server, and no measurement from another machine may push models. The
-    function writes a description of the server to `log_path`; the server's own log is on its host.
-    Raises ServerError if the server is unreachable or refuses a call, or if another measurement has
-    pushed models before or while the context is open. For pushed models, also raises ServerError if
-    the server has no explicit model control, has loaded other models, or does not serve the pushed
+    If `repository` is None, Perseus measures the server's own models, and the server needs gRPC or
+    HTTP. While the context is open, no other measurement from this machine may use the server, and
+    no measurement from another machine may push models. The function writes a description of the
+    server to `log_path`; the server's own log is on its host.
+
+    Raises ServerError if the server is unreachable or refuses a call, or if another measurement
+    pushes models before the context closes. If `repository` is not None, the function also raises
+    ServerError in three cases: the server has no explicit model control, the server has loaded
+    other models and `remote.other_models` is not "allow", or the server does not serve the pushed
     models.
     """
     models = _read(repository) if repository else []
@@ -92,11 +95,11 @@ def remote_server(
 
 
 def _found(remote: Remote, *, needs_grpc: bool) -> tuple[RunningServer, str]:
-    """Return the server, and its name, version and address as text. The function asks the server
+    """Return the server, and its name, version and address as text. The function calls the server
     over gRPC, or over HTTP if the server has no gRPC.
 
-    Raises ServerError, with the error of gRPC, if the server responds neither over gRPC nor over
-    HTTP.
+    Raises ServerError if the server responds neither over gRPC nor over HTTP. The message states
+    the error of gRPC.
     """
     access = read_access(remote, os.environ)
     server = RunningServer(remote.grpc, remote.http, remote.metrics, None, access)
