@@ -113,11 +113,11 @@ def test_another_configuration_is_another_model_however_it_is_written(ask):
         ),
         (
             {"config": ENCODER.replace("TYPE_BOOL", "TYPE_STRING")},
-            r"its input 'mask' has the type BYTES, but only numbers are supported",
+            r"its input 'mask' has the type BYTES, but Perseus supports only numbers",
         ),
         (
             {"config": ENCODER.replace("TYPE_INT32", "TYPE_BF16")},
-            r"its output 'class' has the type BF16, but only numbers are supported",
+            r"its output 'class' has the type BF16, but Perseus supports only numbers",
         ),
         (
             {"config": ENCODER + "model_transaction_policy { decoupled: true }"},
