@@ -24,7 +24,8 @@ def first_inferences(tenants: Sequence[TenantUnderTest]) -> dict[str, float]:
     """Return the latency of each tenant's first request, in milliseconds.
 
     If the server already ran before the measurement, other users may have sent earlier requests to
-    the model. Raises ServerError if the server does not answer a request.
+    the model. The latency is then not the latency of the model's first inference. Raises
+    ServerError if the server does not answer a request.
     """
     return {tenant.name: _first_ms(tenant) for tenant in tenants}
 

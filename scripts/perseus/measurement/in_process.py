@@ -1,5 +1,5 @@
-"""Measure the inference times of a model without a server: instead of Triton, a loop in a process
-of its own calls the Python backend.
+"""Measure the inference times of a model without a server: instead of Triton, a loop in a separate
+process calls the Python backend.
 
 `python -m perseus.measurement.in_process` loads the code of the backend, runs inferences, and
 prints the inference times in ms.
@@ -151,7 +151,7 @@ def _stub() -> ModuleType:
 
 
 def _backend(runtime: str) -> Any:
-    """Load the model class of the runtime's backend."""
+    """Load the code of the runtime's backend, and return a new object of its model class."""
     sys.modules[STUB] = _stub()
     tensors = sys.modules["perseus_tensors"] = _loaded("perseus_tensors", "perseus_tensors.py")
     tensors.tensor = _Tensor  # type: ignore[attr-defined]
@@ -167,7 +167,7 @@ def _loaded(name: str, file: str) -> ModuleType:
 
 
 def _spec(of: pb.ModelInput) -> TensorSpec:
-    """Return the name, the type and the shape of an input after Triton's `reshape`."""
+    """Return the name and the type of an input, and its shape after Triton's `reshape`."""
     dims = of.reshape.shape if of.HasField("reshape") else of.dims
     return TensorSpec(of.name, pb.DataType.Name(of.data_type).removeprefix("TYPE_"), tuple(dims))
 

@@ -57,7 +57,7 @@ class LiveLoad:
             time.sleep(min(wait_s, ALIVE_S))
             self._life.require()
             self._read_queues()
-        # A busy server may answer questions about its statistics late.
+        # A busy server may be late to send its statistics, so the wait may have taken longer.
         passed_s = max(elapsed_s, (time.monotonic_ns() - self._start_ns) / 1e9)
         self._seen = seen = [client.look(look_ns) for client in self._clients]
         cpu = read_cpu(self._server_cores, self._server.pid)

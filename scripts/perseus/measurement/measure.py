@@ -66,8 +66,8 @@ ATTEMPTS: Final = 2
 """Perseus measures a cell at most this many times. Each attempt uses a fresh server."""
 
 STARTS_MINUTES: Final = 30
-"""Time in minutes that the job of a cell may need in addition to the load and the pull of an image,
-to start servers and to check their responses."""
+"""Time in minutes that the job of a cell may need to start servers and to check their responses.
+The time to offer load and the time to pull an image are not included."""
 
 MIN_MINUTES: Final = 240
 """A job requests at least this time in minutes from a batch scheduler, because the estimated time

@@ -46,7 +46,10 @@ METRICS = {
         " of failure. Counters with names *_us are in microseconds. For a gauge"
         " (nv_inference_pending_request_count), the value is the gauge itself."
     ),
-    "nv_cpu_*": "Triton's gauges of its host. Utilization is 0..1, and memory is in bytes.",
+    "nv_cpu_*": (
+        "Triton's gauges of the CPUs and the memory of its host. Utilization is 0..1, and memory is"
+        " in bytes."
+    ),
     **powercap.METRICS,
     **gpu.METRICS,
     "nv_gpu_*": (

@@ -30,9 +30,8 @@ def measured_with_another(server: Server, records: Iterable[str]) -> list[str]:
     another id.
 
     The list is empty if no container engine knows the image. For apptainer, the list is always
-    empty, because apptainer reports no image ids. Two changes are not in the list, because
-    Snakemake itself detects them: another name of the image in the configuration, and a changed
-    image file.
+    empty, because apptainer reports no image ids. The list omits two changes that Snakemake itself
+    detects: another name of the image in the configuration, and a changed image file.
     """
     told = {path: image for path in records if (image := _measured_with(server, Path(path)))}
     engine = shutil.which(server.launcher)

@@ -35,8 +35,8 @@ REQUESTS_SCHEMA = pa.schema(
             "done_ns",
             pa.int64(),
             "ns",
-            "time of the response, of the error or of the timeout on the monotonic clock; 0 for a"
-            " request without any of these",
+            "time on the monotonic clock at which the request ended by a response, an error or a"
+            " timeout; 0 if the request ended in none of these ways",
         ),
         column(
             "status",
@@ -48,14 +48,14 @@ REQUESTS_SCHEMA = pa.schema(
     ]
 )
 
-_BOUND = "confidence bound of `exceedance`, at the confidence level of the verdict"
+_BOUND = "confidence bound of `exceedance`, at the confidence level that the verdict requires"
 _METHOD = "(docs/explanation/verdict.md)"
 _TRITON = ", from Triton's counters"
 
 WINDOWS_SCHEMA = pa.schema(
     [
         column("attempt", WHOLE, "",
-            "index of the attempt to measure the cell, starting at 1. The key `attempt` of"
+            "number of the attempt to measure the cell, counted from 1. The key `attempt` of"
             " record.json states from which attempt the results of the cell come."),
         column("window", pa.int32(), "", "index of the window in the cell, starting at 0"),
         column("phase", TEXT, "",
@@ -122,7 +122,8 @@ WINDOWS_SCHEMA = pa.schema(
         column("exceedance_low", REAL, "share", "one-sided lower " + _BOUND),
         column("exceedance_high", REAL, "share", "one-sided upper " + _BOUND),
         column("completed_ratio", REAL, "share",
-            "share of the requests that got a valid response by the end of the window"),
+            "share of the counted requests (column `requests`) that got a valid response by the end"
+            " of the window"),
         column("backlog_growth_rps", REAL, "requests/s",
             "by how much the number of requests in flight increases per second, because the server"
             " answers fewer requests than the client sends " + _METHOD),

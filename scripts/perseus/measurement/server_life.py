@@ -37,7 +37,7 @@ class ServerLife:
         self._served_s[client] = time.monotonic()
 
     def require(self) -> None:
-        """Raise ServerError if the server has ended, is stopped, or sends no responses."""
+        """Raise ServerError if the server has ended, is suspended, or sends no responses."""
         if not self._server.alive():
             raise ServerError("the server has ended")
         # A server on another host has no visible process, so only missing responses show its end.

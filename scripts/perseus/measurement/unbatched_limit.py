@@ -56,12 +56,12 @@ def unseen_requests(
 ) -> UnseenRequests:
     """Send requests one after another, with inputs that the server has not seen.
 
-    The limit is the number of the model's instances divided by the service time. There are two
-    measures of the service time: the shortest latency minus `round_trip_ms` (the round trip of a
-    health request), and the mean time per request in the server's statistics. The smaller measure
-    counts. The limit is unknown if the service time or the number of instances is unknown
-    (`_instances`), or if the server answers no requests with unseen inputs. For a server that has
-    only HTTP, `round_trip_ms` is None. Raises ServerError if the server sends no statistics.
+    The limit is the number of the model's instances divided by the service time. The service time
+    is the smaller of two values: the shortest latency minus `round_trip_ms` (the round trip of a
+    health request), and the mean time per request in the server's statistics. The limit is unknown
+    if the service time or the number of instances is unknown (`_instances`), or if the server
+    answers no requests with unseen inputs. For a server that has only HTTP, `round_trip_ms` is
+    None. Raises ServerError if the server sends no statistics.
     """
     unseen = tenant.unseen_batches()
     if not unseen:

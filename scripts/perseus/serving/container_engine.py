@@ -75,7 +75,7 @@ def have_image(engine: str, image: str, log_path: Path, say: Say) -> str | None:
     identifies the content of the image. The name does not, because it can move to another image."""
     if (found := image_id(engine, image)) is not None:
         return found
-    say(f"pulling {image}; at most {PULL_S / 60:.0f} min, progress in {log_path}")
+    say(f"pulling the image {image}, at most {PULL_S / 60:.0f} min; progress: see {log_path}")
     _prepare([engine, "pull", image], image, log_path, say)
     return image_id(engine, image)
 
@@ -99,7 +99,7 @@ def apptainer_image(engine: str, image: str, log_path: Path, say: Say) -> str:
                 " of an image (docker://...)."
             )
         return str(path)
-    say(f"preparing {image}; at most {PULL_S / 60:.0f} min, progress in {log_path}")
+    say(f"preparing the image {image}, at most {PULL_S / 60:.0f} min; progress: see {log_path}")
     _prepare([engine, "exec", "--cleanenv", "--no-home", image, "true"], image, log_path, say)
     return image
 

@@ -163,8 +163,8 @@ def stop(process: subprocess.Popen[bytes]) -> None:
     """Stop the server: let the server finish its requests, and then kill its process group.
 
     The function kills the group as soon as no client is connected. Otherwise Triton would unload
-    its models first, which takes 1.2 s per model instance and up to 1 s more. The function does not
-    read in the server's log whether requests are in flight: the log may report none although a
+    its models first, which takes 1.2 s per model instance and up to 1 s more. The server's log does
+    not show when all requests have ended: the log may report no requests in flight although a
     Python backend still executes requests.
     """
     if process.poll() is not None:

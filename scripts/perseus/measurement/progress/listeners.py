@@ -46,12 +46,12 @@ def listeners(log: str, say: Callable[[str], None]) -> Iterator[OnProgress]:
 
 @contextmanager
 def _is_first(logs: Path) -> Iterator[bool]:
-    """Yield True for the first job of the run that calls this function, else False. Only the first
-    job may show a live view, because two live views on one terminal would erase each other.
+    """Yield whether this job may show a live view. Only one job of a run may show a live view at a
+    time, because two live views on one terminal would erase each other.
 
-    The first job locks the file with the plan of the run (flock) until the context ends. Each run
-    has its own plan, so jobs of different runs do not exclude each other. Without a plan, or on a
-    file system without flock, the function yields True to every job.
+    The job that may show a live view locks the file with the plan of the run (flock) until the
+    context ends. Each run has its own plan, so jobs of different runs do not exclude each other.
+    Without a plan, or on a file system without flock, the function yields True to every job.
     """
     try:
         descriptor = os.open(logs / NAME, os.O_RDONLY | os.O_CLOEXEC)

@@ -8,7 +8,7 @@ and no root rights, and listens only on the loopback address.
 
 Three mechanisms end a server and remove what it leaves behind:
 
-1. When the context closes, Perseus stops the server, and removes its shared memory and its folder.
+1. When the context closes, Perseus stops the server, and removes its temporary folder.
 2. If the measuring process is killed while the context is open, the kernel sends SIGTERM to the
    server.
 3. The names of shared memory and temporary folders identify the measuring process. Before the next

@@ -81,7 +81,7 @@ def remote_server(
         start_s = time.monotonic()
         try:
             for model in models:
-                say(f"pushing {model.config.name} ({model.megabytes:.0f} MB)")
+                say(f"pushing {model.config.name} to the server ({model.megabytes:.0f} MB)")
                 pushed.append(model.config.name)
                 control.push(model)
                 server_times(server, model.config.name)  # fails if HTTP reaches another server
