@@ -24,7 +24,7 @@ _START_ATTEMPTS = 5
 _STOP_S = DRAIN_S + 5.0
 _POLL_S = 0.01
 _LOOK_S = 0.25
-_DEAD_S = 1.0  # time within which Triton notices the end of a process that had started properly
+_DEAD_S = 1.0  # within this time, Triton notices the end of a process that had started properly
 
 
 @contextmanager

@@ -31,7 +31,7 @@ def find_installation() -> Installation:
     Raises ServerError if the package is missing, is incomplete, or has no stub for this version of
     Python.
     """
-    # An import of the package would take seconds, and find_spec needs no import.
+    # An import of the package would take seconds. The function find_spec does not import it.
     spec = importlib.util.find_spec("pytriton")
     if spec is None or not spec.submodule_search_locations:
         raise ServerError(

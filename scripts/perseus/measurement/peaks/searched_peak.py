@@ -57,7 +57,7 @@ def searched_peak(cell: CellUnderTest, wanted: WantedPeak) -> Findings:
                 peak = no_peak(Outcome.FAILED, str(error))
         peak = with_advice(peak, cell, line)
         cell.say(describe_peak(peak, line, names))
-    # The windows of an earlier attempt come first in the numbering of the windows.
+    # The numbers of windows count over all attempts, and an earlier attempt may have had windows.
     certified = -1 if peak.certified_window < 0 else first_window + peak.certified_window
     found = peak_record(wanted, names, replace(peak, certified_window=certified), line)
     return Findings({**server.record, **found}, certified)

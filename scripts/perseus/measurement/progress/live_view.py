@@ -64,7 +64,7 @@ def live_view(
         try:
             yield view.show
         finally:
-            with signals_deferred():  # after an interruption, a partly erased view would remain
+            with signals_deferred():  # an interruption here would leave a partly erased view
                 view.end()
 
 

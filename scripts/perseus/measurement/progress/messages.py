@@ -52,4 +52,4 @@ def describe_peak(peak: Peak, line: LoadLine, names: Sequence[str]) -> str:
     rates = zip(names, line.rates_rps(peak.certified), line.rates_rps(peak.estimate), strict=True)
     found = ", ".join(f"{name} {low:.1f}/s (estimate {best:.1f})" for name, low, best in rates)
     suffix = "" if peak.outcome is Outcome.OK else f" ({peak.outcome}: {peak.reason})"
-    return f"certified {found}{suffix}"
+    return f"certified rates: {found}{suffix}"

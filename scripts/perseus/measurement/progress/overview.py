@@ -99,7 +99,7 @@ def overview(logs: Path, cell: str) -> Overview | None:
     own, later_s = plan.slots[cell], defaultdict[str, float](float)
     for name in later:
         later_s[plan.slots[name]] += plan.load_s[name]
-    # No cell runs beside a cell of this machine. Cells of several remote hosts run side by side.
+    # While a cell of this machine runs, no other cell runs. Cells of remote hosts run in parallel.
     alone_s, own_s = later_s.pop(LOCAL, 0.0), later_s.pop(own, 0.0)
     others_s = max(later_s.values(), default=0.0)
     on_host = [name for name, slot in plan.slots.items() if slot == own]

@@ -131,7 +131,7 @@ def _offered_rps(
 
 def _seen(row: Mapping[str, Any]) -> dict[str, Any]:
     return {
-        "sla_ms": float(row["sla_ms"]),  # a catalogue measures several SLAs
+        "sla_ms": float(row["sla_ms"]),  # in a catalogue, the windows have different SLAs
         "offered_rps": _finite(row["offered_rps"]),
         "answered_rps": _finite(row["offered_rps"] * row["completed_ratio"]),
         "latency_ms": _finite(row["sla_percentile_ms"]),

@@ -122,7 +122,7 @@ def apptainer_environment(
         return dict(environment)
     return {
         **environment,
-        "APPTAINERENV_CUDA_DEVICE_ORDER": "PCI_BUS_ID",  # the order of nvidia-smi
+        "APPTAINERENV_CUDA_DEVICE_ORDER": "PCI_BUS_ID",  # count the GPUs as nvidia-smi does
         "APPTAINERENV_CUDA_VISIBLE_DEVICES": ",".join(map(str, gpus)),
     }
 

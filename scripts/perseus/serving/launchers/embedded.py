@@ -106,7 +106,8 @@ def embedded_triton(
 
     try:
         fill_folder(folder, installation, backends)
-        (folder / "models").symlink_to(repository.resolve())  # the repository may have any path
+        # Triton gets the path of this link, so the path of the repository may have any characters.
+        (folder / "models").symlink_to(repository.resolve())
         with serving(
             command,
             cores,
