@@ -160,7 +160,7 @@ class LiveSystem:
                 on_gpus=self._on_gpus,
             )
             yield load
-        except Exception:  # an interruption by the user is no Exception: Perseus then stores nothing
+        except Exception:  # an interruption by the user is no Exception, and stores nothing
             self._keep(0.0, 0.0)
             raise
         elapsed_s = (time.monotonic_ns() - start_ns) / 1e9

@@ -69,7 +69,9 @@ def contents(server: MeasuredServer) -> Contents:
     """Return the image, the backend and the GPUs of a server's container. Raises ServerError if the
     configuration names no image."""
     if server.image is None:
-        raise ServerError(f"{server.name}: the launcher {server.launcher!r} needs an image")
+        raise ServerError(
+            f"{server.name}: the launcher {server.launcher!r} needs an image: set the key `image`"
+        )
     native = RUNTIMES[server.runtime].native_backend
     backend = None if native else BACKENDS / server.runtime
     return Contents(server.image, backend, visible(server.gpus))

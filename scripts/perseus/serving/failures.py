@@ -22,8 +22,9 @@ class PortTakenError(ServerError):
 _HINTS = (
     (
         r"could not select device driver|unresolvable CDI|nvidia-container-cli",
-        "Hint: the container engine cannot pass GPUs; install the NVIDIA Container Toolkit, and "
-        "for podman run 'nvidia-ctk cdi generate --output=/etc/cdi/nvidia.yaml'.",
+        "Hint: the container engine cannot give a container access to GPUs; install the NVIDIA "
+        "Container Toolkit, and for podman run "
+        "'nvidia-ctk cdi generate --output=/etc/cdi/nvidia.yaml'.",
     ),
     (
         r"cgroup controller|cpuset",
@@ -41,7 +42,8 @@ _HINTS = (
     ),
     (
         r"ModuleNotFoundError|No module named",
-        "Hint: a package of a backend is missing; run 'make environment' in the checkout.",
+        "Hint: a Python package that a backend imports is missing; run 'make environment' in the"
+        " checkout of Perseus.",
     ),
     (
         r"(shared memory|/dev/shm).*No space left|No space left.*(shared memory|/dev/shm)",
@@ -66,8 +68,8 @@ _HINTS = (
     ),
     (
         r"[Ff]ailed to run python backend stub|triton_python_backend_stub.*Permission denied",
-        "Hint: the stub could not run, probably because the temporary folder is mounted noexec. Set"
-        " TMPDIR to another folder.",
+        "Hint: the stub (the process of a Python backend) could not run, probably because the"
+        " temporary folder is mounted noexec. Set TMPDIR to another folder.",
     ),
 )
 

@@ -41,7 +41,10 @@ def serve(
     """Yield a remote server. The arguments are those of `launch`, but `cores` and
     `rate_limited_cores` have no effect on a remote server."""
     if server.remote is None:
-        raise ServerError(f"{server.name}: the launcher 'remote' needs the address of the server")
+        raise ServerError(
+            f"{server.name}: the launcher 'remote' needs the address of the server: set the key"
+            " `remote`"
+        )
     return remote_server(server.remote, repository, log_path, say=say)
 
 
