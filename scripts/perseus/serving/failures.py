@@ -130,4 +130,5 @@ def _still_loading(log_path: Path) -> str:
     begun = dict.fromkeys(re.findall(r"\bloading: (\S+?):\d+", log))
     ended = {*re.findall(r"(?:successfully loaded|failed to load) '([^']+)'", log)}
     loading = ", ".join(name for name in begun if name not in ended)
-    return f"Hint: the server still loads {loading}; more cores load faster." if loading else ""
+    hint = f"Hint: the server was still loading {loading}. With more cores, models load faster."
+    return hint if loading else ""

@@ -7,8 +7,8 @@ from perseus.serving.failures import early_exit, never_ready
 SHM = "Hint: /dev/shm is too small for the model instances; enlarge /dev/shm."
 DISK = "Hint: a disk is full; free some space, or set TMPDIR to another folder."
 STUB = (
-    "Hint: the stub could not run, probably because the temporary folder is mounted noexec. Set"
-    " TMPDIR to another folder."
+    "Hint: the stub (the process of a Python backend) could not run, probably because the"
+    " temporary folder is mounted noexec. Set TMPDIR to another folder."
 )
 NOEXEC = "Hint: the temporary folder is probably mounted noexec. Set TMPDIR to another folder."
 
@@ -48,7 +48,10 @@ I1127 model_lifecycle.cc:839] "successfully loaded 'resnet18'"
 @pytest.mark.parametrize(
     ("log", "hint"),
     [
-        (LOADING, "Hint: the server still loads resnet50; more cores load faster."),
+        (
+            LOADING,
+            "Hint: the server was still loading resnet50. With more cores, models load faster.",
+        ),
         (LOADING + "E1127 failed to load 'resnet50' version 1: Internal\n", ""),
         ("I1127 Started HTTPService at 127.0.0.1:8000\n", ""),
         ("", ""),
