@@ -58,8 +58,7 @@ def shown(progress, width=100, now_s=1000.0, overview=None, **options):
 def test_it_says_what_is_offered_how_it_goes_and_how_long_it_takes():
     cell, heading, a, b = shown(MEASURED, width=120)
     assert cell == (
-        "cpu1.a-b.mix-1-1.r1  attempt 2  warm up  4 windows: 3 pass, 1 invalid"
-        "  about 1:30 min left"
+        "cpu1.a-b.mix-1-1.r1  attempt 2  warm up  4 windows: 3 pass, 1 invalid  about 1:30 min left"
     )
     assert heading == "tenant  offered/s       latency/SLA  verdict  passed  failed"
     assert a == "a            40.0  p99.9 61.5/50 ms  fail       36.0    40.0"

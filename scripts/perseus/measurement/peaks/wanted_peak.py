@@ -1,4 +1,4 @@
-"""Determine the load line of a cell (the rates to try). The results of other cells may affect it."""
+"""Determine the load line of a cell (the rates to try), also from the results of other cells."""
 
 from __future__ import annotations
 
