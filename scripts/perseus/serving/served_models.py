@@ -162,7 +162,7 @@ def tensor_problems(
             )
         elif not fits(given, asked):
             yield (
-                f"shape: {each.name!r} is {given}, but the input of the model has the shape"
+                f"shape: {each.name!r} is {given}, but the shape of this input on the server is"
                 f" {list(asked)}"
             )
 

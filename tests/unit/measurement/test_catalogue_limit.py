@@ -18,8 +18,8 @@ SYSTEM = SimpleNamespace(arrivals=Arrivals())
 @pytest.mark.parametrize(
     ("late", "reason"),
     [
-        (10, "10% of the requests take longer than 200 ms without queueing"),
-        (4, "are too few to certify the SLA"),
+        (10, "10% of the requests take longer than 200 ms, more than the SLA allows"),
+        (4, "has too few requests to certify the SLA"),
     ],
 )
 def test_a_limit_needs_service_times_that_keep_the_sla(late, reason):

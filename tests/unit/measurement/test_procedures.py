@@ -112,7 +112,7 @@ def test_a_line_without_one_of_its_dedicated_peaks_is_blocked_by_that_cell(
         peak.measure(cell)
     assert started == []
     assert str(blocked.value).endswith(
-        f"not found: b.peak.r2 ({outcome.replace('_', ' ')}), b.peak.r3 (failed)"
+        f"did not find: b.peak.r2 ({outcome.replace('_', ' ')}), b.peak.r3 (failed)"
     )
     inputs.dedicated_records = [records[0], record(tmp_path, 4, "uncertified", 10.0, slow)]
     assert peak.measure(cell).record["outcome"] == "infeasible"

@@ -119,7 +119,7 @@ def test_without_a_dedicated_peak_it_is_blocked_by_the_cell_that_should_have_fou
         dedicated_record(tmp_path, 2, "infeasible", None, tenant("b")),
     ]
     system = System()
-    with pytest.raises(BlockedError, match=r"not found: b\.peak\.r2 \(infeasible\)$"):
+    with pytest.raises(BlockedError, match=r"did not find: b\.peak\.r2 \(infeasible\)$"):
         measured(monkeypatch, system, SHARE, records)
     assert system.starts == 0
 

@@ -76,7 +76,7 @@ def test_a_model_that_forms_batches_has_no_such_limit():
 def test_a_cache_is_told_from_a_host_that_became_faster(repeated_ms, rate_rps, doubt):
     found = SLEEPER | {"unloaded_p50_ms": {"sleeper": repeated_ms}}
     (warning,) = warnings(found, [window(rate_rps)])
-    assert warning.endswith(f"by the latency of single requests: {doubt}")
+    assert warning.endswith(f" requests/s: {doubt}")
 
 
 def test_a_record_without_a_server_has_no_warning():

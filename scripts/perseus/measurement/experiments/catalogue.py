@@ -282,7 +282,10 @@ def within(
     away_s = max(unloaded_ms / 1000 - float(np.median(times_s)), 0.0)
     late = float(np.mean(times_s + away_s > sla.latency_ms / 1000))
     if late > sla.allowed:
-        why = f"{late:.0%} of the requests take longer than {sla.latency_ms:g} ms without queueing"
+        why = (
+            f"even without queueing, {late:.0%} of the requests take longer than"
+            f" {sla.latency_ms:g} ms, more than the SLA allows"
+        )
         return no_limit(np.nan, np.nan, np.nan, np.nan, why)
     limit_rps = limit_scale(
         [_Work(sla, times_s, away_s)],
