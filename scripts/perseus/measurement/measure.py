@@ -226,8 +226,8 @@ def is_finding(cell: CellUnderTest, error: Exception) -> bool:
 
     An error of the server is a result if the scenario is one of the settings that a grid compares,
     or if the cell measures a model of a catalogue. For several tenants, the error is a result if
-    the server has already served each tenant alone: for example, the memory may be too small for
-    all models together.
+    Perseus has already measured each tenant alone on such a server: for example, the memory may be
+    too small for all models together.
     """
     of_server = isinstance(error, (ServerError, VerificationError))
     served_alone = bool(cell.inputs.dedicated_records)

@@ -1,5 +1,5 @@
-"""Run an open-loop window: each tenant gets requests at a fixed rate, drawn by the study's arrival
-process."""
+"""Run an open-loop window: each tenant gets requests at a fixed mean rate, at times that the
+arrival process of the study draws."""
 
 from __future__ import annotations
 

@@ -28,18 +28,18 @@ class VerificationError(RuntimeError):
 def verify(tenants: Sequence[TenantUnderTest]) -> dict[str, float | None]:
     """Return the relative error of each tenant's responses.
 
-    The function sends its requests to the same address and by the same protocol as the client: a
-    request of the smallest size, a request with as many examples as possible, and once each request
-    that the load repeats (`load_images`). Without reference responses, the function sends each
-    request twice, and compares both responses. If the responses to the same request may differ
-    (`deterministic: false`), the error is None. Raises VerificationError if a relative error
-    exceeds the tolerance, or if a model does not respond.
+    The function sends requests to the same address and by the same protocol as the client. It first
+    sends a request of the smallest size, and a request with as many of the examples as the model
+    accepts. It then sends each request that the load repeats (`load_images`) once. Without
+    reference responses, the function sends each request twice, and compares both responses. If the
+    responses to the same request may differ (`deterministic: false`), the error is None. Raises
+    VerificationError if a relative error exceeds the tolerance, or if a model does not respond.
     """
     return {tenant.name: _verified(tenant) for tenant in tenants}
 
 
 def unchecked(relative_errors: Mapping[str, float | None]) -> Iterator[str]:
-    """Yield one warning for each tenant whose responses were not compared."""
+    """Yield one warning for each tenant whose responses Perseus could not check."""
     for tenant, error in relative_errors.items():
         if error is None:
             yield (

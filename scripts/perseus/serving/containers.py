@@ -1,10 +1,10 @@
 """Run Triton in NVIDIA's container, for the launchers `docker` and `podman`.
 
-A container uses the host's network, and the server listens only on the loopback address. The name
-of the container identifies the measuring process. When the context closes, Perseus stops and
-removes the container by its name. If the measuring process is killed, the kernel sends SIGTERM to
-the engine's program, which forwards the signal to the container. If a container remains
-nevertheless, Perseus removes it before the next start of a server.
+A container uses the host's network, and the server listens only on the loopback address. When the
+context closes, Perseus stops and removes the container. If the measuring process is killed, the
+kernel sends SIGTERM to the engine's program, which forwards the signal to the container. If a
+container remains nevertheless, Perseus removes it before the next start of a server. Perseus finds
+such a container because the name of a container identifies the measuring process.
 """
 
 from __future__ import annotations

@@ -48,8 +48,8 @@ class PushedModel:
 
 
 def read_models(repository: Path, owner: str) -> list[PushedModel]:
-    """Return all models of a model repository for a push. Their configurations name `owner` (MARK).
-    Raises ServerError if the repository contains no models."""
+    """Return all models of a model repository, ready to push: their configurations name `owner`
+    (MARK). Raises ServerError if the repository contains no models."""
     models: list[PushedModel] = []
     for path in sorted(repository.glob("*/config.pbtxt")):
         config = text_format.Parse(path.read_text(), pb.ModelConfig())

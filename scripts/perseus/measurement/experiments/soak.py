@@ -75,8 +75,8 @@ def load_s(task: MeasureTask) -> tuple[float, float]:
 
 
 def windows_of(task: MeasureTask) -> int:
-    """Return how many windows the soak test has: at least 1, and so many that their total length is
-    as close as possible to the configured duration."""
+    """Return the number of windows (at least 1) whose total length is closest to the configured
+    duration."""
     run = cast(Run, task.run)
     return max(1, round(run.duration_s / open_loop_s(task, run.window_s)))
 
@@ -93,7 +93,7 @@ def soak(cell: CellUnderTest, server: ServerUnderTest, rates_rps: Sequence[float
     """Offer load in consecutive windows. Stop early if the server or a client ends.
 
     No host stays idle for hours, so a soak test accepts more load of other processes than a search.
-    A soak test also accepts later sends, because late sends add noise to its readings, but no
+    A soak test also accepts a larger send lag, because late sends add noise to its readings, but no
     trend.
     """
     count = windows_of(cell.task)

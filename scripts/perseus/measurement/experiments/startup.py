@@ -117,9 +117,9 @@ def one_start(cell: CellUnderTest, page_cache: str) -> Start:
 
 
 def loads_s(server_log: Path) -> dict[str, float]:
-    """Read from Triton's log how long it took to load the models of each tenant, in seconds.
+    """Return, by tenant, how many seconds Triton needed to load the models of the tenant.
 
-    Return an empty dictionary if the log is on another host.
+    The times come from Triton's log. If Triton's log is on another host, the result is empty.
     """
     begun, loaded = dict[str, timedelta](), dict[str, float]()
     for line in server_log.read_text(errors="replace").splitlines():
