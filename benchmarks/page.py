@@ -20,7 +20,7 @@ HEAD = """# Evidence: benchmarks
 
 - **Questions:** How does Perseus compare with other tools? Do intervals contain the true values?
 - **Answer:** {met} of {goals} goals are met. The overview lists the missed goals.
-- **Measured:** on the dates and processors of the overview.
+- **Measured:** on the dates and processors in the overview.
 
 `make bench` makes this page from `benchmarks/results/*.csv`; do not edit the page. To run one part,
 use for example `make bench BENCH=client`.
@@ -29,10 +29,10 @@ use for example `make bench BENCH=client`.
 *ratio* is ours / peer, and *truth* is the known true value of a simulated server. A time such as *5
 ms* in the name of a server is its mean service time. If a goal states a condition after the word
 "with", the goal is met only if this condition holds, too. The table of a part lists missed goals
-first. If a part has more than {most} goals, its table does not list every met goal, but the lowest,
-median and highest value of each metric. Rows without a goal are in the CSV files only. *Earlier
-build*, in the column *date*, marks results of an earlier build of Perseus, whose search or whose
-ratio at saturation was different.
+first. If a part has more than {most} goals, its table does not list each met goal. Instead, the
+table has the lowest, median and highest value of each metric. Rows without a goal are in the CSV
+files only. *Earlier build*, in the column *date*, marks results of an earlier build of Perseus,
+whose search or whose ratio at saturation was different.
 """
 
 ABOUT = {
@@ -42,11 +42,11 @@ ABOUT = {
 client need per request? **Method:** Perseus and perf_analyzer take turns to send inputs of 602,112
 bytes to a Triton model that responds at once. The sender uses one core, and the server another
 core. The server counts the requests, and the kernel measures the CPU time. perf_analyzer runs with
-and without `--async`. The table shows the faster of these two modes; for an open loop, it shows the
-mode that sends on schedule with the least CPU time. AIPerf, the successor of perf_analyzer, is made
-for language models and sends its inputs as JSON. In the comparison with AIPerf, both tools
-therefore send over HTTP, with inputs of 602,112 and of 4 bytes. Perseus sends these inputs in
-binary form.
+and without `--async`. The table shows the faster of these two modes. For an open loop, the table
+shows the mode that sends on schedule with the least CPU time. AIPerf, the successor of
+perf_analyzer, is made for language models and sends its inputs as JSON. In the comparison with
+AIPerf, both tools therefore send over HTTP, with inputs of 602,112 and of 4 bytes. Perseus sends
+these inputs in binary form.
 """,
     "honesty": """## Measured percentiles
 
@@ -59,37 +59,37 @@ stops by its own rule, mostly within a minute.
 
 **Question:** How many requests and seconds does a search for the peak need, and how large is its
 error? **Method:** The searches run with many seeds in virtual time, against queues with a known
-limit. The peers are the search of the 2020 study (LeMay, Li and Guo, IC2E 2020), which raises the
-rate step by step (a ramp), and the search of perf_analyzer. The benchmark simulates both from their
-descriptions (`benchmarks/ramp.py`, `benchmarks/peer_search.py`). Where a description leaves a
-choice, the simulation favours the other tool. Requests and seconds are means over all searches. The
-goals apply to the preset `quick`, compared with the mode of perf_analyzer that has the smallest
-error.
+limit. The peers are two other searches. The search of the 2020 study (LeMay, Li and Guo, IC2E 2020)
+raises the rate step by step (a ramp). The other peer is the search of perf_analyzer. The benchmark
+simulates both searches from their descriptions (`benchmarks/ramp.py`, `benchmarks/peer_search.py`).
+If a description leaves a choice, the simulation favours the other tool. Requests and seconds are
+means over all searches. The goals apply to the preset `quick`, compared with the mode of
+perf_analyzer that has the smallest error.
 """,
     "live": """## Cost of a search on a live server
 
 **Question:** Does Perseus also need fewer requests and seconds than the other tools on a real
-server? **Method:** The server has a known service time, which is measured just before and just
-after a search. A whole ramp (the search of the 2020 study) takes too long on a real server. The
-benchmark therefore runs only two of its rates, and takes the number of rates from a simulation.
-AIPerf searches whole numbers of requests/s with its planner `monotonic-sla`, with 1000 Poisson
-arrivals per tested rate. The searches of AIPerf and perf_analyzer cover the same range of rates.
+server? **Method:** The server has a known service time, which the benchmark measures just before
+and just after each search. The ramp of the 2020 study takes too long on a real server. The
+benchmark therefore runs only two rates of the ramp on the server, and counts all its rates in a
+simulation. AIPerf uses its planner `monotonic-sla`, and tests whole numbers of requests/s with 1000
+Poisson arrivals each. The searches of AIPerf and perf_analyzer cover the same range of rates.
 """,
     "limit": """## Certified throughput and the bare runtime
 
-**Question:** Which share of the throughput of a runtime can Perseus certify if Triton serves the
-network? **Method:** The peer is the same network and runtime without Triton: a loop of inferences
-in one process, on the same core with one thread. Perseus sends requests at constant intervals, with
-a wide SLA (p95 within 20 service times), so the CPU is the limit, not a queue. Inputs are in system
-shared memory.
+**Question:** How large is the rate that Perseus certifies for a network on Triton, compared with
+the throughput of the network without Triton? **Method:** The peer is a loop of inferences without
+Triton, with the same network and runtime, in one process, on the same core with one thread. Perseus
+sends requests at constant intervals, with a wide SLA (p95 within 20 service times), so the CPU is
+the limit, not a queue. Inputs are in system shared memory.
 
 **Why the goal of 0.75 is missed:** an inference of mobilenet_v3_small is so short that the other
 work of the server for a request takes a large part of the time. On a faster AMD EPYC (29 November
 2026, onnxruntime), an inference takes 0.95 ms in process, and a request takes 1.36 ms of the
 server's core in a closed loop. Of these 1.36 ms, the process of Triton takes 0.19 ms (half of it in
-the kernel). The process of the Python backend takes 1.17 ms: the inference itself is 0.08 ms longer
-beside the other processes, and a copy to an aligned address takes 0.04 ms. Without any Python code,
-the ratio would be 0.95 / (0.95 + 0.19 + 0.08) = 0.78.
+the kernel). The process of the Python backend takes 1.17 ms. This time contains the inference,
+which takes 0.08 ms longer beside the other processes, and a copy to an aligned address (0.04 ms).
+Without any Python code, the ratio would be 0.95 / (0.95 + 0.19 + 0.08) = 0.78.
 """,
     "coverage": """## Coverage of the intervals
 
@@ -97,11 +97,11 @@ the ratio would be 0.95 / (0.95 + 0.19 + 0.08) = 0.78.
 limit? **Method:** For each simulated server, 100 or 200 searches run with the preset `quick`, whose
 verdicts have a confidence of 90 %. In one case, each search has another random server. The truth is
 the limit in a long simulation at the median speed of the host during the search. On hosts whose
-speed changes, the *long-run limit* is the limit with all slow periods included. On these hosts, the
-interval must also contain a rate between the long-run limit and the truth. On hosts with strong
-bursts, this second goal replaces the goal that the interval contains the truth. The half-width of
-an interval should be at most 1.3 times 1.96 standard deviations of the estimates; most intervals
-are wider. [Accuracy](../explanation/accuracy.md) has the results by server and host.
+speed changes, the *long-run limit* is the limit with all slow periods included. On these hosts, a
+second goal is that the interval contains a rate between the long-run limit and the truth. On hosts
+with strong bursts, the interval need not contain the truth. The half-width of an interval should be
+at most 1.3 times 1.96 standard deviations of the estimates. Most intervals are wider.
+[Accuracy](../explanation/accuracy.md) has the results by server and host.
 """,
     "sharing": """## Coverage of the sharing ratio
 
@@ -117,16 +117,17 @@ down differently after each start of a server, as on [real hosts](../explanation
 one core do a known amount of computation per request. While both models compute, their requests
 take longer by a known share. Each study searches the peak of each model alone and of both models
 together, with the preset `quick`. The truth is the sharing ratio of a simulated queue with
-processor sharing, in which requests have the measured service times, and take longer by the same
-share.
+processor sharing. In this queue, requests have the measured service times, and take longer by the
+same share while both models compute.
 """,
     "ablation": """## Contribution of each rule of the estimate
 
 **Question:** How much does each rule of the estimate contribute? **Method:** For each rule, the
 benchmark computes the estimate without this rule (ours) and with all rules (peer), from the same
 simulated searches with the preset `quick`. The share of intervals that contain the truth comes from
-70 to 100 searches, so the standard error of a share of 95 % is 2.5 %. If the ratio of the widths or
-errors is above 1, the rule makes the interval narrower or the estimate better.
+70 to 100 searches, so the standard error of a share of 95 % is 2.5 %. If the ratio of the widths is
+above 1, the rule makes the intervals narrower. If the ratio of the errors is above 1, the rule
+makes the estimates better.
 """,
     "repeats": """## Coverage of the intervals from few repeats
 
@@ -148,9 +149,9 @@ that a 95 % interval implies: ln(upper end / lower end) / 3.92.
 
 **Question:** How much does the speed of the host change? **Method:** A closed loop with four
 requests in flight keeps a model busy, so the times between responses are the service times. The
-*standard deviation of the mean host speed* over a number of seconds is the standard deviation of
-the logarithm of the mean service time over this time. Simulations replay the recorded service times
-(`benchmarks/noise/`).
+*standard deviation of the mean host speed* over some seconds is the standard deviation of the
+logarithm of the mean service time in as many seconds. Simulations in other benchmarks replay the
+recorded service times (`benchmarks/noise/`).
 """,
     "planning": """## Planning ten thousand cells
 
@@ -169,27 +170,30 @@ page cache. *Memory* is the peak memory of the process.
 
 **Question:** How fast does Perseus find a fleet, and is it the cheapest fleet? **Method:** Two
 solvers solve the same integer programme: HiGHS (in Perseus) and CBC (with PuLP). The programme
-chooses among servers of four types. A server of each type serves one model, or one of as many
-random pairs of models. Both solvers stop at an optimality gap of 0.01 % or after a minute. With one
-type of server, Perseus solves 121 demands, and CBC solves every tenth of these demands.
+chooses among servers of four types. Each type can serve each model alone, and random pairs of
+models (as many pairs as models). Both solvers stop at an optimality gap of 0.01 % or after a
+minute. With one type of server, Perseus solves 121 demands, and CBC solves every tenth of these
+demands.
 """,
     "compare": """## Differences that a comparison finds
 
 **Question:** Does `snakemake compare` report true differences, and no others? **Method:** Each case
 has 200 simulated pairs of studies with equal servers, and 100 pairs in which the servers of one
 study are 10 % faster. A pair has a reported difference if the comparison calls any of its values
-better or worse. Each search states an error of 2 %, but its true error is 1 %. The true values of
-the repeats of a study differ by the percentage in the column *case*.
+better or worse. Each search states a standard deviation of 2 %, although its true standard
+deviation is 1 %. The true values of the repeats of a study differ by the percentage in the column
+*case*.
 """,
     "prediction": """## Predicted sharing
 
 **Question:** How well does Perseus predict the sharing ratio of a mix? **Method:** For each
 measured pair in `benchmarks/pairs/`, Perseus predicts the sharing ratio from the other mixes, with
 the [prediction model](../explanation/frontier.md) that fits the other mixes best. The benchmark
-also replays each study (a file in this folder) in 25 orders of its models: the first mixes count as
-measured, and Perseus predicts an interval for each later mix. The *share within the 90 % prediction
-interval* is the share of the later mixes whose measured ratio lies in the interval. *Without the
-minimum width* means that the interval does not include the uncertainty of the measured mixes.
+also replays each study (one file in `benchmarks/pairs/`) in 25 orders of its models: the first
+mixes count as measured, and Perseus predicts an interval for each later mix. The *share within the
+90 % prediction interval* is the share of the later mixes whose measured ratio lies in the interval.
+*Without the minimum width* means that an interval may be narrower than the interval of a
+measurement.
 """,
 }
 
