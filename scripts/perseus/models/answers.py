@@ -44,15 +44,15 @@ uses this tolerance for a model whose numeric precision is unknown."""
 def signal(outputs: Tensor) -> float:
     """Return how much the outputs for different inputs differ from each other.
 
-    The result is the root-mean-square deviation of `outputs` (n, classes) from the mean output over
-    all n inputs.
+    `outputs` has the shape (n, classes). The result is the root-mean-square deviation of the n
+    outputs from the mean output.
     """
     return float(np.sqrt(np.mean(np.square(outputs - outputs.mean(axis=0), dtype=np.float64))))
 
 
 def _spread(answers: Sequence[Tensor]) -> float:
     """Return the `signal` of responses. For a single response, and for responses of different
-    shapes, return the standard deviation of all their numbers."""
+    shapes, return the standard deviation of all numbers in the responses."""
     if len(answers) > 1 and len({each.shape for each in answers}) == 1:
         return signal(np.stack(answers))
     return float(np.std(np.concatenate([each.ravel() for each in answers])))
@@ -99,10 +99,11 @@ def scale_of(answers: Sequence[Tensor], tolerance: float) -> float:
     """Return the divisor that converts an error of an output into a relative error.
 
     The result is 0 if all values of the output are 0, or if the output is empty. Otherwise, the
-    divisor is the larger of two values: the `signal` of the responses, and (largest absolute value
-    of the output) x ROUNDING / `tolerance`. Because of the second value, the relative error that
-    rounding causes is within the tolerance. For a single response, and for responses of different
-    shapes, the standard deviation of all their numbers replaces the signal.
+    divisor is the larger of two values. The first value is the `signal` of the responses. For a
+    single response, and for responses of different shapes, the first value is the standard
+    deviation of all numbers in the responses. The second value is (largest absolute value of the
+    output) x ROUNDING / `tolerance`. With this divisor, the relative error that rounding causes is
+    within the tolerance.
     """
     numbers = [each.astype(np.float64) for each in answers]
     if not any(each.size for each in numbers):
@@ -116,9 +117,9 @@ def relative_error(answer: Tensor, expected: Tensor, scale: float) -> float:
 
     `scale` is the result of `scale_of` or `signal` for the expected responses to all examples.
 
-    Booleans and integers of several bytes may be the numbers of classes, whose differences have no
-    meaning. For booleans and integers of several bytes, the error is `wrong_to_right`. The error is
-    infinite if the shape is wrong, or if a value is not finite.
+    Booleans and integers of several bytes may stand for classes, so their differences have no
+    meaning. For values of these types, the error is the result of `wrong_to_right`. The error is
+    infinite if the response has a wrong shape or a value that is not finite.
     """
     if answer.shape != expected.shape or not np.isfinite(answer).all():
         return float("inf")
@@ -133,10 +134,10 @@ def relative_error(answer: Tensor, expected: Tensor, scale: float) -> float:
 def wrong_to_right(is_wrong: Tensor) -> float:
     """Return the number of wrong values, divided by the number of right values plus 0.5.
 
-    Because of the 0.5, the error is finite without right values. If the only value of an output is
-    wrong, the error is 2. The tolerances for bf16 and int8 accept this error, because rounding can
-    change which class has the largest score. If all of two or more values are wrong, the error is
-    at least 4.
+    The 0.5 keeps the error finite if all values are wrong. If an output has only one value, and
+    this value is wrong, the error is 2. The tolerances for bf16 and int8 accept this error, because
+    rounding can change which class has the largest score. If an output has two or more values, and
+    all values are wrong, the error is at least 4.
     """
     wrong = int(np.count_nonzero(is_wrong))
     return wrong / (np.size(is_wrong) - wrong + 0.5)

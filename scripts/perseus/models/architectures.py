@@ -34,8 +34,8 @@ WHITE = 255.0
 class Classifier:
     """A classification network of torchvision.
 
-    `size` is the height and width of the input in pixels, for networks with a fixed input size. If
-    `size` is None, such networks have the default size of torchvision.
+    Only a network with a fixed input size uses `size`, the height and width of the input in pixels.
+    If `size` is None, the network has the default size of torchvision.
     """
 
     name: str
@@ -148,8 +148,8 @@ class Detector:
 class Timm:
     """A network of timm.
 
-    `name` may end in .TAG, where TAG is the name of trained weights. `size` is the height and width
-    of the input in pixels, for networks with a fixed input size.
+    `name` may end in .TAG, where TAG is the name of trained weights. Only a network with a fixed
+    input size uses `size`, the height and width of the input in pixels.
     """
 
     name: str
@@ -226,7 +226,7 @@ class Timm:
 
 @contextlib.contextmanager
 def _size_refused(name: str, size: int | None) -> Iterator[None]:
-    """If the library refuses to build a network for images of `size` pixels, raise ExportError."""
+    """Raise ExportError if the library rejects images of `size` x `size` pixels."""
     try:
         yield
     except ExportError:
@@ -242,13 +242,13 @@ def _size_refused(name: str, size: int | None) -> Iterator[None]:
 
 
 Library = Segmenter | Detector | Timm
-"""Type of a network for which the key `architecture` has the form LIBRARY/NAME."""
+"""A network whose architecture has a name of the form LIBRARY/NAME in a study."""
 
 
 def of_library(architecture: str, input_size: int | None = None) -> Library:
     """Return the architecture with the name timm/NAME or torchvision/NAME.
 
-    `input_size` is the height and width of the images in pixels, which only timm uses here. Raises
+    Only networks of timm use `input_size`, the height and width of the images in pixels. Raises
     ExportError for an unknown name.
     """
     library, _, name = architecture.partition("/")

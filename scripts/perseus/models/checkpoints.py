@@ -18,7 +18,7 @@ WRAPPERS: Final = frozenset(
 )
 """Names that wrappers of a network, such as DataParallel, insert into the names of its weights."""
 COUNTS: Final = frozenset({"n_averaged"})
-"""Names of the values in a state_dict of AveragedModel that are not weights."""
+"""Names of the counters that AveragedModel adds to a state_dict. Counters are not weights."""
 
 State = Mapping[str, Any]
 
@@ -71,8 +71,8 @@ def weights_of(states: Mapping[str, State], names: Collection[str], path: Path) 
     the state_dict unchanged, so that the caller can report the missing weights.
 
     Raises CheckpointError if the checkpoint contains the weights of the network several times. Also
-    raises CheckpointError if the checkpoint has several state_dicts, and no state_dict contains all
-    `names`. The message says how to save the right weights.
+    raises CheckpointError if none of several state_dicts contains all `names`. The message says how
+    to save the right weights.
     """
     found = [each for key, state in states.items() for each in _with(key, state, names)]
     if len(found) == 1:
@@ -101,7 +101,7 @@ def weights_of(states: Mapping[str, State], names: Collection[str], path: Path) 
 
 
 def _with(key: str, state: State, names: Collection[str]) -> Iterator[Found]:
-    """For each prefix that all `names` have in a state_dict, yield the weights with this prefix."""
+    """Yield each set of weights that has all `names` in a state_dict, with a common prefix."""
     plain = {_plain(name): value for name, value in state.items() if name not in COUNTS}
     if len(plain) < len(state.keys() - COUNTS):  # two names differ only in their wrappers
         plain = dict(state)

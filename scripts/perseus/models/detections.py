@@ -24,7 +24,7 @@ Source: in ssdlite320_mobilenet_v3_large, the scores of torch and ONNX Runtime d
 by less than 1e-6.
 """
 ONE_IN: Final = 100
-"""The comparison accepts one wrong detection among this number of detections. A network drops
+"""Number of detections among which the comparison accepts one wrong detection. A network drops
 detections that overlap with other detections, and returns only a limited number of detections. If
 two detections have nearly equal scores, rounding can decide which of them the network drops."""
 
@@ -35,14 +35,13 @@ def detections_error(
     scales: Mapping[str, float],
     sorted_by: str,
 ) -> float:
-    """Return the largest relative error of the detections in a response. Row i of each output
-    describes detection i.
+    """Return the largest relative error of the detections in a response.
 
-    `sorted_by` is the name of the output with the scores. The function compares each expected
-    detection with the most similar detection of the response. Only detections whose score differs
-    from the expected score by at most TIE times the largest score are candidates. A wrong label has
-    an error of 1, and the labels of all detections together have the error `wrong_to_right`. Of n
-    errors, the function leaves out the n // ONE_IN largest errors.
+    Row i of each output describes detection i. `sorted_by` is the name of the output with the
+    scores. The function compares each expected detection with the most similar detection of the
+    response whose score is a tie (see TIE) with the expected score. A wrong label is an error of at
+    least 1. From n detections, the function drops the n // ONE_IN detections with the largest
+    errors. The result is also at least the error of all remaining labels (see `wrong_to_right`).
 
     The result is infinite if outputs are missing, if the number of detections is wrong, if values
     are not finite, or if the scores are not in descending order.

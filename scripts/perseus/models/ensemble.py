@@ -33,8 +33,8 @@ def write_ensemble(
 ) -> None:
     """Write the preprocessing model and the ensemble into the repository `root`.
 
-    The function reads the preprocessing from the file `pictures` (pictures.npz), and the inputs and
-    outputs of the network from its export record `check` (the content of check.json).
+    The file `pictures` (pictures.npz) contains the parameters of the preprocessing. The export
+    record `check` (the content of check.json) describes the inputs and outputs of the network.
     """
     wanted = Pictures.read(pictures).preprocessing
     (image,), (scores,) = (tensors := ModelTensors.of(check)).inputs, tensors.outputs
@@ -50,8 +50,8 @@ def preprocess_config(
     """Return the Triton configuration of the preprocessing model.
 
     The preprocessing model converts encoded images into the input of the network, shape (channels,
-    height, width). It runs without dynamic batching in `served.processes` processes on the CPU, one
-    process per core of the server.
+    height, width). The model has one process per core of the server (`served.processes`), and no
+    dynamic batching.
     """
     config = pb.ModelConfig(
         name=served.preprocess,
@@ -68,7 +68,7 @@ def preprocess_config(
 
 
 def ensemble_config(served: ServedEnsemble, scores: tuple[int, ...]) -> pb.ModelConfig:
-    """Return the Triton configuration of the ensemble, from encoded images to scores."""
+    """Return the Triton configuration of the ensemble, which converts images into scores."""
     config = pb.ModelConfig(
         name=served.tenant,
         platform="ensemble",

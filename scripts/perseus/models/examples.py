@@ -32,7 +32,7 @@ def random_images(count: int, size: int, seed: int) -> Array:
 
 
 def random_pixels(images: Array) -> NDArray[np.uint8]:
-    """Convert images from `random_images` into pixels, with values over nearly all of 0 to 255."""
+    """Convert images from `random_images` into pixels (0 to 255)."""
     return np.clip(128 + 48 * images, 0, 255).astype(np.uint8)
 
 
@@ -41,11 +41,11 @@ def examples(
 ) -> dict[str, Tensor]:
     """Return `count` seeded examples of each input, shape (count, *dims).
 
-    An FP32 input for square images gets `random_images`. Any other floating-point input gets
-    numbers with a standard normal distribution. Integers of one byte take any value, because they
-    may be pixels. Integers of several bytes may be words of a vocabulary, masks or indices. They
-    are 0 or 1, because almost every model accepts these values. If `values` is given, all integers
-    and floating-point numbers are uniformly distributed over the range `values`.
+    The examples of an FP32 input for square images are `random_images`. For any other
+    floating-point input, the numbers have a standard normal distribution. Integers of one byte take
+    any value, because they may be pixels. Integers of several bytes may be words of a vocabulary,
+    masks or indices. Their value is 0 or 1, because almost every model accepts 0 and 1. If `values`
+    is given, all integers and floating-point numbers are uniformly distributed over this range.
     """
     rng = np.random.default_rng([seed, count])
     return {each.name: _values(each, count, seed, rng, values) for each in inputs}

@@ -1,9 +1,13 @@
 """Write and read export errors.
 
 An export error is a model file with an error message in place of a model. Perseus writes an export
-error in two cases: if it cannot convert a model (to another precision, a program of torch.export or
-a TensorRT plan), or if it cannot export a model that is used only by experiments of the kind
-`catalogue`. Any other failed export stops its job and writes no file.
+error in three cases:
+
+- Perseus cannot convert a model to another precision, a program of torch.export or a TensorRT plan.
+- Perseus cannot export a model that only experiments `catalogue` use.
+- In a grid or an experiment `catalogue`, a model does not support the configured batches.
+
+Any other failed export stops its job and writes no file.
 
 Snakemake handles a file with an error message in the same way as a model file. Therefore the
 measurements of other models and settings continue. In a grid and in an experiment `catalogue`, the
@@ -22,8 +26,8 @@ from perseus.host.files import whole
 HEADER: Final = b"Perseus has no model here: "
 
 TEMPORARY_ERRORS: Final = (ImportError, MemoryError, OSError)
-"""Exceptions with a cause in the machine, such as a full disk, and not in the neural network. A
-later run of the same job may succeed."""
+"""Exceptions because of the state of the machine, such as a full disk, and not because of the
+neural network. A later run of the same job may succeed."""
 
 OUT_OF_MEMORY: Final = ("can't allocate memory", "Failed to allocate memory", "bad_alloc")
 """Texts in the messages of torch, ONNX Runtime and C++ that mean too little memory."""
@@ -41,8 +45,8 @@ def export_or_write_error(
 ) -> dict[str, Any]:
     """Call `export`, which writes a model to `path`, and return its result.
 
-    For an exception in `refusals`, the function logs the error message with `say`, writes the
-    message to `path`, and returns {"export_error": message}.
+    If `export` raises an exception of a type in `refusals`, the function logs the error message
+    with `say`, writes the message to `path`, and returns {"export_error": message}.
     """
     try:
         return export()
@@ -53,12 +57,12 @@ def export_or_write_error(
 
 
 def raise_temporary(error: Exception) -> None:
-    """If the machine caused an exception of a library, raise the error of the machine.
+    """Raise the cause of `error` if this cause is one of TEMPORARY_ERRORS.
 
-    Otherwise, the function does nothing. The raised exception is one of TEMPORARY_ERRORS. Libraries
-    often hide such an error behind an exception of their own, as its cause. For too little memory,
-    torch and ONNX Runtime raise a RuntimeError, so the function also searches the messages for
-    OUT_OF_MEMORY.
+    Otherwise, the function does nothing. Libraries often raise an exception of their own, whose
+    cause is an error of the machine. For too little memory, torch and ONNX Runtime raise a
+    RuntimeError. Therefore the function also searches the messages for OUT_OF_MEMORY, and then
+    raises MemoryError.
     """
     cause: BaseException | None = error
     while cause is not None:

@@ -43,8 +43,8 @@ def external_files(source: Path) -> list[str]:
 def require_data_beside(model: onnx.ModelProto, source: Path) -> None:
     """Raise ExportError unless Perseus can read the external data of the ONNX file `source`.
 
-    The function raises ExportError if a file with external data is missing or outside the folder of
-    `source`, or if all files together are larger than MAX_BYTES. The function reads no weights.
+    Perseus cannot read a file that is missing or outside the folder of `source`. All files together
+    must not be larger than MAX_BYTES.
     """
     size_bytes = source.stat().st_size
     for location in _locations(model):
@@ -82,7 +82,7 @@ def sha256_with_data(source: Path) -> str:
     """Return one SHA-256 for an ONNX file together with its files of external data.
 
     Without external data, the result is the SHA-256 of the ONNX file. With external data, the
-    result is the SHA-256 of the SHA-256 digests of all these files.
+    function computes the SHA-256 of each file, and then the SHA-256 of these digests.
     """
     digests = [sha256(path) for path in (source, *map(Path, external_files(source)))]
     return (
@@ -100,10 +100,7 @@ def _locations(model: onnx.ModelProto) -> list[str]:
 
 
 def _problem(location: str, folder: Path) -> str:
-    """Return why Perseus rejects the file name `location` of external data; empty if it does not.
-
-    The function does not open the file.
-    """
+    """Return why Perseus rejects the file `location` of external data; empty if it is accepted."""
     parts = Path(location).parts
     if Path(location).is_absolute():
         return "is an absolute path"

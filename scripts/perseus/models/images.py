@@ -40,7 +40,7 @@ def random_pictures(folder: Path, count: int, seed: int) -> tuple[str, ...]:
 
     As in photos, the colours vary equally strongly over short and long distances, from 4 pixels to
     the size of the image (Field, Journal of the Optical Society of America, 1987). Therefore the
-    files are about as large as photos, and decoding takes about as long.
+    size of the files and the time for decoding are similar to those of photos.
     """
     from PIL import Image
 

@@ -19,8 +19,8 @@ CLASSES = "classes"
 class Labelled:
     """Encoded images with their correct classes, and the preprocessing of a network.
 
-    `classes` has the correct class of each image, as an index into the scores of the network, shape
-    (n,).
+    `classes` has the correct class of each image, shape (n,). A class is an index into the scores
+    of the network.
     """
 
     pictures: Pictures

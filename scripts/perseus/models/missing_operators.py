@@ -1,7 +1,8 @@
 """Replace the detection operators of torchvision if its shared library does not load.
 
-The builds of torchvision on PyPI are for CUDA. With a CPU build of torch, their shared library does
-not load, so the detection operators are missing and the import of torchvision fails.
+The builds of torchvision on PyPI are for CUDA. With a CPU build of torch, the shared library of
+such a build does not load. Without this module, the import of torchvision would then fail, because
+the detection operators are missing.
 """
 
 from __future__ import annotations

@@ -21,13 +21,15 @@ class NetworkCost:
     """Operations and bytes of one inference, for one example such as an image.
 
     `flops` is the number of operations: one multiplication and one addition count as two
-    operations. For convolutions and matrix products, `flops` counts all operations; for any other
+    operations. For convolutions and matrix products, `flops` counts all operations. For any other
     node, `flops` counts one operation per element of the first output. `weight_bytes` is the size
     of the weights in the ONNX file. `traffic_bytes` is the number of bytes that all nodes read and
-    write if no data is cached between nodes. `working_set_bytes` is the size of all weights, plus
-    the size of the activations (intermediate results) that the node with the largest activations
-    reads and writes. In a network without branches, a cache of this size is large enough for all
-    weights and for the activations of each node in turn. `operators` is the number of nodes.
+    write if no data is cached between nodes. `operators` is the number of nodes.
+
+    `working_set_bytes` is the size of all weights, plus the largest size of the activations
+    (intermediate results) that a single node reads and writes. A cache of `working_set_bytes` can
+    keep all weights, and the activations of one node after the other, if the network has no
+    branches.
     """
 
     flops: float
@@ -53,8 +55,8 @@ def network_cost(onnx_path: Path, tensors: ModelTensors) -> NetworkCost:
 
     `tensors` has the inputs and outputs of the ONNX file. If onnx cannot infer a shape, the counts
     are too low: the function counts no operations for a node with an unknown shape, and no bytes
-    for a tensor of unknown shape. Of an If, the function counts both branches; of a loop, one
-    iteration.
+    for a tensor of unknown shape. The function counts both branches of an If node, and one
+    iteration of a loop.
     """
     import onnx
     from onnx.inliner import inline_local_functions
@@ -103,8 +105,7 @@ def _for_one_example(graph: onnx.GraphProto, tensors: ModelTensors) -> None:
 def _scopes(
     graph: onnx.GraphProto, outer: Mapping[str, _Tensor]
 ) -> Iterator[tuple[onnx.GraphProto, dict[str, _Tensor]]]:
-    """Yield a graph and all graphs inside its nodes, each with the tensors that its nodes can
-    read."""
+    """Yield a graph and all graphs inside its nodes, each with the tensors that it can read."""
     tensors = {**outer, **_tensors(graph)}
     yield graph, tensors
     for node in graph.node:
@@ -113,7 +114,7 @@ def _scopes(
 
 
 def _tensors(graph: onnx.GraphProto) -> dict[str, _Tensor]:
-    """Return the tensors of known shape in a graph, by name, without those of inner graphs."""
+    """Return the tensors of known shape in a graph, by name, but not those of inner graphs."""
     constants = {name for node in graph.node if node.op_type == "Constant" for name in node.output}
     typed = [
         (each.name, each.type.tensor_type)

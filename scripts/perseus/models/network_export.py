@@ -32,16 +32,16 @@ if TYPE_CHECKING:
     import torch
 
 TYPICAL: Final = 4
-"""Number of random images by which `networks.build` scales the batch normalisation."""
+"""Number of random images with which `networks.build` scales the batch normalisation."""
 
 
 def export_network(task: NetworkTask, onnx_path: Path, reference_path: Path) -> dict[str, Any]:
     """Export a network to `onnx_path`. Return the export record (the content of check.json).
 
-    The function writes examples, and the responses of the ONNX file in ONNX Runtime to these
-    examples, to `reference_path`. The input of the ONNX file has the name "input" and contains
-    images (n, 3, H, W). If the network does not name its outputs, its only output has the name
-    "output". If the network does not support batches, `notes` in the record says why.
+    The function also writes the file `reference_path`, with examples and the responses of the ONNX
+    file to these examples. The input of the ONNX file has the name "input" and contains images
+    (n, 3, H, W). If the network does not name its outputs, its only output has the name "output".
+    If the network does not support batches, `notes` in the record says why.
 
     Raises ExportError if the architecture or the weights are unknown, if the architecture does not
     accept the weights or the input size, if torch cannot export the network, or if the ONNX file
@@ -102,9 +102,9 @@ def _reference(
 
 
 def _named(answer: Any) -> dict[str, torch.Tensor]:
-    """Return the output tensors that the network returns in torch, by name.
+    """Return the outputs of a network of torch by name.
 
-    Raises ExportError if the network returns a value that is not a tensor.
+    Raises ExportError if an output is not a tensor.
     """
     torch, _ = import_torchvision()
     named = answer if isinstance(answer, dict) else {"output": answer}
@@ -127,7 +127,7 @@ def _write(
     """Write the ONNX file, with a variable batch size if possible.
 
     If the export with a variable batch size fails, the function writes a file for single images,
-    and returns the reason.
+    and returns the reason as a note.
     """
     torch, _ = import_torchvision()
 

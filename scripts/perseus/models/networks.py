@@ -62,7 +62,7 @@ class Architecture(Protocol):
         """Return the network with the initial weights of torch.
 
         If `has_aux` is true, the network has auxiliary heads, which only training uses. `classes`
-        is the number of classes, or None for the default.
+        is the number of classes; None for the default number.
         """
 
     def trained(self, weights: str) -> torch.nn.Module:
@@ -94,10 +94,10 @@ def import_torchvision() -> tuple[ModuleType, ModuleType]:
 
 @functools.cache
 def _missing_operators() -> Any:
-    """Return replacements for the operators of torchvision; None if its shared library loads.
+    """Return replacements for the operators of torchvision; None if none are missing.
 
     `functools.cache` keeps the replacements in memory: torch loses an operator when Python deletes
-    its replacement.
+    the replacement.
     """
     import torch
 
@@ -147,16 +147,13 @@ def pixels_by(like: Any) -> Callable[[Any], torch.Tensor]:
 
 
 def normalised(pixels: Tensor, like: Any) -> Array:
-    """Return pixels (n, 3, H, W) with colours normalised as in the preprocessing `like`."""
+    """Normalise the colours of pixels (n, 3, H, W) as the preprocessing `like` does."""
     mean, std = (np.array(each, np.float32)[:, None, None] for each in (like.mean, like.std))
     return np.asarray((pixels.astype(np.float32) / 255 - mean) / std, np.float32)
 
 
 def of_pixels(network: torch.nn.Module, like: Any) -> torch.nn.Module:
-    """Return a network that takes pixels (uint8), normalises them, and then runs `network`.
-
-    The normalisation is that of the preprocessing `like`.
-    """
+    """Return a network that normalises pixels (uint8) as `like` does, and then runs `network`."""
     torch, _ = import_torchvision()
     std = np.array(like.std, np.float32)[:, None, None]
     mean = np.array(like.mean, np.float32)[:, None, None]
@@ -180,9 +177,9 @@ def default_input_size(architecture: str, weights: str = "DEFAULT") -> int:
 
 
 def require_known(kind: str, name: str, known: Sequence[str]) -> None:
-    """Raise ExportError if `name` is not in `known`. The message suggests known names.
+    """Raise ExportError if `name` is not one of the names `known`. The message suggests names.
 
-    `kind` says in the message what the name stands for, such as "architecture".
+    `kind` is the word for the name in the message, such as "architecture".
     """
     if name not in known:
         hint = meant_or_known(name, known)
@@ -196,7 +193,7 @@ def build(of: Architecture, weights: str, typical: Array) -> torch.nn.Module:
     from the random generator of torch. In a network with random weights, batch normalisation gets
     its variance from the activations for the images `typical` (n, 3, H, W).
 
-    Raises ExportError if the weights name is unknown, or if the file is no state_dict of the
+    Raises ExportError if `weights` is an unknown name, or a file without a state_dict of the
     architecture. Raises WeightsError if trained weights cannot be loaded.
     """
     if weights == "random":
@@ -243,9 +240,9 @@ def _from_file(of: Architecture, path: Path) -> torch.nn.Module:
 def _state_dict(of: Architecture, path: Path, device: str) -> Mapping[str, torch.Tensor]:
     """Return the weights in a checkpoint file, by name.
 
-    If the file has all weights of the network, the names are those in the network. Raises
-    ExportError if the file is not a checkpoint of tensors, or if the file has the weights of the
-    network several times.
+    If the file has all weights of the network, the names in the result are the names of the weights
+    in the network. Raises ExportError if the file is not a checkpoint of tensors, or if the file
+    has the weights of the network several times.
     """
     torch, _ = import_torchvision()
     try:
@@ -303,9 +300,9 @@ def _fitting(of: Architecture, state: Mapping[str, torch.Tensor], path: Path) ->
 def _classes(network: torch.nn.Module, state: Mapping[str, torch.Tensor], usual: int) -> int | None:
     """Return the number of classes for which the weights in `state` were trained.
 
-    The result is None for the default number of classes, and for heads with different numbers of
-    classes. The first dimension of the weights in each head is the number of classes, or a multiple
-    of the number of classes: the heads of some detectors have one row per class and anchor box.
+    The result is None if this number is the default number, or if it differs between the heads of
+    the network. The first dimension of the weights in each head is the number of classes, or a
+    multiple of it: the heads of some detectors have one row per class and anchor box.
     """
     shapes = {key: value.shape for key, value in network.state_dict().items()}
     found = {
@@ -317,10 +314,10 @@ def _classes(network: torch.nn.Module, state: Mapping[str, torch.Tensor], usual:
 
 
 def _classes_of_head(shape: Sequence[int], tuned: Sequence[int], usual: int) -> int | None:
-    """Return the number of classes of a head with weights of the shape `tuned`.
+    """Return the number of classes of a head from the shape `tuned` of its weights.
 
-    A head with weights of the shape `shape` has `usual` classes. The result is None if the shapes
-    differ in more than the number of classes.
+    In a head with the default number of classes (`usual`), the weights have the shape `shape`. The
+    result is None if the shapes differ in more than the number of classes.
     """
     classes, rest = divmod(tuned[0] * usual, shape[0])
     return classes if not rest and tuned[1:] == shape[1:] else None
@@ -349,9 +346,9 @@ def load_problem(error: Exception) -> str:
 
 
 RANDOM_RMS: Final = 0.1
-"""Root mean square of the outputs of batch normalisation in a network with random weights. For such
-small values, activation functions such as SiLU are nearly linear. If the root mean square were 1,
-the largest outputs of deep networks would grow with each layer."""
+"""Root mean square of the outputs of batch normalisation in a network with random weights. Near
+0.1, activation functions such as SiLU are almost linear. If the root mean square were 1, the
+largest outputs of deep networks would grow with each layer."""
 
 
 def _give_signal(of: Architecture, network: torch.nn.Module, typical: Array) -> None:
@@ -361,9 +358,9 @@ def _give_signal(of: Architecture, network: torch.nn.Module, typical: Array) -> 
     each batch normalisation to the root mean square RANDOM_RMS for the images `typical`.
 
     Without these changes, the outputs of a deep network with random weights become nearly the same
-    for all images. All channels of a layer have one scale, and batch normalisation does not
-    subtract the mean of its inputs. If each channel had its own mean and scale, each layer would
-    amplify the rounding errors of the layers before it.
+    for all images. The function scales all channels of a layer by the same factor, and subtracts no
+    mean. If each channel had its own mean and scale, each layer would amplify the rounding errors
+    of the layers before it.
     """
     torch, _ = import_torchvision()
     for module in network.modules():

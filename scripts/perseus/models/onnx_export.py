@@ -63,11 +63,11 @@ most 2 GiB."""
 def export_model(task: ExportTask, onnx_path: Path, reference_path: Path) -> dict[str, Any]:
     """Export a model to `onnx_path`. Return the export record (the content of check.json).
 
-    The function writes the reference (images, and the outputs that torch computes for these images)
-    to `reference_path`. The ONNX file has the input "input" [batch, 3, H, W] and the output
-    "output" float32 [batch, classes], and contains the weights. The type of the input is float32
-    or, for uint8 requests, uint8. The function writes both files only if the responses of the ONNX
-    file agree with the outputs of torch, up to rounding.
+    The function also writes the file `reference_path`, with images and the outputs that torch
+    computes for these images. The ONNX file has the input "input" [batch, 3, H, W] and the output
+    "output" float32 [batch, classes]. The type of the input is float32 or, for uint8 requests,
+    uint8. The function writes both files only if the responses of the ONNX file agree with the
+    outputs of torch, up to rounding.
 
     Raises ExportError if the architecture or the weights are unknown, if the architecture does not
     accept the weights or the input size, if an image cannot be read, or if the ONNX file responds
@@ -105,8 +105,8 @@ def surveyed_export(
     """Export a model of an experiment `catalogue`, as `export_model` does.
 
     If the network cannot be exported, the function writes the reason to `onnx_path` and continues.
-    Even then, the function writes the reference, because a runtime that needs no ONNX file may
-    serve the network.
+    In this case, the function nevertheless writes the reference, because a runtime that needs no
+    ONNX file may serve the network.
     """
     check = export_or_write_error(
         lambda: export_model(task, onnx_path, reference_path), onnx_path, say, ExportError
@@ -135,7 +135,7 @@ def write_reference(task: ExportTask, path: Path) -> dict[str, Any]:
 
 
 def _zeros(task: ExportTask) -> tuple[Tensor, Array]:
-    """Return an image and scores of zeros, in the sizes of the network."""
+    """Return zeros in place of an image and of the scores that the network gives to an image."""
     size = task.input_size or default_input_size(task.architecture, task.weights)
     pixel = np.uint8 if task.request == "uint8" else np.float32
     return np.zeros((1, 3, size, size), pixel), np.zeros((1, IMAGENET_CLASSES), np.float32)
@@ -144,9 +144,9 @@ def _zeros(task: ExportTask) -> tuple[Tensor, Array]:
 def answered(task: ExportTask) -> tuple[torch.nn.Module, Tensor, Array]:
     """Return the network, its images (n, 3, H, W), and its responses to the images (n, classes).
 
-    For uint8 requests, the returned images are pixels, and the returned network normalises pixels
-    itself. Raises ExportError if the architecture or the weights are unknown, or if the
-    architecture does not accept the weights or the input size.
+    For uint8 requests, the images are pixels, and the returned network normalises the pixels.
+    Raises ExportError if the architecture or the weights are unknown, or if the architecture does
+    not accept the weights or the input size.
     """
     torch, torchvision = import_torchvision()
     require_known(
@@ -173,16 +173,16 @@ def answered(task: ExportTask) -> tuple[torch.nn.Module, Tensor, Array]:
 
 
 def tensors_of(images: Tensor, scores: Array) -> ModelTensors:
-    """Return the input and output of a network from images (n, 3, H, W) to scores (n, classes)."""
+    """Return the input and output of a network that converts `images` into `scores`."""
     return ModelTensors.of_classifier(images.shape[1:], scores.shape[1], DATATYPES[images.dtype])
 
 
 def images_to_ask(files: Sequence[str], size: int, seed: int, like: Any, request: str) -> Tensor:
-    """Return the images for the check of a network, shape (n, 3, size, size).
+    """Return the images with which Perseus checks a network, shape (n, 3, size, size).
 
-    The function reads the images from `files` and applies the preprocessing `like`. If `files` is
-    empty, the images are random. For uint8 requests, the images are pixels, without normalisation
-    of the colours.
+    The function reads the image files `files`, and applies the preprocessing `like` to each image.
+    If `files` is empty, the images are random. For uint8 requests, the function does not normalise
+    the colours.
     """
     if files:
         transform = pixels_by(like) if request == "uint8" else like
@@ -237,10 +237,9 @@ def compared(onnx_path: Path, reference: Reference, what: str, tolerance: float)
 def keep_answers(
     onnx_path: Path, tensors: ModelTensors, reference: Reference, npz: Path
 ) -> dict[str, Any]:
-    """Write the reference of an ONNX file to `npz`, and describe the ONNX file.
+    """Write the reference of an ONNX file to `npz`. Return entries of the export record.
 
-    The function returns entries of the export record: inputs and outputs, hash, size and cost of
-    the ONNX file.
+    The entries are the inputs and outputs, the hash, the size and the cost of the ONNX file.
     """
     reference.write(npz)
     return {
@@ -281,8 +280,8 @@ def write_onnx(
 
     If `is_batch_open` is true, the batch size of the ONNX file is variable. For a variable batch
     size, `example` must have 2 or more images, since torch.export treats the sizes 0 and 1 as
-    constants. If `is_traced` is true, the TorchScript exporter writes the file: only this exporter
-    supports shapes that depend on the number of detections. Raises ExportError if torch cannot
+    constants. If `is_traced` is true, the TorchScript exporter writes the file. Only this exporter
+    supports outputs whose size is the number of detections. Raises ExportError if torch cannot
     export the network, or if the weights are too large for an ONNX file.
     """
     torch, _ = import_torchvision()

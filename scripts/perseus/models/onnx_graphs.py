@@ -30,7 +30,7 @@ def all_graphs(graph: onnx.GraphProto) -> Iterator[onnx.GraphProto]:
 
 
 def stored_tensors(model: onnx.ModelProto) -> Iterator[onnx.TensorProto]:
-    """Yield all weights and constants of a model, including those of its functions."""
+    """Yield all weights and constants of a model, also those inside the functions of the model."""
     nodes: list[onnx.NodeProto] = []
     graphs = list(all_graphs(model.graph))
     for function in model.functions:
@@ -96,12 +96,12 @@ def _is_number(value: onnx.ValueInfoProto) -> bool:
 
 
 WITHOUT: Final = "/without dimensions"
-"""Suffix of the new name that an input or output without dimensions gets inside the graph. The
-tensor of size one, which requests and responses contain, keeps the old name."""
+"""Suffix of new names in `give_dimensions`. Requests and responses use the old name of an input or
+output, which is now a tensor of size one. The number without dimensions gets a new name."""
 
 
 QUANTISED: Final = ("Quantize", "QLinear", "Integer", "DynamicQuantize")
-"""Words with which the names of all operators on quantised numbers begin or end."""
+"""The name of each operator on quantised numbers begins or ends with one of these words."""
 
 
 def precision_inside(model: onnx.ModelProto) -> Precision:

@@ -24,8 +24,8 @@ class OnnxNetwork:
     """An ONNX model, loaded in ONNX Runtime.
 
     `model` is the path of an ONNX file, or the content of the file. `what` is the name of the model
-    in error messages. The attribute `output_shapes` has the shape that ONNX Runtime infers for each
-    output, by name. Raises OnnxRuntimeError if ONNX Runtime cannot load or run the model.
+    in error messages. The attribute `output_shapes` has the shape of each output by name, as ONNX
+    Runtime infers it. Raises OnnxRuntimeError if ONNX Runtime cannot load or run the model.
     """
 
     def __init__(self, model: str | bytes, what: str) -> None:
@@ -38,7 +38,7 @@ class OnnxNetwork:
             raise OnnxRuntimeError(self._refusal(error)) from error
 
     def answer(self, given: Mapping[str, Tensor]) -> dict[str, Tensor]:
-        """Return the outputs of the model for the inputs `given`. Both mappings are by name."""
+        """Return the outputs of the model by name, for the inputs `given`."""
         sent = {name: np.asarray(each) for name, each in given.items()}
         try:
             answers = self._session.run(list(self.output_shapes), sent)

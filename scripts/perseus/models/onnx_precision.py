@@ -1,8 +1,8 @@
 """Convert an exported ONNX file to another numeric precision.
 
-TensorRT, ONNX Runtime on a GPU, and OpenVINO with int8 compute in the numeric precision of the ONNX
-file. The inputs and outputs of the converted file stay fp32. Therefore clients and checks need no
-change.
+The ONNX file determines the numeric precision in TensorRT, in ONNX Runtime on a GPU, and for int8
+in OpenVINO. The inputs and outputs of the converted file stay fp32, so clients can send the same
+requests.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ The opset is the version of the ONNX operators, and the IR version is the versio
 """
 
 Examples = Sequence[Mapping[str, Tensor]]
-"""Examples for the calibration of int8: the inputs by name. If the model supports batches, each
-example is a batch of one."""
+"""Examples for the calibration of int8. Each example has the inputs of the model by name. If the
+model supports batches, each example is a batch of one."""
 
 
 def convert(
@@ -44,13 +44,12 @@ def convert(
 ) -> dict[str, Any]:
     """Convert an ONNX file to `precision`, and write the result to `converted_path`.
 
-    The function returns a record with the relative error of the converted file's responses and the
-    hashes of both files.
+    The function runs the converted file in ONNX Runtime on the CPU. It returns a record with the
+    relative error of the responses, and with the hashes of both files.
 
-    Raises ExportError if the file cannot be converted. Also raises ExportError if the responses of
-    the converted file (in ONNX Runtime on the CPU) differ from the reference by more than the
-    tolerance for `precision`. If the precision of the original file has a larger tolerance, this
-    tolerance applies.
+    Raises ExportError if the file cannot be converted, or if the relative error exceeds the
+    tolerance. The tolerance is that of `precision` or that of the original precision, whichever is
+    larger.
     """
     import onnx
 
@@ -84,8 +83,8 @@ def _quantised(onnx_path: Path, examples: Examples) -> onnx.ModelProto:
     """Return the network in int8, in the form that TensorRT requires.
 
     The network contains QuantizeLinear and DequantizeLinear nodes. The quantisation is symmetric,
-    and has one scale per channel of the weights. The bias is not quantised. The range of each
-    activation is its largest absolute value over all `examples`.
+    and has one scale per channel of the weights. The bias is not quantised. The largest absolute
+    value of an activation over all `examples` determines the scale of this activation.
     """
     import onnx
     from onnxruntime import quantization
@@ -128,7 +127,7 @@ def _quantised(onnx_path: Path, examples: Examples) -> onnx.ModelProto:
 def _with_channels(model: onnx.ModelProto) -> onnx.ModelProto:
     """Return the network in opset OPSET_OF_CHANNELS or later.
 
-    In such an opset, each channel of the weights can have its own quantisation scale. Raises
+    Older opsets do not support one quantisation scale per channel of the weights. Raises
     ExportError if the package onnx cannot convert the network to OPSET_OF_CHANNELS.
     """
     import onnx

@@ -33,9 +33,9 @@ def own_examples(asked: OwnExamples, inputs: Sequence[TensorSpec], seed: int) ->
 
 
 def are_whole_inputs(asked: OwnExamples, inputs: Sequence[TensorSpec]) -> bool:
-    """Return whether one example in the configuration is a complete input of the model.
+    """Return whether each example in the configuration has the shape of a whole input.
 
-    If so, the model has no batch dimension.
+    In this case, the model has no batch dimension.
     """
     if any(OPEN in each.dims for each in inputs):
         return False
@@ -51,7 +51,7 @@ def are_whole_inputs(asked: OwnExamples, inputs: Sequence[TensorSpec]) -> bool:
 
 
 def example_problems(asked: OwnExamples, inputs: Sequence[TensorSpec]) -> Iterator[str]:
-    """Yield why a model with the inputs `inputs` cannot take the examples in the configuration."""
+    """Yield the reasons why the inputs of a model cannot take the examples in the configuration."""
     if asked.inputs:
         yield from _problems_of_file(Path(asked.inputs), inputs)
     if asked.images:
@@ -129,12 +129,12 @@ def _problems_of_images(pixels: Pixels, inputs: Sequence[TensorSpec]) -> Iterato
     if (layout := _layout(pixels, only)) is None:
         sizes = {"nchw": "the first", "nhwc": "the last"}
         wanted = (
-            f"{sizes[pixels.layout]} is the number of channels: 1 or 3"
+            f"{sizes[pixels.layout]} must be the number of channels: 1 or 3"
             if pixels.layout
-            else "either the first or the last is the number of channels: 1 or 3 (if both are 1 or"
-            " 3, set layout: nchw or layout: nhwc)"
+            else "either the first or the last must be the number of channels: 1 or 3 (if both are"
+            " 1 or 3, set layout: nchw or layout: nhwc)"
         )
-        yield f"images: the input {only} of an image must have three sizes, of which {wanted}"
+        yield f"images: the input {only} must have three sizes, and {wanted}"
         return
     channels = only.dims[0 if layout == "nchw" else -1]
     for key in ("mean", "std"):

@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 class Sizes:
     """Numbers that the study sets for the variable sizes of an ONNX file.
 
-    `shape` has several numbers for each input. `input_size` is one number for all variable sizes.
+    `shape` has the sizes of each input, by the name of the input. `input_size` is the value of all
+    variable sizes except the first.
     """
 
     shape: Mapping[str, tuple[int, ...]]
@@ -56,13 +57,13 @@ def declared(value: onnx.ValueInfoProto) -> TensorSpec:
 def asked_inputs(model: onnx.ModelProto, sizes: Sizes) -> list[TensorSpec]:
     """Return the inputs of an ONNX file with the sizes that the study sets.
 
-    A first size that stays variable, because the study sets no number for it, is the batch size.
+    If the first size of an input stays variable, it is the batch size.
     """
     return [replace(declared(each), dims=_dims(each, sizes)) for each in inputs_of(model.graph)]
 
 
 def problems(model: onnx.ModelProto, sizes: Sizes) -> Iterator[str]:
-    """Yield what is wrong with an ONNX file's inputs and outputs, and with the study's sizes."""
+    """Yield the problems of an ONNX file's inputs and outputs, and of the sizes in the study."""
     inputs = inputs_of(model.graph)
     names = [each.name for each in inputs]
     for what, values in (("input", inputs), ("output", list(model.graph.output))):
@@ -85,7 +86,7 @@ def problems(model: onnx.ModelProto, sizes: Sizes) -> Iterator[str]:
     if sizes.input_size and not any(_has_size(each, sizes.input_size) for each in inputs):
         given = ", ".join(_described(each) for each in inputs)
         yield (
-            f"input_size: in the inputs {given}, no size after the first is variable or equals"
+            f"input_size: in the inputs {given}, no size after the first can be"
             f" {sizes.input_size}. Remove input_size"
         )
 
@@ -118,9 +119,9 @@ def _size_problems(inputs: Sequence[onnx.ValueInfoProto], sizes: Sizes) -> Itera
 
 
 def _wanted(value: onnx.ValueInfoProto, has_batch: bool) -> list[str]:
-    """Return the names of the variable sizes of an input; "size" for a size without a name.
+    """Return the names of the variable sizes of an input. A size without a name is called "size".
 
-    If `has_batch` is true, the function leaves out the first size.
+    If `has_batch` is true, the result does not include the first size.
     """
     sizes = zip(value.type.tensor_type.shape.dim, declared(value).dims, strict=True)
     return [
@@ -161,10 +162,10 @@ def _dims(value: onnx.ValueInfoProto, sizes: Sizes) -> tuple[int, ...]:
 
 
 def _fillings(value: onnx.ValueInfoProto, given: Sequence[int]) -> list[tuple[int, ...]]:
-    """Return the possible shapes of an input if the study sets the sizes `given`.
+    """Return the possible shapes of an input for which the study sets the sizes `given`.
 
-    `given` has either all sizes of the input, or only its variable sizes. In both cases, `given`
-    may leave out the first size of the input.
+    `given` has either all sizes of the input, or only its variable sizes. In both cases, the first
+    size of the input may be missing in `given`.
     """
     dims = declared(value).dims
     if not _has_shape(value):
@@ -178,7 +179,7 @@ def _has_shape(value: onnx.ValueInfoProto) -> bool:
 
 
 def _has_size(value: onnx.ValueInfoProto, size: int) -> bool:
-    """Return whether a size of the input after the first size equals `size` or is variable."""
+    """Return whether a size of the input, after the first size, can be `size`."""
     return any(each in (OPEN, size) for each in declared(value).dims[1:])
 
 

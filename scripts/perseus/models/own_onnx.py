@@ -56,8 +56,8 @@ def take_onnx(
 ) -> dict[str, Any]:
     """Prepare the ONNX file `source` for Triton, and write the result to `onnx_path`.
 
-    The function also writes examples, and the responses of the model to these examples, to
-    `reference_path`. It returns the export record (the content of check.json).
+    The function also writes the file `reference_path`, with examples and the responses of the model
+    to these examples. It returns the export record (the content of check.json).
 
     `what` is the name of the model in messages, by default the path of `source`. `sorted_by` is the
     name of the output with the scores of a detection network (see `Reference`).
@@ -68,7 +68,7 @@ def take_onnx(
     and `notes` in the record says why the model does not support batches.
 
     Raises ExportError for each problem that `own_problems` finds, and for a file that ONNX Runtime
-    cannot run. Raises ExportError if two responses to the same request differ, unless
+    cannot run. Also raises ExportError if two responses to the same request differ, unless
     `task.deterministic` is false.
     """
     model, sizes, what = read_onnx(source), Sizes(task.shape, task.input_size), what or str(source)
@@ -112,7 +112,7 @@ def take_onnx(
 
 
 def own_problems(source: Path, sizes: Sizes, asked: OwnExamples) -> Iterator[str]:
-    """Yield what is wrong with an ONNX file, with the study's sizes, and with the examples.
+    """Yield the problems of an ONNX file, of the sizes in the study, and of the examples.
 
     The function does not run the model. Raises ExportError if the file cannot be read or loaded in
     ONNX Runtime.
@@ -154,7 +154,7 @@ def read_onnx(source: Path) -> onnx.ModelProto:
 def _batch_size(inputs: Sequence[TensorSpec], examples: OwnExamples) -> int | None:
     """Return the batch size: the first size that all inputs have in common.
 
-    The result is None if the first sizes differ, or if the first dimension belongs to each example.
+    The result is None if the first sizes differ, or if each example includes the first dimension.
     """
     if are_whole_inputs(examples, inputs):
         return None
@@ -164,7 +164,7 @@ def _batch_size(inputs: Sequence[TensorSpec], examples: OwnExamples) -> int | No
 def _rows_of(inputs: Sequence[TensorSpec], size: int | None) -> list[TensorSpec]:
     """Return the inputs of one example.
 
-    If `size` (the batch size) is given, the function removes the first size of each input.
+    If the batch size `size` is not None, these are the inputs of the model without the first size.
     """
     return [replace(each, dims=each.dims[1:]) if size else each for each in inputs]
 
@@ -182,12 +182,11 @@ def _grouped(given: Examples, size: int) -> Examples:
 def _served(
     model: onnx.ModelProto, inputs: Sequence[TensorSpec], what: str
 ) -> tuple[onnx.ModelProto, OnnxNetwork]:
-    """Set the input sizes of a model to `inputs`.
+    """Return a copy of a model with the input sizes of `inputs`, also loaded in ONNX Runtime.
 
-    The function returns the new model twice: as an ONNX model, and loaded in ONNX Runtime. If ONNX
-    Runtime rejects the sizes in `inputs`, all sizes stay variable. The model may nevertheless run
-    with the sizes in `inputs`: ONNX Runtime rejects sizes that are invalid in any branch of the
-    graph, even if no request takes this branch.
+    If ONNX Runtime rejects these sizes, all sizes of the copy are variable. The copy may
+    nevertheless run with the sizes of `inputs`: ONNX Runtime rejects sizes that are invalid in any
+    branch of the graph, even if no request takes this branch.
     """
     sized = _as_served(model, inputs)
     try:
@@ -199,10 +198,10 @@ def _served(
 
 
 def _as_served(model: onnx.ModelProto, inputs: Sequence[TensorSpec]) -> onnx.ModelProto:
-    """Return the model with the input sizes in `inputs`.
+    """Return a copy of the model with the input sizes of `inputs`.
 
-    The returned model declares no shape of an output or intermediate tensor, so that ONNX Runtime
-    infers these shapes from the inputs.
+    The copy declares only the shapes of the inputs. From these shapes, ONNX Runtime infers the
+    shapes of all other tensors.
     """
     import onnx
 
@@ -231,7 +230,7 @@ def _reference(
     """Return the reference: the examples, and the response of the model to each example.
 
     Raises ExportError if the model rejects an example, or if a response contains a value that is
-    not a finite number. Raises ExportError if two responses to the same request differ, unless
+    not a finite number. Also raises ExportError if two responses to the same request differ, unless
     `task.deterministic` is false.
     """
     count = len(next(iter(given.values())))
@@ -291,10 +290,11 @@ def _notes(reference: Reference, what: str) -> Iterator[str]:
 
 
 def _rows(alone: Reference, given: Examples, size: int | None) -> Reference:
-    """Return the reference for single examples, from the responses to batches.
+    """Return a reference with one response per example, from responses to batches.
 
-    The reference `alone` contains the responses to batches of `size` examples. The response to a
-    single example is the first row of the response to the batch that begins with this example.
+    In the reference `alone`, each request is a batch of `size` examples (see `_grouped`). The
+    response to an example is the first row of the response to the batch that begins with this
+    example. `given` has the single examples.
 
     Raises ExportError if the first size of an output is not the batch size, or if the shape of an
     output varies.
@@ -303,7 +303,7 @@ def _rows(alone: Reference, given: Examples, size: int | None) -> Reference:
         raise ExportError(
             "its inputs differ in their first size, so there is no batch size"
             if len({values.shape[1:2] for values in given.values()}) > 1
-            else "each example is a whole input, without a batch dimension"
+            else "an example is a whole input, without a batch dimension"
         )
     for name in alone.outputs:
         answers = alone.all_answers(name)
@@ -326,11 +326,11 @@ def _write(
     path: Path,
     what: str,
 ) -> tuple[ModelTensors, dict[str, Any]]:
-    """Write the ONNX file for Triton, and compare its responses with `reference`.
+    """Write the ONNX file for Triton. Return its inputs and outputs, and the result of a check.
 
-    The function returns the inputs and outputs of the file, and the result of `compared`. If
-    `reference.has_batches` is true, the sizes in `inputs` do not include the batch size. Raises
-    ExportError if the responses of the written file differ from the reference.
+    The check (`onnx_export.compared`) compares the responses of the file with `reference`. Raises
+    ExportError if they differ. If `reference.has_batches` is true, the sizes in `inputs` do not
+    include the batch size.
     """
     import onnx
 
@@ -359,9 +359,9 @@ def _write(
 
 
 def _known(shape: Sequence[Any], rank: int) -> tuple[int, ...]:
-    """Return the shape of an output with the sizes that ONNX Runtime infers.
+    """Return the shape of an output of `rank` dimensions, from the shape that ONNX Runtime infers.
 
-    A size that ONNX Runtime does not infer is variable.
+    A size that ONNX Runtime cannot infer is variable.
     """
     known = list(shape) if len(shape) == rank else [None] * rank
     return tuple(size if isinstance(size, int) and size > 0 else OPEN for size in known)

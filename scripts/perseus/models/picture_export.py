@@ -29,9 +29,9 @@ from perseus.study.tasks.labelled import LabelledTask
 def export_pictures(task: ExportTask, path: Path) -> None:
     """Write images, and the outputs that torch computes for these images, into `path` (.npz).
 
-    If the task names no images, the function writes seeded random images. The file contains the
-    arrays of a `Reference` and of `Pictures`. Raises ExportError if torch cannot run the network,
-    if an image cannot be read, or if the outputs hardly depend on the image.
+    If the task names no images, the function writes seeded random images. To read the file, call
+    `Reference.read` and `Pictures.read`. Raises ExportError if torch cannot run the network, if an
+    image cannot be read, or if the outputs hardly depend on the image.
     """
     with temporary_folder() as folder:
         names = task.images or random_pictures(folder, MIN_IMAGES, task.seed)
@@ -71,9 +71,9 @@ def write_labelled(task: LabelledTask, reference: Path, path: Path) -> None:
 
 
 def _preprocessing(task: ExportTask | LabelledTask, input_size: int) -> Preprocessing:
-    """Return the preprocessing that converts an image file into a request of the task.
+    """Return the preprocessing that converts an image file into an input of the network.
 
-    For uint8 requests, the preprocessing does not normalise the colours.
+    If the network takes uint8 inputs, the preprocessing does not normalise the colours.
     """
     of_weights = preprocessing_for(task.architecture, task.weights, input_size)
     return replace(of_weights, normalises=task.request == "float32")

@@ -29,7 +29,7 @@ class Pictures:
     preprocessing: Preprocessing
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """Return the arrays of pictures.npz, without the arrays of a `Reference`."""
+        """Return the arrays of pictures.npz that contain the images and their preprocessing."""
         told = json.dumps(asdict(self.preprocessing))
         files = {f"picture_{i}": file for i, file in enumerate(self.files)}
         return {PARAMETER: np.array(told), **files}

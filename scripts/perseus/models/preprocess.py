@@ -27,9 +27,9 @@ class Preprocessing:
     """Preprocessing of images for a network: resize, crop and normalisation.
 
     The filter `resample` of Pillow resizes the short side of an image to `resize_px`, and a centre
-    crop keeps `crop_px` x `crop_px` pixels. If `normalises` is true, the result is (colour -
-    `mean`) / `std`, with colours from 0 to 1. `mean` and `std` have one number for each of red,
-    green and blue. If `normalises` is false, the result is pixels (0 to 255).
+    crop keeps `crop_px` x `crop_px` pixels. If `normalises` is true, each colour from 0 to 1
+    becomes (colour - `mean`) / `std`. `mean` and `std` have three numbers: for red, green and blue.
+    If `normalises` is false, the colours stay whole numbers from 0 to 255.
     """
 
     resize_px: int

@@ -24,11 +24,11 @@ class Reference:
     """Examples (contents of requests), and the response of a model to each single example.
 
     `inputs` has n examples of each input by name, shape (n, *dims). `has_batches` is true if the
-    model supports batches. If the model supports batches, each response in `answers` is one row of
-    the output, without the batch dimension. Otherwise, the responses may differ in shape.
+    model supports batches. In this case, the responses in `answers` have no batch dimension. If
+    `has_batches` is false, the shape may differ between the responses to different examples.
     `precision` is the numeric precision in which the model computes. If `is_deterministic` is
     false, two responses to the same example may differ. For a detection network, `sorted_by` is the
-    name of the output with the scores.
+    name of the output with the scores. For any other network, `sorted_by` is empty.
     """
 
     inputs: Mapping[str, Tensor]
@@ -48,9 +48,9 @@ class Reference:
         return tuple(self.answers[0])
 
     def given(self, examples: Sequence[int]) -> dict[str, Tensor]:
-        """Return the inputs of a request with the examples at the indices `examples`.
+        """Return the inputs of a request. The request contains the examples with these indices.
 
-        If the model does not support batches, the request has only the example at the first index.
+        If the model does not support batches, the request contains only the first of the examples.
         """
         rows = list(examples) if self.has_batches else examples[0]
         return {name: np.asarray(values[rows]) for name, values in self.inputs.items()}
@@ -74,8 +74,8 @@ class Reference:
         """Return the largest relative error of the response `answer` to `given(examples)`.
 
         `scales` is the result of the method `scales`. The error is infinite if an output is missing
-        or has a wrong shape. For a model whose responses are not deterministic, the function checks
-        only that no output is missing, and then returns 0.
+        or has a wrong shape. If `is_deterministic` is false, the error is 0 unless an output is
+        missing.
         """
         expected = self.expected(examples)
         if not self.is_deterministic:

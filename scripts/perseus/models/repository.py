@@ -2,9 +2,9 @@
 
 For each tenant, `write_repository` writes `<root>/<tenant>/config.pbtxt`, the model file in
 `<root>/<tenant>/1/`, and the reference responses. The function `model_config` makes the content of
-config.pbtxt. The parameters of a runtime in config.pbtxt come from the module of the same name in
-`runtimes`. The module `ensemble` writes the preprocessing model of a tenant whose requests are
-image files.
+config.pbtxt. The package `runtimes` has one module for each runtime, which sets the parameters of
+the runtime in config.pbtxt. The module `ensemble` writes the preprocessing model of a tenant whose
+requests are image files.
 
 The Python backends of Perseus (scripts/backends) and the C++ backends in the containers of NVIDIA
 can serve this repository. Perseus starts the containers with --disable-auto-complete-config.
@@ -65,10 +65,11 @@ def write_repository(
     `catalogue`.
 
     Perseus cannot serve a model if its export failed, or if the model does not support the batches
-    that the study configures. If `is_variant` is true, the function writes an error message in
+    that the study configures. If `is_variant` is true, the repository contains an error message in
     place of such a model. If `is_variant` is false, the function raises NoModelError for a failed
-    export, and RepositoryError for a model without support for the configured batches. In both
-    cases, it raises RepositoryError for a tenant with invalid settings.
+    export, and RepositoryError for a model that does not support the configured batches.
+
+    Also raises RepositoryError for a tenant with invalid settings.
     """
     for tenant, files in zip(task.tenants, model_files, strict=True):
         check = json.loads(files.check.read_text())
@@ -88,19 +89,19 @@ def write_repository(
 
 
 def write_tenant(root: Path, tenant: ServedTenant, model: Path, check: Mapping[str, Any]) -> None:
-    """Write the network of one tenant: `config.pbtxt`, and a copy of the file `model`.
+    """Write the Triton model of one tenant: `config.pbtxt`, and a copy of the file `model`.
 
-    `check` is the export record of the model (check.json), which has the keys inputs, outputs and
-    has_batches. Raises RepositoryError for a tenant with invalid settings.
+    `check` is the export record of the model (the content of check.json). Only the keys inputs,
+    outputs and has_batches are necessary. Raises RepositoryError for invalid settings.
     """
     config = model_config(tenant, ModelTensors.of(check))
     write_model(root, config, tenant.model_file, model)
 
 
 def unfit_batches(tenant: ServedTenant, check: Mapping[str, Any]) -> str:
-    """Return why a network does not support the configured batches; empty if it supports them.
+    """Return an error message if the model of a tenant does not support the configured batches.
 
-    `check` is the export record of the network, as in `write_tenant`.
+    Otherwise, the result is empty. `check` is the export record of the model, as in `write_tenant`.
     """
     tensors = ModelTensors.of(check)
     if tensors.has_batches:
@@ -117,10 +118,10 @@ def unfit_batches(tenant: ServedTenant, check: Mapping[str, Any]) -> str:
 
 
 def write_model(root: Path, config: pb.ModelConfig, file: str, source: Path) -> None:
-    """Write one Triton model into the repository `root`. Its file `file` is a copy of `source`.
+    """Write one Triton model into the repository `root`. The model file is a copy of `source`.
 
-    The repository contains a copy and not a link: through a link, a later export would change the
-    model, and a hard link cannot point to another disk.
+    `file` is the name of the copy. The function makes no link: through a link, a later export would
+    change the model, and a hard link cannot point to another disk.
     """
     # Write the model file first, so that no config.pbtxt exists without its model.
     with whole(model_path(root, config.name, file)) as partial:
@@ -130,7 +131,7 @@ def write_model(root: Path, config: pb.ModelConfig, file: str, source: Path) -> 
 
 
 def model_path(root: Path, model: str, file: str) -> Path:
-    """Return the path of the file of a Triton model. Perseus writes only version 1 of a model."""
+    """Return the path of a model file in a repository. Perseus writes only version 1 of a model."""
     return root / model / "1" / file
 
 
@@ -183,10 +184,9 @@ def model_config(tenant: ServedTenant, tensors: ModelTensors) -> pb.ModelConfig:
 def tensor(kind: Callable[..., T], of: TensorSpec) -> T:
     """Return the Triton configuration of an input or output.
 
-    Triton does not support a tensor whose only dimension is the batch. Requests and responses
-    contain such a tensor with a second dimension of size 1. With the setting `reshape`, Triton
-    removes the second dimension before it passes an input to the model, and adds the second
-    dimension to an output of the model.
+    Triton does not support a tensor whose only dimension is the batch. In requests and responses,
+    such a tensor has a second dimension of size 1. Because of the setting `reshape`, Triton passes
+    an input to the model without the second dimension, and adds the second dimension to an output.
     """
     datatype = pb.DataType.Value(f"TYPE_{of.datatype}")
     if of.dims:

@@ -5,9 +5,9 @@ Therefore Perseus builds a plan on the machine of the server, with the version o
 server uses. The `trtexec` on the PATH may be a script that runs a container of NVIDIA.
 
 TensorRT 11 and later take the numeric precision of a network from its ONNX file and have no option
---fp16. TensorRT 10 does the same if Perseus sets the option --stronglyTyped. Therefore, for a plan
-in fp16 or int8, `onnx_precision.convert` first converts the ONNX file to the precision of the plan.
-The inputs and outputs of the converted file stay fp32.
+--fp16. With the option --stronglyTyped, TensorRT 10 also takes the precision from the ONNX file.
+Therefore, before Perseus builds a plan in fp16 or int8, `onnx_precision.convert` converts the ONNX
+file to this precision. The inputs and outputs of the network stay fp32.
 """
 
 from __future__ import annotations
@@ -81,13 +81,13 @@ def build(
 ) -> dict[str, Any]:
     """Build the TensorRT plan of a tenant. Write the file `plan`, and return a record.
 
-    `check` is the export record, which has the inputs of the network. `timing_cache` is the file in
-    which TensorRT stores the execution times of layers. All plans of this server use the same file,
-    so that a second build with the same layers takes only seconds. `log_path` is the file for the
-    output of trtexec.
+    `check` is the export record, which describes the inputs of the network. In the file
+    `timing_cache`, TensorRT stores the execution times of layers. All plans of this server use the
+    same file, so that a second build with the same layers takes only seconds. The output of trtexec
+    goes to the file `log_path`.
 
-    Raises TensorRtError if trtexec is missing or too old, or if the GPUs of the server differ;
-    NoPlanError if trtexec fails; and GpuError if a GPU is missing.
+    Raises TensorRtError if trtexec is missing or too old, or if the GPUs of the server differ.
+    Raises NoPlanError if trtexec fails, and GpuError if a GPU is missing.
     """
     # A build on the first GPU is enough, since all GPUs of the server must be of the same kind.
     environment = {**os.environ, **gpu.cuda_environment(task.gpus[:1])}
@@ -133,11 +133,12 @@ def build(
 def no_measurement_running(
     task: TensorRtTask, owner: str, say: Callable[[str], None], folder: Path = FOLDER
 ) -> Iterator[None]:
-    """Keep measurements off the GPUs and cores of this job while the job builds a plan.
+    """Reserve the GPUs and cores of this job while the context is open.
 
-    If another job uses one of the GPUs or cores, this job waits, and logs the name of the other job
-    with `say`. `owner` is the name of this job in the messages of waiting jobs. Raises GpuError if
-    a GPU is missing, and LockError if a lock file is unusable.
+    Until the context ends, no measurement uses these GPUs and cores. If another job uses one of
+    them, this job waits, and calls `say` with the name of the other job. `owner` is the name of
+    this job in the messages of waiting jobs. Raises GpuError if a GPU is missing, and LockError if
+    a lock file is unusable.
     """
     locks = core_locks(os.sched_getaffinity(0)) | gpu.locks(task.gpus)
     with exclusive(locks, owner, say, folder):
@@ -152,7 +153,7 @@ def arguments(
     sizes: Batches,
     timing_cache: Path,
 ) -> list[str]:
-    """Return the command line of trtexec, without the options that only trtexec 10 has.
+    """Return the command line of trtexec, without the option that only TensorRT 10 needs.
 
     If the model does not support batches, the command line has no shapes of inputs, because the
     ONNX file states these shapes.
@@ -177,7 +178,7 @@ def _shapes(tensors: ModelTensors, sizes: Batches) -> Iterator[str]:
 
 
 def _version(program: str, environment: Mapping[str, str], log_path: Path) -> tuple[int, int, int]:
-    """Return the version of TensorRT (major, minor, patch), which trtexec prints in each run."""
+    """Run trtexec, and return the version of TensorRT (major, minor, patch) that it prints."""
     _run([program, "--help"], environment, log_path)
     match = re.search(r"TensorRT v(\d+)", log_path.read_text(errors="replace"))
     if match is None:
@@ -206,9 +207,10 @@ def _run(command: Sequence[str], environment: Mapping[str, str], log_path: Path)
     """Run trtexec and return its exit code.
 
     The output of trtexec replaces the content of the log file. If the process of Perseus ends,
-    trtexec also ends. If trtexec exceeds BUILD_S seconds or this job is stopped, the function sends
-    SIGTERM, and kills trtexec if it still runs LEAVES_S seconds later. If `trtexec` is a script,
-    its child processes also get SIGTERM, so that they can stop a container.
+    trtexec also ends. If trtexec runs longer than BUILD_S seconds, or if this job is stopped, the
+    function sends SIGTERM to trtexec. LEAVES_S seconds later, the function kills trtexec if it
+    still runs. If `trtexec` is a script, its child processes also get SIGTERM, so that they can
+    stop a container.
     """
     here = sorted(os.sched_getaffinity(0))
     process = child_process.start(command, here, log_path, environment)

@@ -22,11 +22,11 @@ DTYPES: Final[dict[str, np.dtype[Any]]] = {
     **{f"INT{bits}": np.dtype(f"int{bits}") for bits in (8, 16, 32, 64)},
     **{f"UINT{bits}": np.dtype(f"uint{bits}") for bits in (8, 16, 32, 64)},
 }
-"""The numpy type of each data type of Triton, by the name of the type in Triton. BYTES and BF16 are
+"""The numpy type of each data type of Triton, by Triton's name of the type. BYTES and BF16 are
 missing, since numpy has no such types."""
 
 DATATYPES: Final = {dtype: name for name, dtype in DTYPES.items()}
-"""The name in Triton of each data type, by its numpy type: the inverse of DTYPES."""
+"""Triton's name of each data type, by its numpy type."""
 
 
 @dataclass(frozen=True)
@@ -88,10 +88,11 @@ class ModelTensors:
 
 
 def closings(dims: Sequence[int], given: Sequence[int]) -> list[tuple[int, ...]]:
-    """Return the possible shapes of a tensor if the user states the sizes `given`.
+    """Return the possible shapes of a tensor.
 
-    `dims` has the sizes that the model file declares. `given` has either all sizes of the tensor,
-    or only its variable sizes. The result is empty if `given` contradicts `dims`.
+    `dims` has the sizes that the model file declares, and `given` the sizes that the user states:
+    either all sizes of the tensor, or only its variable sizes. The result is empty if `given`
+    contradicts `dims`.
     """
     found = []
     if list(dims).count(OPEN) == len(given):

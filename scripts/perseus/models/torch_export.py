@@ -30,10 +30,11 @@ LARGEST_BATCH: Final = 1024  # the limit of `max_batch_size` in the configuratio
 def export_program(task: ExportTask, path: Path) -> dict[str, Any]:
     """Write the program to `path` (.pt2). Return a record with the relative error of its responses.
 
-    The relative error compares the responses of the program with the responses of the network in
-    torch. The program converts images (batch, 3, H, W) into scores, float32 (batch, classes), for 1
-    to LARGEST_BATCH images. The images are float32 or, for uint8 requests, uint8. Raises
-    ExportError if torch cannot export the network, or if the relative error is too large.
+    For the relative error, the function compares the responses of the program with those of the
+    network in torch. The program converts images (batch, 3, H, W) into scores (batch, classes),
+    float32. A batch can have 1 to LARGEST_BATCH images. The images are float32 or, for uint8
+    requests, uint8. Raises ExportError if torch cannot export the network, or if the relative error
+    is too large.
     """
     torch, _ = import_torchvision()
     network, images, expected = answered(task)

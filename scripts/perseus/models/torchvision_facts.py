@@ -35,7 +35,7 @@ def rows() -> Iterator[dict[str, object]]:
 
 
 def recipe(url: str) -> str:
-    """Return the path on GitHub of a training recipe with this URL; "not stated" without a URL."""
+    """Return the URL of a training recipe without "https://github.com/"; "not stated" if empty."""
     return url.removeprefix("https://github.com/").rstrip("/") or "not stated"
 
 

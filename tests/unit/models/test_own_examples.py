@@ -139,8 +139,8 @@ def test_pixels_stay_as_they_are_unless_the_study_says_more(photos):
     ("inputs", "pixels", "why"),
     [
         ([TOKENS, MASK], {}, "images: the model has 2 inputs ('tokens:0', 'in/mask'), but images"),
-        ([MASK], {}, "three sizes, of which either the first or the last is the number of chann"),
-        ([WIDE], {"layout": "nhwc"}, "of which the last is the number of channels: 1 or 3"),
+        ([MASK], {}, "three sizes, and either the first or the last must be the number of chann"),
+        ([WIDE], {"layout": "nhwc"}, "and the last must be the number of channels: 1 or 3"),
         ([TensorSpec("x", "FP32", (3, 8, 3))], {}, "set layout: nchw or layout: nhwc"),
         ([WIDE], {"mean": (1.0, 2.0)}, "mean has 2 numbers, but the images have 3 channels"),
     ],

@@ -436,7 +436,7 @@ def with_an_output_twice():
         (
             network(),
             {"input_size": 48},
-            "input_size: in the inputs 'x' FP32 (? x 3 x 32 x 32), no size after the first is",
+            "input_size: in the inputs 'x' FP32 (? x 3 x 32 x 32), no size after the first can be",
         ),
     ],
 )
@@ -589,7 +589,7 @@ def test_an_input_of_one_image_needs_no_batch_dimension(tmp_path, kind, model, s
     assert tensors.inputs == (TensorSpec("x", "FP32", dims),) and not tensors.has_batches
     (note,) = record["notes"]
     assert note.endswith(
-        "each request has one example: each example is a whole input, without a batch dimension"
+        "each request has one example: an example is a whole input, without a batch dimension"
     )
     assert Reference.read(tmp_path / "reference.npz").inputs["x"].shape == (4, *dims)
 
@@ -598,7 +598,7 @@ def test_an_image_needs_a_number_for_each_size_of_its_input(tmp_path):
     onnx.save(of_one_image("h", 32, 3, perm=(0, 3, 1, 2)), tmp_path / "own.onnx")
     images = OwnExamples(images=("photo.png",))
     (problem,) = own_problems(tmp_path / "own.onnx", Sizes({}), images)
-    assert "must have three sizes, of which either the first or the last is the number" in problem
+    assert "must have three sizes, and either the first or the last must be the number" in problem
 
 
 def test_sizes_stay_open_in_a_file_that_onnx_runtime_refuses_with_them(tmp_path):

@@ -1,7 +1,7 @@
 """Define the parameters that config.pbtxt passes to a runtime, such as the number of threads.
 
-For each runtime, the module with the name of the runtime has a function `parameters`. The other
-properties of each runtime are in `study.runtimes.RUNTIMES`.
+Each module of this package has the name of a runtime, and a function `parameters`. The other
+properties of a runtime are in `study.runtimes.RUNTIMES`.
 """
 
 from __future__ import annotations

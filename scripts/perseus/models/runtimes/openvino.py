@@ -18,9 +18,9 @@ from perseus.study.tasks.repository import ServedTenant
 def parameters(tenant: ServedTenant) -> dict[str, str]:
     """Return the parameters by name.
 
-    The number of streams is the number of model instances. The number of threads is for all
-    instances together. The C++ backend compiles a model only once, and divides the threads of all
-    instances among the streams.
+    The number of streams is the number of model instances. The number of threads is the sum over
+    all instances. The C++ backend compiles a model only once, and divides these threads among the
+    streams.
     """
     found = {
         "NUM_STREAMS": str(tenant.instances),
