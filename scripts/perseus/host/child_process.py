@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 CORES_REFUSED = 96
-"""Exit code of the child process if the kernel refuses to pin this process to its cores."""
+"""Exit code of the child process if the kernel does not allow the process to use its cores."""
 
 # This script runs in the child process before the program. A preexec_fn could do the same, but is
 # unsafe in a process with threads, for example gRPC's threads. The number 1 is PR_SET_PDEATHSIG:
@@ -56,8 +56,8 @@ def start(
 
 
 def kill_group(process: subprocess.Popen[bytes]) -> None:
-    """Kill a program from `start` together with its children. If the program has already ended, do
-    nothing."""
+    """Kill a program that `start` has started, together with its children. If the program has
+    already ended, do nothing."""
     if process.poll() is None:  # until `wait`, no other process can get this process id
         os.killpg(process.pid, signal.SIGKILL)
         process.wait()

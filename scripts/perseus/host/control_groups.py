@@ -17,11 +17,12 @@ def folders(
 ) -> Iterator[Path]:
     """Yield the folder of this process's control group, and the folders of all groups above it.
 
-    A limit of any of these groups also limits this process. `controller` is the name of the
-    controller, such as "cpu" or "memory". The function supports cgroup version 2 and version 1. A
-    folder may occur twice, and need not exist. In a container, the path in /proc/self/cgroup may be
-    valid only on the host. In this case, only the last folder exists: the folder of the container's
-    own control group.
+    A limit of any of these groups also limits this process. `controller` is the name of a
+    controller, such as "cpu" or "memory". The function supports cgroup version 2 and version 1.
+
+    The function may yield a folder twice, and may yield folders that do not exist. In a container,
+    the path in /proc/self/cgroup may be valid only on the host. In this case, only the last folder
+    exists: the folder of the container's own control group.
     """
     for line in read(own_groups).splitlines():
         _, controllers, path = line.split(":", 2)

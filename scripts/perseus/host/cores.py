@@ -27,11 +27,11 @@ class TooFewCoresError(RuntimeError):
 def split_cores(server_cores: int, topology: Topology | None = None) -> tuple[list[int], list[int]]:
     """Return the CPUs of the server and the CPUs of the client; the two lists are disjoint.
 
-    The server gets `server_cores` CPUs: those with the highest numbers that this process may use,
-    because the system runs interrupts and other work mostly on the lowest numbers. If the server
-    does not need all CPUs of its physical cores, the remaining CPUs of these cores stay unused.
-    Server and client share a physical core only if the client would otherwise have no CPU. Raises
-    TooFewCoresError if no CPU is left for the client.
+    The server gets `server_cores` CPUs with high numbers, because the system runs interrupts and
+    other work mostly on CPUs with low numbers. If the server does not need all CPUs of its physical
+    cores, the remaining CPUs of these cores stay unused. Server and client share a physical core
+    only if the client would otherwise have no CPU. Raises TooFewCoresError if no CPU is left for
+    the client.
     """
     topology = topology or read_topology()
     usable = usable_cpus(topology)
@@ -64,9 +64,9 @@ def usable_cpus(topology: Topology) -> list[int]:
 
 
 def _quota() -> str:
-    """Return the CPU quota of this process as text for an error message.
+    """Return a note about the CPU quota of this process, for an error message.
 
-    The text is empty if no quota limits the number of CPUs.
+    The note is empty if no quota limits the number of CPUs.
     """
     quota = read_quota()
     is_limit = quota is not None and quota.whole_cores < len(os.sched_getaffinity(0))
@@ -78,25 +78,25 @@ def split_client_cores(
 ) -> tuple[list[int], list[int]]:
     """Return the CPUs of the null model and the CPUs of the client, for a remote server.
 
-    The null model is a model that does no work. With this model on the host of the client, Perseus
-    measures the client ceiling. The function follows the rules of `split_cores`, but the client
-    gets `client_cores` CPUs, with the lowest numbers. Raises TooFewCoresError if no CPU is left for
-    the null model.
+    The null model is a model that does no work. Perseus runs this model on the host of the client,
+    to measure the client ceiling. The function follows the rules of `split_cores`, but the client
+    gets `client_cores` CPUs, with low numbers. Raises TooFewCoresError if no CPU is left for the
+    null model.
     """
     topology = topology or read_topology()
     usable = usable_cpus(topology)
     if client_cores >= len(usable):
         raise TooFewCoresError(
-            f"the client asks for {client_cores} cores, and the null model (a model without work,"
-            " which measures the client ceiling) needs at least one core of its own, but this"
-            f" process may use only {len(usable)}{_quota()}: reduce `remote.client_cores`, or"
-            " measure on a larger machine"
+            f"the client asks for {client_cores} cores, and the null model (a model that does no"
+            " work, for the client ceiling) needs at least one core of its own, but this process"
+            f" may use only {len(usable)}{_quota()}: reduce `remote.client_cores`, or measure on a"
+            " larger machine"
         )
     return _split(client_cores, usable, topology)[::-1]
 
 
 def _split(count: int, usable: Sequence[int], topology: Topology) -> tuple[list[int], list[int]]:
-    """Return `count` CPUs from the start of `usable`, and CPUs from the remaining ones.
+    """Return `count` CPUs from the start of `usable`, and a second list of other CPUs.
 
     The second list has all remaining CPUs of the NUMA node that has the most remaining CPUs.
     """
@@ -124,7 +124,7 @@ def _by_node(cores: Sequence[tuple[int, ...]], topology: Topology) -> list[list[
 
 
 def _first(count: int, cores: Sequence[tuple[int, ...]]) -> list[tuple[int, ...]]:
-    """Return as many cores from the start of the list as necessary for `count` CPUs.
+    """Return the first cores of the list that together have at least `count` CPUs.
 
     The result is empty if all cores together have fewer CPUs.
     """
@@ -135,10 +135,7 @@ def _first(count: int, cores: Sequence[tuple[int, ...]]) -> list[tuple[int, ...]
 
 
 def _without_spare(count: int, cores: Sequence[tuple[int, ...]]) -> list[tuple[int, ...]]:
-    """Return the cores without those that are unnecessary for `count` CPUs.
-
-    The function removes unnecessary cores from the end of the list first.
-    """
+    """Remove the cores that are unnecessary for `count` CPUs, beginning at the end of the list."""
     needed = list(cores)
     for core in reversed(cores):
         if sum(map(len, needed)) - len(core) >= count:

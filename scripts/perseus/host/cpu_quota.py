@@ -1,4 +1,4 @@
-"""Read the CPU quota of this process, and how often the kernel stops the process because of it.
+"""Read the CPU quota of this process, and how often the quota has stopped the process.
 
 A CPU quota is an amount of CPU time per period, usually per 100 ms. When the processes of a control
 group have used this amount, the kernel stops them until the next period. The CPU quota of a
@@ -28,7 +28,7 @@ class Throttling:
     def share_since(self, before: Throttling) -> float:
         """Return the share (0..1) of quota periods in which the kernel stopped the group.
 
-        The share refers to the quota periods since the earlier reading `before`.
+        Only the quota periods after the earlier reading `before` count.
         """
         periods = self.periods - before.periods
         return (self.throttled - before.throttled) / periods if periods > 0 else 0.0
@@ -59,8 +59,8 @@ class CpuQuota:
 def read_quota(groups: Path = GROUPS, own_groups: Path = OWN_GROUPS) -> CpuQuota | None:
     """Return the CPU quota that limits this process; None without a quota.
 
-    If several of the control groups above this process have a quota, the smallest quota limits the
-    process.
+    The process belongs to a control group, which may lie inside other control groups. If several of
+    these groups have a quota, the smallest quota limits the process.
     """
     quotas = [
         CpuQuota(cores, folder)

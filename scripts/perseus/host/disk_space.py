@@ -1,7 +1,7 @@
 """Report a full disk if Snakemake ends because it cannot write its locks, records or scripts.
 
-Without this module, Snakemake would print only a traceback. If a job (not Snakemake itself) cannot
-write because the disk is full, the module `host.job` reports the full disk.
+Without this module, Snakemake would print only a traceback. If a job of the workflow cannot write
+because the disk is full, the module `host.job` reports the full disk.
 """
 
 from __future__ import annotations

@@ -31,10 +31,10 @@ def exclusive(
 ) -> Iterator[None]:
     """Hold the locks with these names while the context is open. Wait if other processes hold them.
 
-    All processes take locks in the same order, so no deadlock is possible. `owner` is the name that
-    other processes print for this process while they wait for it. If this process must wait, the
-    function calls `say` with a message that names the owner of the lock. Raises LockError if a lock
-    file is unusable.
+    All processes take locks in the same order, so no deadlock is possible. `owner` is the name of
+    this process in the messages of waiting processes. If this process must wait, the function calls
+    `say` with a message that names the owner of the lock. Raises LockError if a lock file is
+    unusable.
     """
     messages: list[str] = []
 
@@ -53,8 +53,8 @@ def exclusive(
 def exclusive_if_free(name: str, owner: str, folder: Path = FOLDER) -> Iterator[bool]:
     """Hold the lock with this name while the context is open, unless another process holds it.
 
-    The function does not wait. It yields whether this process has the lock. Raises LockError if the
-    lock file is unusable.
+    The function does not wait. It yields True if this process has the lock, and False if another
+    process holds the lock. Raises LockError if the lock file is unusable.
     """
     with _opened(folder / f"{name}.lock") as descriptor:
         free = _locked_now(descriptor) and _still_is(folder / f"{name}.lock", descriptor)
@@ -89,9 +89,9 @@ def _locked_now(descriptor: int) -> bool:
 def _opened(path: Path) -> Iterator[int]:
     """Open the file of a lock, and create the file if it is missing.
 
-    Another user may have created a link at the path of the lock file, so that Perseus overwrites a
-    file elsewhere. Therefore the function follows no symbolic links, and accepts only a regular
-    file with a single hard link.
+    Another user may have put a link in place of the lock file, so that Perseus would overwrite
+    another file. Therefore the function follows no symbolic links, and accepts only a regular file
+    with a single hard link.
     """
     try:
         descriptor = _open(path)
@@ -132,10 +132,10 @@ def _unusable(path: Path, why: str | None) -> str:
 
 
 def _still_is(path: Path, descriptor: int) -> bool:
-    """Return whether the path of a lock still leads to the opened file.
+    """Return whether the opened file is still the lock file at this path.
 
-    If another process has removed or replaced the file, later processes lock a new file, so the
-    lock on the opened file excludes nobody.
+    If another process has removed or replaced the lock file, later processes lock a new file. Then
+    the lock on the opened file has no effect.
     """
     try:
         return os.path.samestat(os.fstat(descriptor), path.lstat())

@@ -1,4 +1,4 @@
-"""Detect truncated files, mostly from their first and last bytes alone."""
+"""Detect truncated files. For most files, the first and last bytes are enough."""
 
 from __future__ import annotations
 
@@ -37,13 +37,13 @@ TAIL_BYTES: Final = 64
 
 
 def lacks_end(path: Path) -> bool | None:
-    """Return whether a file is truncated, from its start and its end; None if unknown.
+    """Return whether a file is truncated; None if unknown.
 
-    A file is truncated if it is empty, if it begins with zeros (as after a loss of data on the
-    disk), or if it begins like a complete file of its format but ends differently. The result is
-    None for other formats than those in this module. The result is also None for an ONNX model that
-    ends between two fields, because the model may be complete. Raises OSError if the file cannot be
-    read.
+    A file is truncated if it is empty, or if it begins with zeros (as after a loss of data on the
+    disk). A file is also truncated if it begins like a complete file of its format, but does not
+    end like one. The result is None for formats that this module does not know. The result is also
+    None for an ONNX model that ends between two fields, because the model may be complete. Raises
+    OSError if the file cannot be read.
     """
     if path.suffix not in {JSON, ONNX, *ZIPPED, *ENDS}:
         return None
@@ -66,7 +66,7 @@ def lacks_end(path: Path) -> bool | None:
 
 
 def _tail(file: BinaryIO, size_bytes: int, behind: int) -> bytes:
-    """Return at most TAIL_BYTES bytes from the end of a file, but none before `behind`."""
+    """Return the last bytes of a file: at most TAIL_BYTES, and none of the first `behind` bytes."""
     file.seek(max(size_bytes - TAIL_BYTES, behind))
     return file.read()
 

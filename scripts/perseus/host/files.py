@@ -34,7 +34,7 @@ The cluster profiles set Snakemake's `latency-wait` to the same time.
 
 @contextmanager
 def whole(path: Path) -> Iterator[Path]:
-    """Yield a temporary path at which the caller writes a file, which later gets the name `path`.
+    """Yield a temporary path. The caller writes a file there, instead of at `path`.
 
     If the context ends without an exception, the function renames the temporary file to `path`. The
     temporary path is in the folder of `path` (see `partial_path`). The function syncs the temporary
@@ -55,8 +55,8 @@ def partial_path(path: Path) -> Path:
 
     The function creates the folder of the file. The temporary name contains the identity of this
     process, so that no other process writes the same file. It begins with a dot, so that Triton
-    ignores the file. The function also removes the temporary files for the same `path` that killed
-    processes have left.
+    ignores the file. The function also removes temporary files for `path` that killed processes
+    have left.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     for other in path.parent.iterdir():

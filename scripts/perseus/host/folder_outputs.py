@@ -30,10 +30,9 @@ def unfinished(folder: Path) -> set[str]:
 
 
 def files_lost(folders: Iterable[str], names: Iterable[str]) -> Iterator[str]:
-    """Yield the path of each file that is missing in one of `folders`.
+    """Yield the path of each missing file. Each folder must contain files with all these names.
 
-    Each folder should contain a file for each name in `names`. The function ignores folders that do
-    not exist.
+    The function ignores folders that do not exist.
     """
     expected = tuple(names)
     for folder in folders:

@@ -1,9 +1,10 @@
 """Check, describe and sample the GPUs of a server with NVIDIA's management library (NVML).
 
-The number of a GPU in a study is the number that nvidia-smi shows. If CUDA_VISIBLE_DEVICES is set
-(for example in a cluster job), the number of a GPU is its position in CUDA_VISIBLE_DEVICES, counted
-from 0. Some GPUs do not report all values. A missing value is None in a description, and is left
-out of a sample. If a GPU is missing, the functions of this module raise GpuError.
+A study numbers the GPUs as nvidia-smi does. If CUDA_VISIBLE_DEVICES is set (for example in a
+cluster job), the number of a GPU is its position in CUDA_VISIBLE_DEVICES, counted from 0.
+
+Some GPUs do not report all values. A description contains None for a missing value. A sample does
+not contain missing values. If a GPU is missing, the functions of this module raise GpuError.
 """
 
 from __future__ import annotations
@@ -47,11 +48,11 @@ class GpuError(RuntimeError):
 
 
 def visible(gpus: Sequence[int]) -> list[int] | list[str]:
-    """Return the names of the GPUs of a study for CUDA and for container engines.
+    """Return names that CUDA and container engines accept for the GPUs of a study.
 
-    `gpus` has the numbers of the GPUs in the study (0, 1, ...). If CUDA_VISIBLE_DEVICES is set, the
-    result has its entries at these positions. Raises GpuError for a number beyond the last entry of
-    CUDA_VISIBLE_DEVICES.
+    `gpus` has the numbers of the GPUs in the study (0, 1, ...). If CUDA_VISIBLE_DEVICES is set,
+    number i means entry i of CUDA_VISIBLE_DEVICES, counted from 0. Raises GpuError for a number
+    beyond the last entry.
     """
     listed = os.environ.get("CUDA_VISIBLE_DEVICES")
     if listed is None:
@@ -69,7 +70,7 @@ def visible(gpus: Sequence[int]) -> list[int] | list[str]:
 def cuda_environment(gpus: Sequence[int]) -> dict[str, str]:
     """Return environment variables with which a program sees only these GPUs of a study.
 
-    In the program, the GPUs have the numbers 0, 1, 2, ...
+    The program sees these GPUs with the numbers 0, 1, 2, ...
     """
     return {
         "CUDA_DEVICE_ORDER": "PCI_BUS_ID",  # the order of nvidia-smi, not the fastest first
@@ -153,7 +154,7 @@ def _mps_runs() -> bool:
 
 
 class GpuSampler:
-    """Reads the METRICS of GPUs, such as their utilisation and power, once per call of `sample`.
+    """Reads the METRICS of GPUs, such as utilisation and power, in each call of `sample`.
 
     Use each sampler in one thread only, and call `close` at the end. `sample` calls NVML on the
     CPUs `cores`. A call of NVML takes milliseconds, so choose CPUs that the client does not use.
@@ -221,10 +222,10 @@ class GpuSampler:
 
 
 class OtherGpuWork:
-    """Measures for which share of the time the GPUs of a server work for other processes.
+    """Measures the share of the time in which the GPUs of a server work for other processes.
 
-    `root` is the process id of the server, None if unknown. All descendants of the process `root`
-    also belong to the server. Calls of NVML run on the CPUs `cores`.
+    `root` is the process id of the server; None if unknown. All descendants of the process `root`
+    also belong to the server. `share` calls NVML on the CPUs `cores`.
     """
 
     def __init__(self, handles: Sequence[Handle], cores: Sequence[int], root: int | None) -> None:
@@ -233,10 +234,10 @@ class OtherGpuWork:
         self._server_was_reported = False
 
     def share(self, start_ns: int) -> float | None:
-        """Return the share (0..1) of the time in which a GPU worked for others than the server.
+        """Return the share (0..1) of the time in which a GPU worked for other processes.
 
-        The share refers to the time from `start_ns` on the monotonic clock to now. With several
-        GPUs, the result is the share of the GPU with the most such work.
+        Other processes are all processes outside the server. The share refers to the time from
+        `start_ns` on the monotonic clock to now. With several GPUs, the largest share counts.
 
         The result is None if the process id of the server is unknown, if no GPU reports any
         process, or if no GPU has ever reported a process of the server. The last case always occurs
@@ -278,9 +279,9 @@ def other_gpu_work(
 def _used(handle: Handle, since_us: int) -> dict[int, float]:
     """Return the share of the time in which each process used the GPU, by process id.
 
-    The share refers to the time from `since_us` (Unix time) to now. The buffer of the driver also
-    contains unused entries. The function recognises and ignores them: their time is before
-    `since_us`, or their share is above 1.
+    The share refers to the time from `since_us` (Unix time) to now. The driver also returns unused
+    entries of its buffer. The function ignores entries with a time before `since_us` or a share
+    above 1, because these entries are unused.
     """
     samples = _query(pynvml.nvmlDeviceGetProcessUtilization, handle, since_us) or ()
     return {
@@ -297,7 +298,7 @@ def _clock(handle: Handle, kind: int) -> int | None:
 def _query(function: Callable[..., Any], *arguments: Any) -> Any:
     """Call a function of NVML, and return its result; None if NVML reports an error.
 
-    For example, NVML reports an error if a GPU does not support the function.
+    NVML reports an error, for example, if a GPU does not support the function.
     """
     try:
         return function(*arguments)
@@ -323,7 +324,7 @@ def _start(gpus: Sequence[int]) -> None:
         pynvml.nvmlInit()
     except pynvml.NVMLError as error:
         raise GpuError(
-            f"the study measures on {_listed(gpus)}, and NVIDIA's driver finds no GPU on this"
+            f"the study measures on {_listed(gpus)}, but NVIDIA's driver finds no GPU on this"
             f" machine ({error}): run the study on a machine with GPUs, or choose servers with"
             " `device: cpu`"
         ) from None

@@ -11,7 +11,7 @@ from typing import Final
 from perseus.host.procfs import start_ticks
 
 PATTERN: Final = r"[0-9a-f]{8}-\d+-\d+"
-"""Regular expression for each result of `identity`."""
+"""Regular expression that matches each result of `identity`."""
 
 
 def identity(pid: int | None = None) -> str:
@@ -26,8 +26,8 @@ def identity(pid: int | None = None) -> str:
 def is_gone(name: str) -> bool:
     """Return whether the process with the `identity` `name` has ended; False if unknown.
 
-    The result is always False for a process on another host, in another container or from an
-    earlier boot, since this process cannot see those processes.
+    This process cannot see a process on another host, in another container or from an earlier boot,
+    so the result for such a process is always False.
     """
     if not re.fullmatch(PATTERN, name):
         return False
@@ -54,7 +54,7 @@ def _is_hidden(pid: int) -> bool:
 
 
 def _scope() -> str:
-    """Return a hash of the boot id and the pid namespace, within which process ids are unique."""
+    """Return a hash of the boot id and the pid namespace of this process."""
     boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
     namespace = Path("/proc/self/ns/pid").readlink()
     return hashlib.sha256(f"{boot} {namespace}".encode()).hexdigest()[:8]

@@ -1,7 +1,7 @@
 """Hide the error messages that Snakemake prints after the user has pressed Ctrl-C.
 
-After Ctrl-C, Snakemake ends all running jobs, and these jobs look as if they had failed. After
-SIGTERM, Snakemake lets running jobs finish, so the module does not hide their errors.
+After Ctrl-C, Snakemake ends all running jobs, and reports them as failed jobs. After SIGTERM,
+Snakemake lets running jobs finish, so the module does not hide the errors of these jobs.
 """
 
 from __future__ import annotations
@@ -11,10 +11,10 @@ from typing import Final
 
 ENDS_JOBS: Final = "Terminating processes on user request"
 AWAITS_JOBS: Final = "Will exit after finishing currently running jobs"
-"""ENDS_JOBS and AWAITS_JOBS: beginnings of Snakemake's messages after Ctrl-C and after SIGTERM."""
+"""ENDS_JOBS is the start of Snakemake's message after Ctrl-C, AWAITS_JOBS that after SIGTERM."""
 
 INCOMPLETE: Final = "At least one job did not complete successfully"
-"""Last message of Snakemake after an interruption, even if no job has failed."""
+"""Last message of Snakemake after Ctrl-C or SIGTERM, even if no job has failed."""
 
 
 class Interruption(logging.Filter):

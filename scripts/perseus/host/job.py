@@ -28,14 +28,14 @@ MAKE_ROOM: Final = "Free some space and run the same command again: finished wor
 def job(log: str, *expected: type[Exception]) -> Iterator[Callable[[str], None]]:
     """Run the body of a Snakemake job. Yield a function that prints progress messages.
 
-    The messages go to the terminal and to the log of the job. If one of the `expected` exceptions
-    occurs or the disk is full, the process ends with an error message and exit code 1. The function
-    also writes the error message to a file *.error in the folder of the log. At the end of the run,
-    Perseus prints the content of all files *.error. Any other exception is a bug of Perseus and
-    keeps its traceback.
+    The messages go to the terminal and to the log of the job. The output of libraries goes only to
+    the log. If one of the `expected` exceptions occurs or the disk is full, the process ends with
+    an error message and exit code 1. The function also writes the error message to a file *.error
+    in the folder of the log. At the end of the run, Perseus prints the content of all files
+    *.error. Any other exception is a bug of Perseus and keeps its traceback.
 
-    If the Snakemake process that started the job ends, the job ends, too. After Ctrl-C, the job
-    prints no message to the terminal. The output of libraries goes only to the log.
+    If the Snakemake process that started the job ends, the job also ends. After Ctrl-C, the job
+    prints no message to the terminal.
     """
     path = Path(log)
     failure = path.with_suffix(".error")

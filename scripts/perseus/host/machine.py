@@ -37,8 +37,8 @@ def describe(
     """Describe this machine for the record of a measurement.
 
     The result has the CPU, the memory, the operating system and the versions of the software. It
-    also has the cores and NUMA nodes that server and client use, and the CPUs of physical cores
-    that both use.
+    also has the cores and NUMA nodes of the server and of the client. If server and client share
+    physical cores, the result lists the CPUs of these cores.
     """
     topology = topology or read_topology()
     return {
@@ -83,8 +83,8 @@ def _read(path: str) -> str | None:
 def package_version(package: str) -> str | None:
     """Return the version of an installed package; None if the package is not installed.
 
-    Some packages have a second build for GPUs, such as onnxruntime-gpu. If only this build is
-    installed, the function returns its version.
+    Some packages have a second build for GPUs, such as onnxruntime-gpu. If only the build for GPUs
+    is installed, the function returns the version of this build.
     """
     for name in (package, f"{package}-gpu"):
         with suppress(importlib.metadata.PackageNotFoundError):

@@ -1,4 +1,4 @@
-"""Read how much more memory this process may use, if it has a memory limit (as in a container)."""
+"""Read how much more memory this process may use under a memory limit, as in a container."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ FILES = (
 )
 """Names in the folder of a control group, for cgroup version 2 and for version 1.
 
-The first two names are the file with the memory limit and the file with the used memory. The third
-name is a key in the file memory.stat: the memory of cached files, which the kernel can free at any
-time.
+The first name is the file with the memory limit. The second name is the file with the used memory.
+The third name is a key in the file memory.stat. The value of this key is the memory of cached
+files, which the kernel can free at any time.
 """
 
 
 def free_bytes(groups: Path = GROUPS, own_groups: Path = OWN_GROUPS) -> int | None:
     """Return how many more bytes of memory this process may use; None without a memory limit.
 
-    The limits of the control group of this process and of all groups above it count.
+    The memory limit may be that of the control group of this process, or that of a group above it.
     """
     left = map(_free_bytes, folders("memory", groups, own_groups))
     return min((each for each in left if each is not None), default=None)

@@ -29,10 +29,10 @@ _POLL_S = 0.01
 
 
 def place() -> Path:
-    """Return the folder in which Perseus creates temporary folders: the folder in TMPDIR or /tmp.
+    """Return the folder in which Perseus creates temporary folders: TMPDIR or, by default, /tmp.
 
-    If Perseus may not write to this folder, or if its path has characters that Triton's Python
-    backend does not accept (see `is_plain`), the function returns /tmp or /var/tmp if possible.
+    If Perseus may not write to this folder, or if the path is not plain (see `is_plain`), the
+    function returns /tmp or /var/tmp if possible.
     """
     wanted = Path(tempfile.gettempdir())
     plain = (each for each in (wanted, *_PLACES) if is_plain(each) and os.access(each, os.W_OK))
@@ -40,9 +40,9 @@ def place() -> Path:
 
 
 def is_plain(path: Path) -> bool:
-    """Return whether Triton's Python backend passes a path on unchanged.
+    """Return whether a path has only letters, digits and `_./-`.
 
-    The backend does so if the path has only letters, digits and `_./-`.
+    Triton's Python backend may change a path with other characters.
     """
     return re.fullmatch(r"[\w./-]+", str(path), re.ASCII) is not None
 
@@ -71,14 +71,13 @@ def temporary_folder() -> Iterator[Path]:
 def unique_name() -> str:
     """Return a unique name for a folder or server of this process.
 
-    The name of a region of shared memory (a file in /dev/shm) is such a name, followed by "-" and
-    any text.
+    The name of a region of shared memory (a file in /dev/shm) begins with such a name and "-".
     """
     return f"{_PREFIX}-{identity()}-{secrets.token_hex(4)}"
 
 
 def sweep_dead_owners() -> None:
-    """Remove the servers, shared memory and folders of all measuring processes that have ended."""
+    """Remove what ended processes of Perseus have left: servers, shared memory and folders."""
     temporary = place()
     found = [path.name for place in (temporary, SHM) for path in place.glob(f"{_PREFIX}-*")]
     for name in names_of_dead_owners(found):
@@ -86,9 +85,9 @@ def sweep_dead_owners() -> None:
 
 
 def names_of_dead_owners(found: Iterable[str]) -> list[str]:
-    """Return the `unique_name` of each resource in `found` whose owner process has ended.
+    """Return the unique name in each name of `found` whose owner process has ended.
 
-    `found` has names of folders and of regions of shared memory.
+    `found` has names of folders and of regions of shared memory (see `unique_name`).
     """
     pattern = re.compile(rf"({_PREFIX}-({PATTERN})-[0-9a-f]{{8}})(-.*)?")
     matches = filter(None, map(pattern.fullmatch, found))
@@ -123,9 +122,8 @@ def remove(folder: Path) -> None:
 def _processes_of(folder: Path) -> list[psutil.Process]:
     """Return the running processes of the server whose temporary folder is `folder`.
 
-    The command lines of the server and of its Python stub processes contain the unique name of the
-    folder. The name is part of the path of the backends or, in a container, part of the prefix of
-    the shared memory.
+    The name of the folder occurs in the command lines of the server and of its Python stub
+    processes: in the path of the backends or, in a container, in the prefix of the shared memory.
     """
     marks = (f"{folder.name}/backends", f"{folder.name}-")
     return [

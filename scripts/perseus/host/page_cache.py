@@ -12,10 +12,10 @@ from pathlib import Path
 def evict(paths: Sequence[Path]) -> None:
     """Ask the system to evict files from the page cache, so that the next read comes from the disk.
 
-    The system may keep some pages: to check which share of the files is still in the cache, call
+    The system may keep some pages. To check which share of the files is still in the cache, call
     `resident_share`. The function needs no privileges, and affects no other file (posix_fadvise(2),
-    POSIX_FADV_DONTNEED). The system does not evict modified pages, so the function syncs the files
-    to the disk first.
+    POSIX_FADV_DONTNEED). The system does not evict modified pages, so the function first syncs the
+    files to the disk.
     """
     for path in paths:
         descriptor = os.open(path, os.O_RDONLY)
@@ -27,14 +27,14 @@ def evict(paths: Sequence[Path]) -> None:
 
 
 def resident_share(paths: Sequence[Path]) -> float:
-    """Return which share (0..1) of the pages of these files is in the page cache (mincore(2))."""
+    """Return the share (0..1) of the pages of these files that the page cache has (mincore(2))."""
     pages = [_resident(path) for path in paths]
     total = sum(map(len, pages))
     return sum(map(sum, pages)) / total if total else 0.0
 
 
 def _resident(path: Path) -> list[int]:
-    """Return, for each page of a file, 1 if the page is in the page cache, else 0."""
+    """Return one number for each page of a file: 1 if the page is in the page cache, else 0."""
     size = path.stat().st_size
     if not size:
         return []

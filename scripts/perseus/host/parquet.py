@@ -18,7 +18,7 @@ TEXT, REAL, WHOLE, FLAG = pa.string(), pa.float64(), pa.int64(), pa.bool_()
 def column(
     name: str, kind: pa.DataType, unit: str, meaning: str, *, nullable: bool = True
 ) -> pa.Field:
-    """Return a table column. Its metadata contains its unit ("" without a unit) and its meaning."""
+    """Return a table column whose metadata contains the unit ("" without a unit) and meaning."""
     return pa.field(name, kind, nullable, metadata={"unit": unit, "meaning": meaning})
 
 
@@ -49,7 +49,7 @@ def write(made: pa.Table, parquet: Path, csv: Path) -> None:
 
 
 def _csv_values(of: pa.ChunkedArray) -> list[Any]:
-    """Return the values of a column for CSV; an unknown real number becomes an empty text."""
+    """Return the values of a column for CSV. An unknown real number becomes an empty text."""
     if pa.types.is_floating(of.type):
         return ["" if value is None else f"{value:.6g}" for value in of.to_pylist()]
     return of.to_pylist()

@@ -1,9 +1,8 @@
 """Read the energy of the host's processors and their memory.
 
 Linux shows the energy counters (RAPL) of Intel and AMD processors in /sys/class/powercap. Since
-Linux 5.10, only root may read the counters by default, and many virtual machines and containers
-have no counters. If the counters are not readable, the result is None: Perseus never estimates the
-energy.
+Linux 5.10, only root may read the counters by default. Many virtual machines and containers have no
+counters. If the counters are not readable, the energy is None, because Perseus never estimates it.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ METRICS: Final = {
 
 
 class EnergyCounters:
-    """The energy counters of all processors of the host, with their values at the last reading."""
+    """The energy counters of all processors of the host, and the values of the last reading."""
 
     def __init__(self, folder: Path = POWERCAP) -> None:
         self._zones = zones(folder)
@@ -52,9 +51,9 @@ def is_readable(folder: Path = POWERCAP) -> bool:
 def zones(folder: Path = POWERCAP) -> list[Path]:
     """Return the folders of the energy counters of processor packages and of their memory.
 
-    For example, intel-rapl:0 is a package, and intel-rapl:0:1 may be its memory. Other counters
-    would count energy twice. The counters of cores and graphics are parts of the counters of the
-    packages, and the counter of the platform (psys) includes the packages.
+    For example, intel-rapl:0 is a package, and intel-rapl:0:1 may be the memory of this package.
+    With other counters, some energy would count twice: the counters of packages include the
+    counters of cores and graphics, and the counter of the platform (psys) includes the packages.
     """
     found = sorted(folder.glob("intel-rapl:*"))
     return [zone for zone in found if _name(zone).startswith(("package-", "dram"))]

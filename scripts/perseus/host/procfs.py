@@ -1,7 +1,7 @@
 """Read processes, memory, cores and network counters of a Linux host from /proc.
 
-Perseus calls these functions during measurements, so they must use little CPU time: they read a
-process tree in a fraction of the time that psutil needs.
+Perseus calls these functions during measurements, so the functions must use little CPU time. They
+read a process tree in a fraction of the time that psutil needs.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ class Process(NamedTuple):
     """Values of one process from /proc/<pid>/stat. One tick is 1 / TICKS_PER_S seconds.
 
     `parent` is the process id of the parent process. `cpu_ticks` is the CPU time of the process
-    itself. `ended_ticks` is the CPU time of its ended children, and of the descendants of these
-    children. The kernel adds the time of a child to `ended_ticks` when the process calls wait(2)
-    for the child. `start_ticks` is the time from boot to the start of the process. `rss_pages` is
-    the resident memory in pages.
+    without its children. `ended_ticks` is the CPU time of its ended children, and of the
+    descendants of these children. The kernel adds the CPU time of a child to `ended_ticks` when the
+    process calls wait(2) for the child. `start_ticks` is the time from boot to the start of the
+    process. `rss_pages` is the resident memory in pages.
     """
 
     parent: int
@@ -68,8 +68,8 @@ def _read_process(pid: int) -> Process | None:
 def start_ticks(pid: int) -> int | None:
     """Return the time from boot to the start of a process, in ticks.
 
-    The start time and the process id together identify a process uniquely. The result is None if
-    the process has ended, or if /proc hides the process.
+    No two processes have the same start time and the same process id. The result is None if the
+    process has ended, or if /proc hides the process.
     """
     process = _read_process(pid)
     return None if process is None else process.start_ticks
@@ -110,7 +110,7 @@ def _open_files(pid: int) -> int:
 
 
 class Resources(NamedTuple):
-    """Resident memory and number of open file descriptors, summed over a group of processes."""
+    """Resident memory and number of open file descriptors of a group of processes together."""
 
     memory_bytes: int
     open_files: int | None
@@ -144,7 +144,7 @@ def busy_shares(
     """Return for each core the share (0..1) of the time in which the core was busy.
 
     The share refers to the time between two readings. `before` and `after` are results of
-    `core_ticks`. The function leaves out a core that is missing in one of them.
+    `core_ticks`. The function leaves out a core that is missing in one of the readings.
     """
     shares = []
     for core in cores:
@@ -157,7 +157,7 @@ def busy_shares(
 
 @dataclass(frozen=True)
 class CpuReading:
-    """CPU times in ticks at one moment, for the comparison of two moments.
+    """CPU times at one moment, in ticks.
 
     `busy` and `total` are the busy time and the total time since boot, summed over the cores of a
     server. `used` is the CPU time of the server and its descendants. `others` contains the CPU time
@@ -192,8 +192,8 @@ def read_cpu(cores: Sequence[int], root: int | None) -> CpuReading:
 def other_cpu_share(before: CpuReading, after: CpuReading) -> float:
     """Return the share (0..1) of the cores' time that other processes than the server used.
 
-    The share refers to the time between two readings. It includes the time that other virtual
-    machines used.
+    The share refers to the time between two readings. It includes the time in which other virtual
+    machines used the cores.
     """
     busy, total = after.busy - before.busy, after.total - before.total
     # `used` may decrease: after the end of a descendant, its CPU time is missing until its parent
@@ -205,8 +205,8 @@ def other_cpu_share(before: CpuReading, after: CpuReading) -> float:
 def most_at_work(before: CpuReading, after: CpuReading, cores: Collection[int]) -> str:
     """Return the name of the process outside the server that used the most CPU time.
 
-    The function considers only processes that may run on these cores. The text is, for example,
-    "make (process 7)". The text is empty if no visible process used more than a tenth of a core
+    The function considers only processes that may run on these cores. The name is, for example,
+    "make (process 7)". The name is empty if no visible process used more than a tenth of a core
     between the two readings.
     """
     worked = {pid: ticks - before.others.get(pid, 0) for pid, ticks in after.others.items()}

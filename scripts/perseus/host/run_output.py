@@ -11,7 +11,7 @@ from typing import Final
 STREAM_HANDLER: Final = "DefaultStreamHandler"
 """Name of Snakemake's own log handler for the terminal.
 
-If the user chooses a logger plugin, this handler is missing, and the module changes nothing.
+If the user chooses a logger plugin, this handler is missing. Then the module changes nothing.
 """
 
 JOB, JOB_COUNTS, JOB_ERROR = "job_info", "run_info", "job_error"
@@ -45,9 +45,8 @@ def shorten(logger: logging.Logger) -> None:
 class _JobLines(logging.Formatter):
     """Formats Snakemake's messages for the terminal.
 
-    For each job, the formatter writes one line that begins with the number of the job, for example
-    "[3 of 20]". The jobs have numbers in the order in which they start. The formatter removes the
-    date from errors of jobs.
+    For each job, the formatter writes one line that begins, for example, with "[3 of 20]" for the
+    third started job of 20 jobs. From error messages about jobs, the formatter removes the date.
     """
 
     def __init__(self, snakemake: logging.Formatter) -> None:

@@ -25,12 +25,12 @@ def terminate_as_exit() -> Iterator[None]:
     """Turn SIGTERM and SIGHUP into SystemExit, so that context managers clean up.
 
     SIGINT raises KeyboardInterrupt. After the first signal, the process ignores all signals for
-    LEAVES_S seconds, so that it can clean up. Afterwards, the process handles the next signal like
-    the first signal. The next signal is necessary if the exception from the first signal was lost:
-    Python drops exceptions in destructors and in callbacks of C code.
+    LEAVES_S seconds, so that it can clean up. Afterwards, another signal raises an exception again.
+    This second exception is necessary if Python has dropped the first exception, as it does in
+    destructors and in callbacks of C code.
 
     Enter this context in the main thread, before the context of a server. If the process already
-    ignores a signal (as with nohup), it continues to ignore this signal.
+    ignores a signal (as with nohup), the process continues to ignore this signal.
     """
     signalled_s = -math.inf
 
@@ -59,9 +59,9 @@ def terminate_as_exit() -> Iterator[None]:
 def signals_deferred() -> Iterator[None]:
     """Delay the signals that stop a program until the context ends.
 
-    Outside the main thread, the context does nothing, because Python runs signal handlers only in
-    the main thread. The function does not use a signal mask: the kernel would deliver a masked
-    signal to another thread, and Python would still run the handler in the main thread.
+    In other threads than the main thread, the context has no effect, because Python runs signal
+    handlers only in the main thread. A signal mask would not delay the handlers: the kernel would
+    deliver the signal to another thread, and Python would run the handler in the main thread.
     """
     if threading.current_thread() is not threading.main_thread():
         yield  # Python runs signal handlers only in the main thread

@@ -1,10 +1,12 @@
 """Cache the results of functions that Snakemake calls for each job of a rule.
 
-For a rule with ten thousand jobs, Snakemake spends a fifth of its planning time on reading the same
-script and inspecting the same functions for each job. The cached results do not depend on the
+For a rule with ten thousand jobs, Snakemake reads the same script and inspects the same functions
+for each job, which takes a fifth of the planning time. The cached results do not depend on the
 workflow that contains the rule, so the caches are also correct for workflows that import this
-workflow as a module. Other versions of Snakemake may define the functions differently. If the
-parameters of a function are not those that this module expects, the module does not cache it.
+workflow as a module.
+
+Other versions of Snakemake may define the functions differently. Therefore the module caches only
+functions that have the expected parameters.
 """
 
 from __future__ import annotations
@@ -22,7 +24,7 @@ Function = Callable[..., Any]
 def cache_functions(modules: Mapping[str, Any]) -> None:
     """Replace functions of Snakemake in `modules` (sys.modules) by cached versions.
 
-    Functions that are already cached stay unchanged.
+    The function does not change functions that are already cached.
     """
     for module, name, arguments, caching in _FUNCTIONS:
         plain = getattr(modules.get(module), name, None)
@@ -33,10 +35,10 @@ def cache_functions(modules: Mapping[str, Any]) -> None:
 
 
 def _by_function(plain: Function) -> Function:
-    """Return `get_function_params` with a cache: Snakemake then inspects each function only once.
+    """Return `get_function_params` with a cache, so that Snakemake inspects each function once.
 
-    The cache leaves out functions with attributes: snakemake.common.overwrite_function_params
-    stores changed parameters in an attribute, so their cached result could be outdated.
+    For a function with attributes, the cache stores no result, because the result could become
+    outdated: snakemake.common.overwrite_function_params stores changed parameters in an attribute.
     """
     of_functions: WeakKeyDictionary[FunctionType, Any] = WeakKeyDictionary()
     of_methods: WeakKeyDictionary[FunctionType, Any] = WeakKeyDictionary()
@@ -58,8 +60,8 @@ def _by_function(plain: Function) -> Function:
 def _by_script(plain: Function) -> Function:
     """Return `get_source` with a cache, so that Snakemake reads each script only once.
 
-    The cache leaves out paths with wildcards in braces, because their script differs from job to
-    job.
+    If a path has wildcards in braces, the cache stores no result, because each job may have another
+    script.
     """
     of_caches: WeakKeyDictionary[Any, dict[Any, Any]] = WeakKeyDictionary()
 

@@ -2,8 +2,8 @@
 
 The workflow writes the identity of its Snakemake process into the environment variable
 PERSEUS_SNAKEMAKE. Each job checks once a second whether the process with this identity still runs.
-On a cluster, a second Snakemake process starts the job on the machine of the job, and the variable
-has the identity of this second process.
+On a cluster, another Snakemake process on the machine of the job starts the job. In this case, the
+variable has the identity of this other process.
 
 A signal of the kernel at the end of the parent process (PR_SET_PDEATHSIG) would not be enough:
 Snakemake starts jobs through threads and shells, so the parent process of a job is not always
@@ -35,9 +35,10 @@ def announce() -> None:
 def end_with_starter(say: Callable[[str], None]) -> None:
     """Send SIGTERM to this process when the process that called `announce` has ended.
 
-    A thread watches the other process, and calls `say` with the reason before it sends the signal.
-    The thread sends the signal again and again until this process ends, because Python may lose the
-    exception that a signal raises. If no process has called `announce`, the function does nothing.
+    A thread watches the process that called `announce`. Before the thread sends the signal, it
+    calls `say` with the reason. The thread repeats the signal until this process ends, because
+    Python may drop the exception that a signal raises. If no process has called `announce`, the
+    function does nothing.
     """
     starter = os.environ.get(VARIABLE, "")
 

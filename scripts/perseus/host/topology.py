@@ -13,8 +13,8 @@ SYSTEM = Path("/sys/devices/system")
 class Topology:
     """The physical core and the NUMA node of each CPU, as far as the machine reports them.
 
-    `siblings` has, for each CPU id, all CPUs of the same physical core, including the CPU itself.
-    `nodes` has the number of the NUMA node for each CPU id.
+    For each CPU id, `siblings` has all CPUs of the same physical core, including the CPU itself,
+    and `nodes` has the number of the NUMA node.
     """
 
     siblings: Mapping[int, tuple[int, ...]] = field(default_factory=dict)
@@ -24,7 +24,8 @@ class Topology:
     def tells_siblings(self) -> bool:
         """Whether the machine reports that some CPUs share a physical core.
 
-        If the value is false, CPUs may nevertheless share a core: a virtual machine may hide this.
+        If the value is false, CPUs may nevertheless share a core, because a virtual machine may
+        hide the physical cores.
         """
         return any(len(cpus) > 1 for cpus in self.siblings.values())
 

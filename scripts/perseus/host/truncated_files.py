@@ -35,7 +35,7 @@ def find(places: Iterable[str]) -> list[str]:
 
 
 def is_truncated(path: str) -> bool:
-    """Return whether a file has lost its end or its content after Perseus wrote the file.
+    """Return whether a file has lost its end or its content, for example in a power failure.
 
     In some formats, the content shows whether the end of a file is missing (see
     `host.file_formats`). For a file in such a format, the function checks only the content. For any
@@ -71,8 +71,8 @@ def with_truncated_record(folder: Path, places: Iterable[str]) -> list[str]:
     """Return the paths of the existing output files whose Snakemake record is truncated.
 
     `places` has the files and folders to check. `folder` is the folder of the workflow, which
-    contains the records. Do not call this function while a workflow runs in the folder: a record
-    that Snakemake is writing looks truncated.
+    contains the records. Do not call this function while a workflow runs in `folder`, because a
+    record looks truncated while Snakemake writes it.
     """
     records, starts = folder / RECORDS, tuple(f"{place}/" for place in places)
     each = ((recorded(Path(path).relative_to(records)), path) for path in _files(str(records)))
@@ -98,8 +98,8 @@ def _is_truncated_record(path: Path) -> bool:
 def recorded(name: Path) -> str:
     """Return the path of the output file that a record of Snakemake describes.
 
-    `name` is the name of the record, which encodes the path. The result is "" if the name is
-    invalid.
+    `name` is the name of the record. This name encodes the path of the output file. The result is
+    "" if the name is invalid.
     """
     try:
         return urlsafe_b64decode("".join(part.removeprefix("@") for part in name.parts)).decode()
@@ -108,7 +108,7 @@ def recorded(name: Path) -> str:
 
 
 def _files(place: str) -> Iterator[str]:
-    """Yield `place`, and each file inside if `place` is a folder, also behind links to folders."""
+    """Yield `place`. If `place` is a folder, also yield each file in it and behind its links."""
     yield place
     seen: set[tuple[int, int]] = set()
     for folder, folders, names in os.walk(place, followlinks=True):

@@ -1,10 +1,9 @@
 """Remove the lock files that a killed Snakemake has left in the folder of a workflow.
 
-Snakemake's lock files in .snakemake/locks block every later run, even after their process has been
-killed. Therefore each run of this workflow also takes a lock of the kernel (flock) on the file
+The lock files in .snakemake/locks block every later run, even after Snakemake has been killed.
+Therefore each run of this workflow also takes a lock of the kernel (flock) on the file
 .snakemake/perseus.live (LIVE). The kernel releases this lock when the process ends for any reason.
-If the lock is free, a later run knows that no other run uses the folder, and removes Snakemake's
-lock files.
+If the lock is free, no other run uses the folder, and a later run removes Snakemake's lock files.
 """
 
 from __future__ import annotations
@@ -24,9 +23,9 @@ def hold(folder: Path) -> None:
     """Mark that this run uses a folder. The mark disappears when this process ends.
 
     The mark is a shared lock (flock) on the file LIVE, so several runs can mark the folder at once.
-    On a file system without flock, the function marks nothing, and later runs leave Snakemake's
-    lock files in place. The function syncs the file LIVE to the disk, so that a power failure
-    cannot remove it but leave Snakemake's lock files, which Snakemake creates later.
+    On a file system without flock, the function marks nothing, and later runs do not remove
+    Snakemake's lock files. The function syncs the file LIVE to the disk before Snakemake creates
+    its lock files. Otherwise, after a power failure, LIVE could be missing beside the lock files.
     """
     live = folder / LIVE
     with suppress(OSError):
@@ -75,10 +74,10 @@ def _bring_to_disk(path: Path) -> None:
 
 @contextmanager
 def _is_free(folder: Path) -> Iterator[bool]:
-    """Yield whether no run uses this folder.
+    """Yield True if no run uses this folder, else False.
 
-    If no run uses the folder and the file LIVE exists, no run can start in the folder until the
-    context ends.
+    If the result is True and the file LIVE exists, no run can start in the folder until the context
+    ends.
 
     If this user may not write to the file LIVE, some file systems refuse locks on the file. In this
     case, the function yields False, because it cannot find out whether a run uses the folder.

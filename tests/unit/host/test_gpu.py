@@ -35,7 +35,7 @@ def no_driver(monkeypatch) -> None:
 def test_a_machine_without_a_driver_is_refused_in_one_sentence(no_driver):
     with pytest.raises(GpuError) as caught:
         gpu.require([0])
-    assert "measures on GPU 0, and NVIDIA's driver finds no GPU on this machine" in str(
+    assert "measures on GPU 0, but NVIDIA's driver finds no GPU on this machine" in str(
         caught.value
     )
     assert "\n" not in str(caught.value)
