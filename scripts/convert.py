@@ -13,7 +13,7 @@ exported, converted = Path(snakemake.input.model), Path(snakemake.output.model)
 
 
 def conversion() -> dict[str, Any]:
-    """Convert the ONNX file. If it contains an export error instead of a model, raise it."""
+    """Convert the ONNX file. Raises ExportError if the file contains an export error."""
     if reason := export_error(exported):
         raise ExportError(reason)
     reference = Path(snakemake.input.reference)

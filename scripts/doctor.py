@@ -26,11 +26,8 @@ OLDEST, NEWEST = (3, 11), (3, 13)
 runs Python models, and all packages have wheels."""
 GIB = 2**30
 MEMORY_GIB, SHARED_GIB, DISK_GIB, FILES = 4, 0.25, 10, 1024
-"""Least amounts that the default study needs.
-
-The amounts are memory, shared memory and disk space in GiB, and the number of files that a process
-may open.
-"""
+"""What the default study needs at least: memory, shared memory and disk space in GiB, and the
+number of files that a process may open at the same time."""
 
 
 SHARED_ADVICE = "mount -o remount,size=1G /dev/shm (in a container, start it with --shm-size=1g)"
@@ -40,7 +37,8 @@ SHARED_ADVICE = "mount -o remount,size=1G /dev/shm (in a container, start it wit
 class Finding:
     """Result of the check of one requirement.
 
-    `advice` says how to meet the requirement, or warns about an effect on the results.
+    If the machine does not meet the requirement, `advice` says what to do. For a warning, `advice`
+    says how the results suffer or what to do.
     """
 
     name: str
@@ -181,8 +179,8 @@ def _usable_cores() -> int:
 
 
 def _memory_gib() -> float:
-    """Return the free memory in GiB. In a container, the memory limit may be reached before the
-    memory of the machine is full."""
+    """Return the free memory in GiB. In a container, the memory limit may leave less free memory
+    than the machine has."""
     from perseus.host.memory_limit import free_bytes
 
     lines = (line.split() for line in (_read("/proc/meminfo") or "").splitlines())

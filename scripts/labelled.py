@@ -1,4 +1,4 @@
-"""Collect labelled images, with which Perseus measures the accuracy of one CNN."""
+"""Write the labelled images with which Perseus measures the accuracy of one CNN."""
 
 from pathlib import Path
 

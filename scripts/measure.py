@@ -15,14 +15,15 @@ task = MeasureTask.model_validate(snakemake.params.task)
 
 
 def files(what: str) -> list[Path]:
-    """Return the paths of the input `what` of the Snakemake job; empty without such an input."""
+    """Return the paths of the input `what` of the job; empty if the job has no such input."""
     return [Path(path) for path in snakemake.input.get(what, [])]
 
 
 def records(what: str) -> list[Path]:
-    """Return the paths of the records in the input `what` of the Snakemake job.
+    """Return the paths of the records in the input `what` of the job.
 
-    The input has folders of cells, or files with the records of all repeats of a dedicated peak.
+    A path of the input is the folder of a cell, or a file with the records of all repeats of a
+    dedicated peak.
     """
     return [arrived(path / RECORD) if path.is_dir() else path for path in files(what)]
 

@@ -1,6 +1,6 @@
 """Predict the sharing ratios of a study, and write the predictions as tables in Parquet and CSV.
 
-A sharing ratio above 1 means that it saves money to share full servers.
+If a sharing ratio is above 1, full shared servers cost less than full dedicated servers.
 """
 
 from pathlib import Path

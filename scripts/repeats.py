@@ -1,6 +1,6 @@
 """Write the records of all repeats of a dedicated peak into one file.
 
-A dedicated peak is the largest rate within the SLA of a model that has a server of its own.
+A dedicated peak is the largest rate at which a model on its own server keeps its SLA.
 """
 
 import json

@@ -1,9 +1,9 @@
 """Convert requests into NumPy arrays, and NumPy arrays into responses, in Triton's Python backends.
 
 A Python backend runs in a process of Triton, the Python stub. The stub finds this module in the
-folder of `triton_python_backend_utils`. The stub was compiled for NumPy 1. With NumPy 2, its
-functions `Tensor(name, array)` and `as_numpy()` lose the values, so this module exchanges tensors
-with the stub by DLPack.
+folder of `triton_python_backend_utils`. The stub was compiled for NumPy 1. With NumPy 2, the
+functions `Tensor(name, array)` and `as_numpy()` of the stub lose the values of a tensor. Therefore
+this module exchanges tensors with the stub by DLPack.
 """
 
 import ctypes

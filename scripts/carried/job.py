@@ -15,10 +15,10 @@ class Job(Part):
     """All tasks of a study: exports of models, repositories of scenarios, and cells.
 
     A cell is one repeat of one measurement. The cells are in the order of their measurement. For
-    each cell, `dedicated` names the cells that must run before, because they measure the dedicated
-    peaks (peaks of a single model) which the cell needs. For each cell of a frontier, `earlier`
-    names the cells whose results determine its mix of rates. `files` has the paths of traces
-    (recorded arrival times), as the tasks write them.
+    each cell, `dedicated` names the cells with the dedicated peaks (peaks of a single model) that
+    the cell needs. For each cell of a frontier, `earlier` names the cells whose results determine
+    the mix of this cell. `files` has the paths of traces (recorded arrival times) that occur in the
+    tasks.
     """
 
     models: dict[str, ExportTask]
@@ -30,7 +30,7 @@ class Job(Part):
     files: tuple[str, ...]
 
     def carried(self, folder: Path) -> dict[str, Path]:
-        """Return where each trace lies after unpacking, by the path that the tasks use.
+        """Return the unpacked path of each trace, by the path of the trace in the tasks.
 
         `folder` is the folder of the unpacked archive.
         """

@@ -4,9 +4,9 @@ export PYTHONPATH=scripts
 python scripts/carried/pack.py STUDY.yaml FOLDER [--python 3.12] [--libpython FILE]
 
 The script writes perseus-carried.tar.xz into FOLDER. The archive contains the package perseus, the
-Triton server, the Python backend for PyTorch, the client, and the measurements and traces of the
-study. The option --python selects the program with which Triton runs Python models on the other
-machine: its version must be the version of the python3 there. On the other machine, run:
+Triton server, the Python backend for PyTorch, the client, and the tasks and traces of the study.
+With the option --python, state the version of the python3 of the other machine. If the other
+machine has no libpython of this version, pack one with --libpython. On the other machine, run:
 
 tar xf perseus-carried.tar.xz && python3 perseus-carried/run.py RESULTS
 
@@ -91,7 +91,7 @@ def pack(study: Study, folder: Path, python: str, libpython: Path | None) -> Pat
 
 
 def job_of(study: Study) -> Job:
-    """Return the tasks of the study: the same tasks as Snakemake's jobs on this machine would have.
+    """Return the tasks of the study, which are the same as in the Snakemake workflow.
 
     Raises ValueError for a study that cannot be packed.
     """
@@ -99,8 +99,9 @@ def job_of(study: Study) -> Job:
     launchers = {server.launcher for server in study.servers.values()}
     if runtimes != {"pytorch"} or launchers != {"embedded"}:
         raise ValueError(
-            "only a study whose servers all have runtime: pytorch and launcher: embedded can be"
-            f" packed, but the servers of this study have {', '.join(sorted(runtimes | launchers))}"
+            "a study can be packed only if all servers have runtime: pytorch and launcher:"
+            " embedded, but the servers of this study have"
+            f" {', '.join(sorted(runtimes | launchers))}"
         )
     for name, model in study.models.items():
         if model.weights_file or model.images:
@@ -111,8 +112,8 @@ def job_of(study: Study) -> Job:
                 raise ValueError(f"{tenant.name}: a tenant with `preprocessing` cannot be packed")
     if any(study.copies_cells(cell) for cell in study.cells.values()):
         raise ValueError(
-            "a study that predicts pairs of models (predict: true) from measurements of copies of"
-            " a model cannot be packed"
+            "a study cannot be packed if it predicts pairs of models (predict: true) from"
+            " measurements of copies of a model"
         )
     return Job(
         models={name: planning.export_task(study, name) for name in study.models},

@@ -5,9 +5,10 @@ python3 perseus-carried/run.py RESULTS [--limit-s 720]
 The script exports all models, several at the same time. Then it measures one cell (one repeat of
 one measurement) after the other, each in its own process, as Snakemake does. 30 s before the time
 limit, the script stops the running cell, writes the tables, and lists the cells without a
-measurement. The script writes into the folder RESULTS: summary.json (the host and the record of
-each cell), the tables as CSV, raw.tar.xz (the raw results of the cells, and the tables as Parquet),
-and run.log.
+measurement.
+
+The folder RESULTS then contains summary.json (the record of each cell), the tables as CSV,
+raw.tar.xz (the raw results of the cells, and the tables as Parquet) and run.log.
 """
 
 from __future__ import annotations
@@ -112,7 +113,7 @@ def run(job: Job, results: Path, end_s: float) -> None:
 def require_own(results: Path) -> None:
     """Exit with a message if `results` is a file, or a folder with files of another program.
 
-    Otherwise, `run` could delete files that are not from an earlier run.
+    In such a folder, `run` could delete files that are not from an earlier run.
     """
     if results.exists() and not results.is_dir():
         sys.exit(f"{results} is not a folder: name a new or empty folder")
@@ -173,10 +174,10 @@ def export(job: Job, work: Path, say: Callable[[str], None]) -> None:
 def prepare(job: Job, name: str, task: ExportTask, work: Path) -> str:
     """Export one model, and write it into the repository of every scenario with this model.
 
-    The result is the export error; empty if torch can export the model. The function writes the
-    model as a program of torch.export, and the reference responses of torch. The export record has
-    the architecture and the input size, from which the table `catalogue` derives the published
-    accuracy of the model.
+    If torch cannot export the model, the function returns the reason, else an empty text. The
+    function writes the model as a program of torch.export, the reference responses of torch, and an
+    export record. For the table `catalogue`, the record states the architecture and the input size,
+    which determine the published accuracy of the model.
     """
     from perseus.host.files import write_json
     from perseus.models.export_errors import export_or_write_error
@@ -200,9 +201,9 @@ def prepare(job: Job, name: str, task: ExportTask, work: Path) -> str:
 
 
 def begin(cell: str, results: Path, end_s: float, say: Callable[[str], None]) -> bool:
-    """Measure a cell in its own process, until `end_s` of the monotonic clock at most.
+    """Measure a cell in its own process. Return whether the measurement is complete.
 
-    The function returns whether the cell has a record (a complete measurement).
+    When the monotonic clock shows `end_s`, the function stops the measurement.
     """
     left_s = end_s - time.monotonic()
     if left_s < MIN_CELL_S:
@@ -231,7 +232,7 @@ def begin(cell: str, results: Path, end_s: float, say: Callable[[str], None]) ->
 def _end(process: subprocess.Popen[bytes]) -> None:
     """End the process of a cell with SIGTERM, so that the process can stop its server.
 
-    If the process does not end within half of SPARE_S seconds, the function kills it.
+    If the process still runs after SPARE_S / 2 seconds, the function kills the process.
     """
     process.terminate()
     try:

@@ -1,6 +1,6 @@
 """Triton backend in Python that immediately responds with zeros.
 
-With this backend, Perseus measures the largest rate of the client and the transport.
+With this backend, Perseus measures the largest rate that the client and the transport can reach.
 """
 
 import json
@@ -12,7 +12,7 @@ from perseus_tensors import tensor
 
 
 class TritonPythonModel:
-    """A model that ignores its input values and responds with zeros.
+    """A model that ignores the values of its input and responds with zeros.
 
     If the model supports batches, the response has one row of zeros for each row of the request.
     """

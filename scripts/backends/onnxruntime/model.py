@@ -2,9 +2,9 @@
 
 The backend reads the same model file and config.pbtxt as NVIDIA's C++ backend `onnxruntime`. The
 parameter `intra_op_thread_count` is the number of CPU threads of each model instance. If Triton
-passes several requests at once, the backend runs these requests as one batch. For a single request,
-the backend does not copy the inputs from shared memory. Nevertheless, onnxruntime itself copies
-inputs that are not aligned in memory.
+passes several requests at once, the backend runs these requests as one batch. The backend does not
+copy the inputs of a single request from shared memory, but onnxruntime copies inputs that are not
+aligned in memory.
 """
 
 import json
@@ -71,6 +71,6 @@ def _require_first(session: onnxruntime.InferenceSession, wanted: list[Any]) -> 
     first = wanted[0] if isinstance(wanted[0], str) else wanted[0][0]
     if session.get_providers()[0] != first:
         raise pb_utils.TritonModelException(
-            f"onnxruntime could not use {first}, and would compute with"
-            f" {session.get_providers()[0]}: install the library that the log of the server names"
+            f"onnxruntime could not use {first} and would use {session.get_providers()[0]} instead:"
+            " install the library that the log of the server names"
         )

@@ -3,8 +3,8 @@
 The backend reads the same model file and config.pbtxt as NVIDIA's C++ backend `openvino`. It uses
 the parameters `INFERENCE_NUM_THREADS` (threads of all model instances together), `NUM_STREAMS`
 (number of model instances) and `HINT_BF16` ("YES": compute in bf16). If Triton passes several
-requests at once, the backend runs these requests as one batch. For a single request, the backend
-does not copy the inputs from shared memory.
+requests at once, the backend runs these requests as one batch. The backend does not copy the inputs
+of a single request from shared memory.
 """
 
 import ctypes
@@ -19,7 +19,7 @@ from perseus_tensors import inputs_of, joined, responses
 
 
 class TritonPythonModel:
-    """One instance of one model: one process with one compiled model, which has one stream."""
+    """One instance of one model: one process with one compiled model and one stream."""
 
     def initialize(self, args: dict[str, str]) -> None:
         config = json.loads(args["model_config"])
@@ -74,9 +74,8 @@ class TritonPythonModel:
 def _computed_precision(model: str, compiled: openvino.CompiledModel) -> Any:
     """Create a Triton metric that states the numeric precision of a compiled network.
 
-    This precision may differ from the requested one: if the CPU lacks instructions for the
-    requested precision, OpenVINO computes in another precision. Triton removes the metric when
-    Python deletes the returned object.
+    If the CPU lacks instructions for the requested precision, OpenVINO computes in another
+    precision. Triton removes the metric when Python deletes the returned object.
     """
     precision = compiled.get_property("INFERENCE_PRECISION_HINT").to_string()
     family = pb_utils.MetricFamily(
@@ -90,9 +89,10 @@ def _computed_precision(model: str, compiled: openvino.CompiledModel) -> Any:
 
 
 def _writable(array: np.ndarray) -> np.ndarray:
-    """Return a writable view of an array. The array must live longer than the view.
+    """Return a writable view of an array. The caller must keep the array while it uses the view.
 
-    NumPy treats arrays from DLPack as read-only, and OpenVINO would copy read-only arrays.
+    The view is necessary because NumPy treats arrays from DLPack as read-only, and OpenVINO would
+    copy read-only arrays.
     """
     memory: Any = (ctypes.c_char * array.nbytes).from_address(array.ctypes.data)
     return np.ndarray(array.shape, array.dtype, memory)

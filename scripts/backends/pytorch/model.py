@@ -8,8 +8,8 @@ reads three parameters:
 - If `precision` is "fp16", weights and arithmetic are fp16; inputs and outputs stay fp32.
 - `intra_op_thread_count` is the number of CPU threads of each model instance.
 
-The backend exchanges tensors with Triton by DLPack, which needs no particular version of NumPy. The
-tensors are in CPU memory, because Triton would copy tensors on a GPU to CPU memory anyway.
+The backend exchanges tensors with Triton by DLPack, so it needs no particular version of NumPy. The
+tensors are in CPU memory, because Triton would copy tensors from GPU memory to CPU memory anyway.
 """
 
 import json
@@ -88,14 +88,14 @@ def load(path: Path) -> torch.nn.Module:
             plain = PLAIN.fullmatch(name) or (member.file_size == 0 and name.endswith(".pt"))
             if not plain or (name.endswith("_config.json") and _pickles(archive.read(member))):
                 raise pb_utils.TritonModelException(
-                    f"{path} has a part that PyTorch would unpickle, which can run any code:"
-                    f" {member.filename}. Export the model again"
+                    f"{path} contains {member.filename}, which PyTorch would unpickle. Unpickling"
+                    " can run any code. Export the model again"
                 )
     return torch.export.load(path).module()
 
 
 def _pickles(config: bytes) -> bool:
-    """Return whether the JSON description of weights or constants lists a pickled entry."""
+    """Return whether a list of weights or constants (JSON) has an entry that is pickled."""
     return any(entry.get("use_pickle") for entry in json.loads(config)["config"].values())
 
 
@@ -143,7 +143,7 @@ def _padded(
 ) -> Callable[[Sequence[Tensor]], Tensor]:
     """Return a function that pads each batch to the next larger of `sizes` and runs the network.
 
-    The padding rows contain values of earlier batches, which cannot affect the other rows.
+    The rows of the padding contain values of earlier batches. These rows cannot affect other rows.
     """
     # All CUDA graphs share one pool of memory. The largest graph comes first, so that the other
     # graphs fit into its memory. Only one graph runs at a time, and its responses are copied before
@@ -178,7 +178,7 @@ class Batch:
             self._capture(pool)
 
     def __call__(self, inputs: Sequence[Tensor]) -> Tensor:
-        """Return the outputs in CPU memory. Ignore the output rows without an input row."""
+        """Return the outputs in CPU memory. Outputs of the padding follow those of the inputs."""
         start = 0
         for each in inputs:
             self._input[start : start + len(each)].copy_(each)
