@@ -37,8 +37,8 @@ SHARED_ADVICE = "mount -o remount,size=1G /dev/shm (in a container, start it wit
 class Finding:
     """Result of the check of one requirement.
 
-    If the machine does not meet the requirement, `advice` says what to do. For a warning, `advice`
-    says how the results suffer or what to do.
+    If the requirement is missing, `advice` says how to meet it. Otherwise, `advice` may warn about
+    an effect on the results.
     """
 
     name: str

@@ -54,7 +54,7 @@ def main() -> None:
         "--python", default="3.12", help="version of Python on the other machine (default 3.12)"
     )
     parser.add_argument(
-        "--libpython", type=Path, help="libpython of this version, if the other machine has none"
+        "--libpython", type=Path, help="file libpython of this version, for a machine without it"
     )
     parser.add_argument("--version", action="version", version=f"Perseus {VERSION}")
     asked = parser.parse_args()
@@ -144,8 +144,8 @@ def in_turn(study: Study) -> list[Cell]:
 
     1. the dedicated peaks (peaks of a single model) that the cells of shared servers need
     2. the cells of shared servers
-    3. the dedicated peaks that other experiments with one model need
-    4. these experiments
+    3. the dedicated peaks that the cells of single models need
+    4. the other cells of single models
     5. all other dedicated peaks
     """
     cells = list(study.cells.values())

@@ -178,7 +178,7 @@ class Batch:
             self._capture(pool)
 
     def __call__(self, inputs: Sequence[Tensor]) -> Tensor:
-        """Return the outputs in CPU memory. Outputs of the padding follow those of the inputs."""
+        """Return the outputs in CPU memory. The outputs of the padding come last."""
         start = 0
         for each in inputs:
             self._input[start : start + len(each)].copy_(each)

@@ -11,7 +11,7 @@ from typing import Final
 
 ENDS_JOBS: Final = "Terminating processes on user request"
 AWAITS_JOBS: Final = "Will exit after finishing currently running jobs"
-"""ENDS_JOBS is the start of Snakemake's message after Ctrl-C, AWAITS_JOBS that after SIGTERM."""
+"""Beginnings of Snakemake's messages after Ctrl-C (ENDS_JOBS) and after SIGTERM (AWAITS_JOBS)."""
 
 INCOMPLETE: Final = "At least one job did not complete successfully"
 """Last message of Snakemake after Ctrl-C or SIGTERM, even if no job has failed."""

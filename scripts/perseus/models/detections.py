@@ -16,7 +16,7 @@ from perseus.models.answers import wrong_to_right
 from perseus.models.tensors import Tensor
 
 TIE: Final = 1e-4
-"""Largest difference between two scores, as a share of the largest score, that counts as a tie. The
+"""Two scores are tied if their difference is at most this share of the largest score. The
 comparison accepts any order of detections with tied scores.
 
 Source: in ssdlite320_mobilenet_v3_large, the scores of torch and ONNX Runtime differ by 1e-6 to
@@ -38,10 +38,11 @@ def detections_error(
     """Return the largest relative error of the detections in a response.
 
     Row i of each output describes detection i. `sorted_by` is the name of the output with the
-    scores. The function compares each expected detection with the most similar detection of the
-    response whose score is a tie (see TIE) with the expected score. A wrong label is an error of at
-    least 1. From n detections, the function drops the n // ONE_IN detections with the largest
-    errors. The result is also at least the error of all remaining labels (see `wrong_to_right`).
+    scores. The function pairs each expected detection with the most similar detection of the
+    response that has a tied score (see TIE). The error of a pair with different labels is at least
+    1. Of n pairs, the function ignores the n // ONE_IN pairs with the largest errors. The result is
+    the largest error of the other pairs. If the labels of these pairs together have a larger error
+    (see `wrong_to_right`), the result is the error of the labels.
 
     The result is infinite if outputs are missing, if the number of detections is wrong, if values
     are not finite, or if the scores are not in descending order.

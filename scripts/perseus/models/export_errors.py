@@ -57,12 +57,12 @@ def export_or_write_error(
 
 
 def raise_temporary(error: Exception) -> None:
-    """Raise the cause of `error` if this cause is one of TEMPORARY_ERRORS.
+    """Raise `error` or a cause of it (`__cause__`) if this exception is one of TEMPORARY_ERRORS.
 
     Otherwise, the function does nothing. Libraries often raise an exception of their own, whose
     cause is an error of the machine. For too little memory, torch and ONNX Runtime raise a
-    RuntimeError. Therefore the function also searches the messages for OUT_OF_MEMORY, and then
-    raises MemoryError.
+    RuntimeError. Therefore, if a message contains a text of OUT_OF_MEMORY, the function raises
+    MemoryError.
     """
     cause: BaseException | None = error
     while cause is not None:

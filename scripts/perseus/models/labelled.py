@@ -31,7 +31,7 @@ class Labelled:
         return {**self.pictures.arrays(), CLASSES: self.classes}
 
     def tensors(self, images: Sequence[int]) -> NDArray[Any]:
-        """Return the inputs of the network for these images, shape (len(images), 3, H, W)."""
+        """Return the network inputs for images with these indices, shape (len(images), 3, H, W)."""
         files, preprocessing = self.pictures.files, self.pictures.preprocessing
         return np.stack([preprocessing.tensor(files[i]) for i in images])
 
