@@ -71,10 +71,7 @@ def read_quota(groups: Path = GROUPS, own_groups: Path = OWN_GROUPS) -> CpuQuota
 
 
 def _cores(folder: Path) -> float | None:
-    """Return the CPU quota of a control group in cores; None without a quota.
-
-    The function supports cgroup version 2 and version 1.
-    """
+    """Return the CPU quota of a control group in cores; None without a quota."""
     quota, _, period = read(folder / "cpu.max").partition(" ")
     if not quota:
         quota, period = (read(folder / f"cpu.cfs_{each}_us") for each in ("quota", "period"))

@@ -14,9 +14,9 @@ from typing import Final
 from perseus.host.truncated_files import recorded
 
 UNFINISHED: Final = Path(".snakemake/incomplete")
-"""Folder with one file for each output whose job is running or was interrupted.
+"""Folder in which Snakemake marks each output whose job is running or was interrupted.
 
-Snakemake writes these files. The name of each file encodes the path of the output.
+Each output has one file in this folder. The name of the file encodes the path of the output.
 """
 
 TIME_STAMP: Final = ".snakemake_timestamp"

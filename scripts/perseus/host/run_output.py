@@ -45,8 +45,8 @@ def shorten(logger: logging.Logger) -> None:
 class _JobLines(logging.Formatter):
     """Formats Snakemake's messages for the terminal.
 
-    For each job, the formatter writes one line that begins, for example, with "[3 of 20]" for the
-    third started job of 20 jobs. From error messages about jobs, the formatter removes the date.
+    For each job, the formatter writes one line. The line of the third started job begins, for
+    example, with "[3 of 20]". The formatter removes the date from error messages about jobs.
     """
 
     def __init__(self, snakemake: logging.Formatter) -> None:

@@ -49,10 +49,7 @@ def _are_there() -> bool:
 
 
 def _nms(torch: ModuleType, boxes: Any, scores: Any, iou_threshold: float) -> Any:
-    """Return the indices of the boxes that non-maximum suppression keeps, by descending score.
-
-    The boxes have shape (n, 4). ONNX Runtime computes the result.
-    """
+    """Return the indices of the boxes that non-maximum suppression keeps, by descending score."""
     if not len(boxes):
         return torch.empty(0, dtype=torch.int64)
     given = {

@@ -118,9 +118,9 @@ def surveyed_export(
 
 
 def write_reference(task: ExportTask, path: Path) -> dict[str, Any]:
-    """Write the reference of a model without an ONNX file to `path`.
+    """Write the reference of a model that has no ONNX file.
 
-    The reference contains images, and the outputs that torch computes for these images. The
+    The file `path` contains images, and the outputs that torch computes for these images. The
     function returns the names, types and sizes of the inputs and outputs, as in an export record.
     If torch cannot run the network, the reference contains zeros. In this case no runtime serves
     the network, so Perseus compares no response with the zeros.

@@ -20,8 +20,8 @@ def problems(models: Iterable[tuple[Model, Sequence[str]]]) -> Iterator[str]:
     """Yield the reasons why Perseus cannot use the files of the models in `models`.
 
     The function runs no model. `models` contains each model with the paths of its image files. If a
-    check needs a package that is not installed, the function skips the check. The export job of the
-    model later makes the skipped checks.
+    check needs a package that is not installed, the function skips the check. Later, the export job
+    of the model repeats all checks, also the skipped ones.
     """
     for model, images in models:
         yield from (f"models: {model.name}: {problem}" for problem in _of_files(model, images))
