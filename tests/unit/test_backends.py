@@ -65,7 +65,7 @@ def test_onnxruntime_that_fell_back_to_the_cpu_does_not_serve(backend):
 
     module = backend("onnxruntime")
     module._require_first(Session(), ["CPUExecutionProvider"])
-    with pytest.raises(TritonModelException, match="would compute with CPUExecutionProvider"):
+    with pytest.raises(TritonModelException, match="would use CPUExecutionProvider instead"):
         module._require_first(Session(), [("CUDAExecutionProvider", {}), "CPUExecutionProvider"])
 
 
