@@ -30,7 +30,7 @@ from perseus.study.variants import ScenarioGrid
 
 MIXES_TO_PREDICT: Final = 5
 """Smallest number of mixes on one server for which Perseus draws the figure `predictions`. Perseus
-then predicts one mix, and estimates the error of the prediction from the other four mixes."""
+predicts one of these mixes, and estimates the error of the prediction from the other four."""
 
 
 @dataclass(frozen=True)
@@ -74,8 +74,7 @@ class Scenario:
         return models.pop() if len(models) == 1 and len(self.tenants) > 1 else None
 
     def tenant(self, name: str) -> Tenant:
-        """Return the tenant with this name. `name` may also be the name of a Triton model of the
-        tenant."""
+        """Return the tenant called `name`, or the tenant with a Triton model called `name`."""
         return next(tenant for tenant in self.tenants if tenant.name == tenant_of(name))
 
 
@@ -94,22 +93,22 @@ class Cell:
 
     @property
     def repeated(self) -> str:
-        """Id of the cell without the repeat number: the same for all repeats of a run."""
+        """Id of the cell without the repeat number. All repeats of a run have the same value."""
         return f"{self.scenario.id}.{self.run.name}"
 
 
 @dataclass(frozen=True)
 class Study:
-    """A study: its configuration (`definition`), and what follows from the configuration.
+    """A study: its configuration (`definition`), and the data that Perseus derives from it.
 
     `scenarios` contains the scenarios by id: first the dedicated scenarios, then the shared
     scenarios. If a configured scenario has a grid, `scenarios` contains one scenario for each
     setting that Perseus can measure, and `grids` contains the configured scenario. `images`
-    contains the paths of the image files of each model; empty for random images. `labelled`
-    contains, for each model, the paths and the correct classes of its labelled images. `prices`
-    contains the price of each server with the key `price`. `other_prices` contains the prices in
-    the list `other_prices` of each server. `demand_rps` contains, for each model, the low, typical
-    and peak rate of the demand in images/s.
+    contains the paths of the image files of each model; a model with random images has no paths.
+    `labelled` contains the paths and the correct classes of each model's labelled images. `prices`
+    contains the price of each server with the key `price`. `other_prices` contains each server's
+    prices from its key `other_prices`. `demand_rps` contains, for each model, the low, typical and
+    peak rate of the demand in images/s.
     """
 
     definition: Definition
@@ -154,9 +153,9 @@ class Study:
 
     @cached_property
     def ceilings(self) -> Mapping[str, tuple[Server, ...]]:
-        """The measurements of client ceilings (the highest rate that the client can send): the name
-        of each measurement, and the servers that share its result. A server on which all runs are
-        surveys (experiment `catalogue`) has no such measurement."""
+        """The servers that share each measurement of a client ceiling, by the name of the
+        measurement. There is no such measurement for a server on which all runs are surveys
+        (experiment `catalogue`)."""
         found: dict[str, tuple[Server, ...]] = {}
         loaded = [of.server.name for of in self.scenarios.values() if not of.is_survey]
         for name in (name for name in self.servers if name in loaded):
@@ -203,7 +202,7 @@ class Study:
         return kinds | {kind for kind, present in has.items() if present}
 
     def price_messages(self) -> Iterator[str]:
-        """Yield warnings for the terminal about prices of servers that may be wrong."""
+        """Yield one warning for the terminal for each price that may be wrong."""
         names = (server.name for server in self.definition.servers if server.name in self.servers)
         prices = {name: (price,) for name, price in self.prices.items()}
         return price_messages(
@@ -213,8 +212,8 @@ class Study:
     def urgency(self, model: str) -> int:
         """Return the Snakemake priority of the jobs that prepare and measure a model.
 
-        Perseus measures surveyed models (experiment `catalogue`) in the order of the study, so the
-        first of them has the highest priority. Models without a survey have the priority 0.
+        Models without a survey (experiment `catalogue`) have the priority 0. Perseus measures
+        surveyed models in the order of the configuration, so the first has the highest priority.
         """
         names = self._surveyed
         return len(names) - names.index(model) if model in names else 0
@@ -231,10 +230,10 @@ class Study:
         return set(self.models) - others
 
     def trace_messages(self, folder: Path) -> Iterator[str]:
-        """Yield one line for the terminal for each trace: its format, its duration, its number of
-        requests, and the column and unit of its times.
+        """Yield one line for the terminal for each trace, with what Perseus has read.
 
-        The paths of trace files are relative to `folder`.
+        The line states the format, the duration, the number of requests, and the column and unit of
+        the times. The paths of trace files are relative to `folder`.
         """
         demand = self.definition.demand
         sources = [self.definition.measurement.arrivals.trace]
@@ -255,11 +254,11 @@ class Study:
         return (run for each in item.experiments for run in each.runs_for(shares))
 
     def dedicated_peaks(self, of: Cell) -> tuple[str, ...]:
-        """Return the ids (without repeat numbers) of the cells that measure the dedicated peaks of
-        the tenants of the cell `of`: one id for each tenant, or none if `of` needs no such peaks.
+        """Return the ids, without repeat numbers, of the dedicated peaks that the cell `of` needs.
 
-        The dedicated peaks have the preset of the cell `of`, and therefore the same number of
-        repeats.
+        If `of` needs dedicated peaks, there is one id for each of its tenants; otherwise, the
+        result is empty. The dedicated peaks have the preset of `of`, and therefore the same number
+        of repeats.
         """
         if not of.run.needs_dedicated_peaks:
             return ()
@@ -267,19 +266,21 @@ class Study:
         return tuple(f"{server}.{tenant.name}.{search.run.name}" for tenant in of.scenario.tenants)
 
     def dedicated_cells(self, of: Cell) -> tuple[Cell, ...]:
-        """Return the cells that measure the dedicated peaks of the cell `of`, with all repeats."""
+        """Return all repeats of the cells that measure the dedicated peaks for the cell `of`."""
         return tuple(cell for peak in self.dedicated_peaks(of) for cell in self.repeats_of(peak))
 
     def repeats_of(self, repeated: str) -> tuple[Cell, ...]:
-        """Return the cells of all repeats of one run. `repeated` is the part of their ids before
+        """Return the cells of all repeats of one run. `repeated` is the id of such a cell without
         the repeat number."""
         preset = self.cells[f"{repeated}.r1"].preset
         return tuple(self.cells[f"{repeated}.r{repeat}"] for repeat in self.repeats(preset))
 
     def earlier_cells(self, of: Cell) -> tuple[Cell, ...]:
-        """Return the cells that Perseus must measure before the cell `of`: for a mix of a frontier,
-        the cells of the earlier mixes. From their results, Perseus chooses the mix or predicts its
-        peak."""
+        """Return the cells that Perseus must measure before the cell `of`.
+
+        For a mix of a frontier, these are the cells of the earlier mixes: from the results of the
+        earlier mixes, Perseus chooses the mix or predicts its peak.
+        """
         return tuple(
             self.cells[f"{of.scenario.id}.{name}.r{repeat}"]
             for name in of.run.needs_runs
@@ -289,8 +290,8 @@ class Study:
     def copies_cells(self, of: Cell) -> tuple[Cell, ...]:
         """Return the cells whose results Perseus uses to predict the peak of the cell `of`.
 
-        The returned cells have the server and the preset of the cell `of`. In each of them, several
-        copies of one model of the cell `of` share the server. The result is empty if the
+        The returned cells have the server and the preset of the cell `of`. In each returned cell,
+        several copies of one model of the cell `of` share the server. The result is empty if the
         configuration does not allow a prediction for the cell `of`.
         """
         if not of.run.needs_copies:
@@ -347,9 +348,9 @@ def _is_measured_mix(run: ExperimentRun) -> bool:
 
 
 def search_alone(definition: Definition, preset: str) -> Asked:
-    """Return the search for the peak of a tenant alone on a server, with this preset.
+    """Return the search for the peak of a tenant alone on a server, with the preset `preset`.
 
-    If `preset` is not the preset of the study, the name of the search contains `preset`.
+    If the study has another preset, the name of the search contains `preset`.
     """
     own = None if preset == definition.measurement.preset else preset
     return Asked(PeakRun.dedicated(own), preset)

@@ -1,8 +1,9 @@
 """Define the section `demand` of a configuration: the requests/s that the models get in production,
 and conditions for the fleet (the servers that carry this demand).
 
-The demand affects the tables about fleets. It affects a measurement in one case only: an experiment
-`frontier` of three or more tenants also measures the mix in the ratio of the typical rates.
+The demand affects the tables about fleets. The demand changes a measurement in one case only: an
+experiment `frontier` of three or more tenants also measures the mix in the ratio of the typical
+rates.
 """
 
 from __future__ import annotations
@@ -28,8 +29,8 @@ LEVELS: Final = ("low", "typical", "peak")
 """Names of the three levels of a varying demand, in ascending order of their rates."""
 
 ROUNDING: Final = 1e-6
-"""If a time is before the end of an interval by less than this share of the interval, Perseus
-assumes a rounding error, and counts the time in the next interval."""
+"""If an arrival is before the end of an interval by less than this share of the interval, Perseus
+assumes a rounding error, and counts the arrival in the next interval."""
 
 
 class ModelDemand(Part):
@@ -152,9 +153,9 @@ class Demand(Part):
 def levels_rps(of: ModelDemand, demand: Demand, folder: Path) -> tuple[float, ...]:
     """Return the low, typical and peak rate of the demand for one model, in requests/s.
 
-    The rates are either configured or computed from a trace file, whose path is relative to
-    `folder`. Raises OSError if the trace file cannot be read, and TraceError if it has no arrival
-    times.
+    The rates come from the configuration or from a trace file. The path of the trace file is
+    relative to `folder`. Raises OSError if the trace file cannot be read, and TraceError if Perseus
+    finds no arrival times in it.
     """
     if of.levels_rps is not None:
         return of.levels_rps
@@ -169,10 +170,10 @@ def rate_shares(
 ) -> tuple[float, ...]:
     """Return each tenant's share (0 to 1) of all requests at the typical rates of the demand.
 
-    An experiment `frontier` measures the mix with these shares. `demand_rps` contains, for each
-    model, the images/s at the three levels of the demand. Tenants with the same model share the
-    demand for this model equally. The result is empty if the demand does not name the model of one
-    of the tenants, or if the typical rate of one of these models is 0.
+    An experiment `frontier` measures the mix with these shares. `demand_rps` contains the images/s
+    of each model at the three levels of the demand. Tenants with the same model share the demand
+    for this model equally. The result is empty if the demand leaves out the model of a tenant, or
+    states a typical rate of 0 for it.
     """
     level, of_model = LEVELS.index("typical"), Counter(tenant.model for tenant in tenants)
     typical_rps = [
@@ -190,14 +191,14 @@ def rate_shares(
 def interval_rates_rps(
     recorded: Recorded, interval_s: float
 ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-    """Return the requests/s and the number of requests in each interval of a trace.
+    """Return the rate in requests/s and the number of requests for each interval of a trace.
 
-    The first interval begins at the first arrival, and each interval has `interval_s` seconds. If
-    the trace contains counts of requests per period (such as a minute), the function rounds
-    `interval_s` up to whole periods. A trace that is shorter than `interval_s` is one interval. A
-    request at the end of an interval belongs to the next interval. The requests after the last
-    whole interval form a shorter last interval. The rate of the shorter interval is the mean rate
-    in the last `interval_s` seconds of the trace.
+    The first interval begins at the first arrival. Each interval has `interval_s` seconds. If the
+    trace contains counts of requests per period (such as a minute), the function rounds
+    `interval_s` up to whole periods. If the trace is shorter than `interval_s`, it is one interval.
+    A request exactly at the end of an interval belongs to the next interval. The last interval may
+    be shorter than the others. Its rate is then the mean rate in the last `interval_s` seconds of
+    the trace.
     """
     if recorded.interval_s:
         interval_s = recorded.interval_s * math.ceil(interval_s / recorded.interval_s)
@@ -214,11 +215,11 @@ def interval_rates_rps(
 def request_percentiles(
     rates_rps: NDArray[np.float64], requests: NDArray[np.int64], percentiles: Sequence[float]
 ) -> tuple[float, ...]:
-    """For each p in `percentiles`, return the lowest rate r such that at least p % of the requests
-    arrive in intervals with a rate of at most r.
+    """Return percentiles of the rate that count requests, not intervals.
 
-    The percentiles count requests, not intervals, so the returned rates are above 0 even if most
-    intervals contain no requests.
+    The p-th percentile is the lowest rate r such that at least p % of the requests arrive in
+    intervals with a rate of at most r. Intervals without requests have no effect. `rates_rps` and
+    `requests` contain the rate and the number of requests of each interval.
     """
     busy = requests > 0
     ascending = np.argsort(rates_rps[busy])

@@ -1,4 +1,4 @@
-"""Detect that a file of the user has new content, although its time stamp is old.
+"""Detect new content in a file of the user, although the time stamp of the file is old.
 
 Snakemake compares the checksum of an input file only if the file is newer than the output of the
 job. After `mv`, `cp -p` or `rsync -a`, a changed file may be older than the output, so Snakemake
@@ -18,11 +18,11 @@ END_BYTES: Final = 2**20
 
 
 def contents(paths: Iterable[str]) -> dict[str, list[str]]:
-    """Return `{"files": fingerprints}`, with one fingerprint for each file; empty without files.
+    """Return one fingerprint for each file, as `{"files": fingerprints}`; `{}` without files.
 
-    A job repeats if a fingerprint changes. The fingerprint covers the size, the first MiB and the
-    last MiB of a file. It does not cover the path, so that workflows with the same files in other
-    folders can share exports. The function leaves out missing files, which Snakemake reports.
+    Snakemake repeats a job if a fingerprint changes. A fingerprint covers the size, the first MiB
+    and the last MiB of a file, but not the path. Workflows with the same files in other folders can
+    therefore share exports. The function leaves out missing files, because Snakemake reports them.
     """
     fingerprints = [of for path in paths if (of := _fingerprint(path))]
     return {"files": fingerprints} if fingerprints else {}

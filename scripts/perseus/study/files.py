@@ -43,10 +43,10 @@ def records(study: Study, cells: Iterable[Cell]) -> list[str]:
 
 
 def output_with(study: Study, path: str) -> str:
-    """Return the output (a file or a folder) of a Snakemake job that contains the file `path`.
+    """Return the output of a Snakemake job, a file or a folder, to which the file `path` belongs.
 
-    For a raw result, this is the folder of the cell. For a file in a model repository, this is the
-    folder of the repository. For any other file, this is the file itself.
+    For a raw result, the output is the folder of the cell. For a file in a model repository, the
+    output is the folder of the repository. For any other file, the output is the file itself.
     """
     for within in (f"{results(study)}/raw/", f"{model_repository(study)}/"):
         if path.startswith(within):
@@ -61,8 +61,8 @@ def raw_of_kind(study: Study, kind: str) -> list[str]:
 
 def measured(study: Study, kind: str | None = None) -> list[str]:
     """Return the paths of the files that list the measured cells: one file for each kind of
-    experiment. `kind` selects a kind and the kinds that are subclasses of it (for `peak`, also
-    `frontier` and `background`); None selects all kinds."""
+    experiment. If `kind` is None, return the files of all kinds. For the kind `peak`, also return
+    the files of `frontier` and `background`."""
     run = ExperimentRun if kind is None else run_of(kind)
     runs = (cell.run for cell in study.cells.values())
     kinds = dict.fromkeys(each.kind for each in runs if isinstance(each, run))
@@ -73,8 +73,8 @@ def dedicated(study: Study, of: Cell) -> list[str]:
     """Return the files or folders with the dedicated peaks that the cell `of` needs.
 
     With one repeat, these are the folders with the raw results of the dedicated peaks. With several
-    repeats, there is one file for each dedicated peak, which contains the records of all its
-    repeats; this keeps the job graph of a large study small.
+    repeats, there is one file for each dedicated peak, with the records of all its repeats. Fewer
+    inputs keep the job graph of a large study small.
     """
     if len(study.repeats(of.preset)) == 1:
         return raw(study, study.dedicated_cells(of))
@@ -83,7 +83,7 @@ def dedicated(study: Study, of: Cell) -> list[str]:
 
 def repeats(study: Study, repeated: str) -> str:
     """Return the path of the file with the records of all repeats of a dedicated peak. `repeated`
-    is the part of the ids of its cells before the repeat number."""
+    is the id of its cells without the repeat number."""
     return f"{results(study)}/repeats/{repeated}.json"
 
 
@@ -123,8 +123,8 @@ def own_files(study: Study, of: Cell) -> list[str]:
 def _served_samples(study: Study, of: Scenario) -> list[str]:
     """Return the user's example files for the models that the server already has.
 
-    Models that Perseus loads into the server need no such files here, because their examples are
-    stored with their reference responses.
+    For a model that Perseus loads into the server, the job reads the examples from the file with
+    the reference responses.
     """
     return [
         file
@@ -193,7 +193,7 @@ def repository_inputs(study: Study, of: Scenario) -> dict[str, list[str]]:
 
 
 def served(study: Study, scenario_id: str, tenant_name: str) -> str:
-    """Return the path of the model file of a tenant, which a job copies into the model
+    """Return the path of the model file of a tenant. A job copies this file into the model
     repository."""
     scenario = study.scenarios[scenario_id]
     tenant = scenario.tenant(tenant_name)
@@ -205,8 +205,8 @@ def served(study: Study, scenario_id: str, tenant_name: str) -> str:
 
 
 def plans(study: Study, of: Scenario) -> list[str]:
-    """Return the paths of the TensorRT plans that the server of a scenario loads; empty for other
-    runtimes."""
+    """Return the paths of the TensorRT plans that the server of a scenario loads; empty for a
+    server with another runtime."""
     paths = (served(study, of.id, tenant.name) for tenant in study.deployed(of))
     return [path for path in paths if Path(path).name == PLAN]
 
@@ -220,8 +220,8 @@ def onnx(study: Study, scenario_id: str, tenant_name: str) -> str:
 
 
 def check(study: Study, model: str) -> str:
-    """Return the path of the export record (check.json) of a model, which contains the properties
-    of the network."""
+    """Return the path of the export record of a model (check.json). The record contains the
+    properties of the network."""
     return f"{results(study)}/models/{model}/check.json"
 
 
@@ -232,7 +232,7 @@ def all_checks(study: Study) -> list[str]:
 
 def surveyed_checks(study: Study) -> list[str]:
     """Return the paths of the export records of all models in surveys. The table `catalogue` shows
-    the properties of the networks in these records."""
+    the properties in these records."""
     surveyed = [of for of in study.scenarios.values() if any(run.is_survey for run in of.runs)]
     return _checks(study, [tenant for of in surveyed for tenant in study.deployed(of)])
 
@@ -264,8 +264,7 @@ def labelled(study: Study, model: str) -> str:
 
 
 def reference(study: Study, model: str) -> str:
-    """Return the path of the file with the examples of a model, and with the reference responses to
-    them."""
+    """Return the path of the file with the examples of a model and their reference responses."""
     return f"{results(study)}/models/{model}/reference.npz"
 
 
@@ -282,25 +281,25 @@ def references(study: Study, of: Scenario) -> list[str]:
 
 
 def labels(study: Study, model: str) -> list[str]:
-    """Return the file with the classes of a model's images, if the folder of images has one."""
+    """Return the file with the correct classes of a model's images; empty without such a file."""
     folder = study.models[model].images
     return [str(Path(folder, LABELS))] if folder and study.labelled[model] else []
 
 
 def weights(study: Study, model: str) -> list[str]:
-    """Return the state_dict file of a model, if the configuration names one."""
+    """Return the state_dict file of a model; empty if the configuration names no file."""
     file = study.models[model].weights_file
     return [file] if file else []
 
 
 def samples(study: Study, model: str) -> list[str]:
-    """Return the user's file of examples for a model, if the configuration names one."""
+    """Return the user's file with examples for a model; empty if the configuration names none."""
     file = study.models[model].inputs
     return [file] if file else []
 
 
 def trace(study: Study) -> list[str]:
-    """Return the trace file of the arrival process, if the configuration names one."""
+    """Return the trace file of the arrival process; empty if the configuration names none."""
     source = study.definition.measurement.arrivals.trace
     return [source.file] if source else []
 
@@ -310,6 +309,6 @@ def experiment_files(of: Cell) -> list[str]:
 
 
 def image(server: Server) -> list[str]:
-    """Return the path of the container image of a server if the image is a file. The file is an
-    input of the job, so a new image repeats the job."""
+    """Return the path of a server's container image; empty if the image is not a file. The image is
+    an input of the job, so Snakemake repeats the job if the image changes."""
     return [server.image_file] if server.image_file else []

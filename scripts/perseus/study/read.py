@@ -41,7 +41,7 @@ def read_study(
     `prices` is the path of the default price list, which Perseus uses unless the configuration
     names another price list. Paths in the configuration are relative to `folder`. `most_cores` is
     the largest number of cores that a server on the measuring machine can have, or None if unknown.
-    The study leaves out settings of grids with more cores. Raises ConfigError, which lists all
+    The study leaves out grid settings that need more cores. Raises ConfigError, which lists all
     problems of the configuration.
     """
     try:
@@ -135,9 +135,9 @@ def _plain(value: Any) -> Any:
 
 
 def _with_new_names(raw: Any) -> Any:
-    """Return the configuration with the new names of keys in place of their old names.
+    """Replace old names of keys by their new names.
 
-    If the configuration has the old and the new name of a key, the value of the old name wins: only
+    If the configuration has the old and the new name of a key, the value of the old name wins. Only
     the user can have written the old name, but the new name may come from the default
     configuration.
     """

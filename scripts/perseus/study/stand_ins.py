@@ -46,8 +46,8 @@ _FOLLOWING: Final = re.compile(
     r"|scenarios\[(?P<k>\d+)\]\.experiments\[(?P<e>\d+)\]\.process"
     r" scenarios\[(?P=k)\]\.experiments\[(?P=e)\](\..*)?"
 )
-"""Pattern of pairs of places: the place of a stand-in, a space, and the place of a problem that the
-stand-in may cause."""
+"""Pattern of a text with two places and a space between them: the place of a stand-in, and the
+place of a problem that this stand-in may cause."""
 
 
 def stands_in(place: Place, stand_ins: Sequence[Place]) -> bool:
@@ -57,10 +57,10 @@ def stands_in(place: Place, stand_ins: Sequence[Place]) -> bool:
 
 
 def may_follow(place: Place, text: str, stand_ins: Sequence[Place]) -> bool:
-    """Return whether a stand-in may be the only cause of a problem.
+    """Return whether a problem may exist only because of a stand-in.
 
-    Perseus does not report such a problem. If the problem has another cause, Perseus reports it in
-    the next run, after the user has corrected the invalid value that the stand-in replaced.
+    Perseus does not report such a problem. If the problem remains after the user has corrected the
+    invalid value, Perseus reports it in the next run.
     """
     return stands_in(place, stand_ins) or any(
         _asks_for(place, text, each) or _FOLLOWING.fullmatch(f"{path(each)} {path(place)}")
@@ -69,6 +69,6 @@ def may_follow(place: Place, text: str, stand_ins: Sequence[Place]) -> bool:
 
 
 def _asks_for(place: Place, text: str, stand_in: Place) -> bool:
-    """Return whether the message `text` asks for a key that the user has already written, but with
-    an invalid value, for which Perseus used the stand-in."""
+    """Return whether the message `text` asks for the key of the stand-in: the user wrote this key,
+    but with an invalid value."""
     return place == stand_in[:-1] and f"{stand_in[-1]}:" in text

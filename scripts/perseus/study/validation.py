@@ -1,5 +1,4 @@
-"""Validate a configuration: report every unknown or missing key, every value of a wrong type, and
-every value out of bounds.
+"""Validate the keys of a configuration: their names, the types of their values, and the bounds.
 
 This module replaces each invalid value by a stand-in (a valid value), so that later checks can find
 more problems in the same run.
@@ -38,13 +37,12 @@ PATTERNS = {
 
 
 def validated(raw: Json) -> tuple[Definition | None, list[str], list[Place]]:
-    """Return the definition of a study, the problems, and the places of stand-ins (valid values
-    that replace invalid values).
+    """Return the definition of a study, the problems, and the places of stand-ins.
 
-    Because of the stand-ins, later checks can run although the configuration is invalid, and the
-    user sees all problems at once. A stand-in is the most similar valid choice, an example value or
-    the default value of a key. A stand-in for the name of a server is a name that no server has.
-    The definition is None if stand-ins cannot make the configuration valid.
+    A stand-in is a valid value that replaces an invalid value. Later checks can then run, and the
+    user sees all problems at once. The stand-in is a similar allowed value, an example value from
+    the schema, or the default value of the key. In a list of servers, the stand-in is a name that
+    no server has. If stand-ins cannot make the configuration valid, the definition is None.
     """
     if not isinstance(raw, Mapping):
         return None, [f"the configuration: must be a mapping (key: value), not {_short(raw)}"], []
@@ -72,19 +70,17 @@ def validated(raw: Json) -> tuple[Definition | None, list[str], list[Place]]:
 
 
 def _repeats_one(error: Json, place: Place, raw: Json, stand_ins: Sequence[Place]) -> bool:
-    """Return whether the only cause of a duplicate item in a list is a stand-in that replaced
-    another item."""
+    """Return whether a list contains a duplicate item only because of a stand-in."""
     if error["type"] != "twice" or not any(each[: len(place)] == place for each in stand_ins):
         return False
     return [repr(item) for item in _at(raw, place)].count(error["ctx"]["value"]) < 2
 
 
 def place_of(loc: Sequence[str | int], raw: Json) -> Place:
-    """Convert the place of an error from the form of pydantic (`loc`) into a place in the
-    configuration `raw`.
+    """Convert the place of a pydantic error (`loc`) into a place in the configuration `raw`.
 
-    Pydantic's `loc` can contain two parts that are not keys in the configuration: the kind of an
-    experiment, and the branch of a union. The function removes these parts.
+    A `loc` can contain two parts that are not keys in the configuration: the kind of an experiment,
+    and the branch of a union. The function removes these parts.
     """
     place: list[str | int] = []
     at: Json = raw
@@ -131,7 +127,7 @@ class DefinitionSchema:
         return part if resolved is part else resolved | own
 
     def _part(self, place: Place, raw: Json) -> dict[str, Json]:
-        """Like `at`, but the returned part may refer to another part of the schema (`$ref`)."""
+        """Return the part of the schema for a place. The part may be a reference (`$ref`)."""
         part = self._root
         for i, step in enumerate(place):
             part = self._resolved(part, _at(raw, place[:i]))
@@ -231,8 +227,8 @@ def _of_url(key: str, value: str) -> str:
 
 
 def _unknown(place: Place, raw: Json) -> str:
-    """Return the end of the message about an unknown key. If the key belongs to other kinds of
-    experiments, the message names these kinds."""
+    """Return the end of the message about an unknown key. If other kinds of experiments have this
+    key, the message names these kinds."""
     key, parent = str(place[-1]), _schema().at(place[:-1], raw)
     if len(place) > 2 and place[-3] == "experiments":
         owners = [kind for kind in KINDS if key in settings_of(kind).model_fields]
@@ -315,8 +311,8 @@ def _short(value: Json) -> str:
 
 
 def _repair(raw: Json, place: Place, kind: str) -> Place | None:
-    """Replace an invalid value by a stand-in. Return the place of the stand-in; None if nothing was
-    replaced."""
+    """Replace an invalid value by a stand-in, and return the place of the stand-in. If the function
+    replaces nothing, return None."""
     if kind == "default_factory_not_called" or not place:
         return None
     if kind == "too_short" and not _is_short(_at(raw, place), _schema().at(place, raw)):

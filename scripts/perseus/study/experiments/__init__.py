@@ -1,11 +1,11 @@
 """Define the kinds of experiments, such as `peak` and `soak`.
 
-Each kind has one module in each of two packages. The module has the name of the kind:
+For each kind, two packages have a module with the name of the kind:
 
 - study/experiments: the settings of the experiment, and what it measures in one cell
 - measurement/experiments: how it measures a server
 
-Each kind in `OTHER_KINDS` also has one module in each of three more packages:
+For each kind in `OTHER_KINDS`, three more packages have such a module:
 
 - results/tables: its table
 - report/figures: its figure
@@ -39,11 +39,11 @@ the module of a kind has two classes: `Settings` (the keys of the experiment in 
 `Run` (what Perseus measures in one cell)."""
 
 SEARCHES: Final = ("peak", "frontier")
-"""Kinds of experiments that search peaks. They have no tables and figures of their own, but share
-the tables and figures about peaks."""
+"""Kinds of experiments without tables and figures of their own: they share the tables and figures
+about peaks."""
 
 OTHER_KINDS: Final = tuple(kind for kind in KINDS if kind not in SEARCHES)
-"""All other kinds of experiments. Each of them has one table and one figure with the name of the
+"""All other kinds of experiments. Each kind has one table and one figure with the name of the
 kind."""
 
 

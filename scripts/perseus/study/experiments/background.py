@@ -19,8 +19,8 @@ Rates = Annotated[
     Field(
         description=(
             "requests/s of the other tenants: one number for all of them, or a list with one"
-            " number for each of them, in the order of the tenants"
-        )
+            "the rates of the other tenants in requests/s: one number for all tenants, or a list"
+            " with one number for each tenant, in the order of the tenants"
     ),
 ]
 
@@ -28,9 +28,9 @@ Rates = Annotated[
 class Run(peak.Run):
     """Search the peak of the tenant `searched`, and vary only the rate of this tenant.
 
-    All other tenants are background tenants. They stay at `background_percent` % of their dedicated
-    peaks, or at the rates `rates_rps` in requests/s: one rate for all background tenants, or one
-    rate for each of them.
+    All other tenants stay at `background_percent` % of their dedicated peaks, or at the rates
+    `rates_rps` in requests/s. `rates_rps` contains one rate for all of these tenants, or one rate
+    for each of these tenants.
     """
 
     kind: Literal["background"] = "background"

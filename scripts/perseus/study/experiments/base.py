@@ -14,8 +14,7 @@ from perseus.study.problems import Problems
 from perseus.study.traces import TraceSource
 
 MAX_RPS: Final = 50_000
-"""Largest allowed rate of a tenant in requests/s. No client process can send requests at this
-rate."""
+"""Largest allowed rate of a tenant in requests/s: more than a client process can send."""
 
 Rate = Annotated[Real, Field(gt=0, le=MAX_RPS)]
 
@@ -23,7 +22,7 @@ Rate = Annotated[Real, Field(gt=0, le=MAX_RPS)]
 class ExperimentRun(Part):
     """What an experiment measures in one cell, such as the peak of one mix.
 
-    `name` is unique in the scenario. It is part of the id of the cell, and thus of file names.
+    `name` is unique in the scenario. The name is part of the id of the cell, and of file names.
     """
 
     kind: str
@@ -31,8 +30,8 @@ class ExperimentRun(Part):
 
     @property
     def needs_dedicated_peaks(self) -> bool:
-        """True if the rates of the run are shares of dedicated peaks. Perseus then measures the
-        peak of each tenant alone on the server first."""
+        """True if the rates of the run are shares of dedicated peaks. Perseus must then measure
+        these peaks before the run."""
         return False
 
     @property
@@ -48,26 +47,26 @@ class ExperimentRun(Part):
 
     @property
     def takes_arrivals(self) -> bool:
-        """True if the run uses the arrival process in `measurement.arrivals`. Another arrival
-        process then repeats the measurement."""
+        """True if the run uses the arrival process in `measurement.arrivals`. If the user changes
+        this process, Perseus measures the run again."""
         return True
 
     @property
     def offers_load(self) -> bool:
-        """True if the run uses the number of processes in `measurement.client`. Another number then
-        repeats the measurement."""
+        """True if the run uses the number of processes in `measurement.client`. If the user changes
+        this number, Perseus measures the run again."""
         return True
 
     @property
     def needs_runs(self) -> tuple[str, ...]:
-        """Names of other runs of the scenario. Perseus measures these runs first, because this run
-        uses their results."""
+        """Names of the runs of the scenario whose results this run uses. Perseus measures these
+        runs first."""
         return ()
 
     @property
     def needs_copies(self) -> bool:
-        """True if Perseus may predict the result of the run. A prediction uses the results of
-        scenarios with several copies of one model."""
+        """True if Perseus may predict the result of the run. For the prediction, Perseus uses the
+        results of scenarios with several copies of one model."""
         return False
 
     @property
@@ -77,13 +76,13 @@ class ExperimentRun(Part):
 
     @property
     def files(self) -> tuple[str, ...]:
-        """Paths of the files that the run reads, as written in the configuration. If one of these
-        files changes, Snakemake repeats the job."""
+        """Paths of the files that the run reads, as in the configuration. If one of these files
+        changes, Snakemake repeats the job."""
         return tuple(dict.fromkeys(source.file for source in self.traces))
 
 
 class ExperimentSettings(Part):
-    """Settings of one experiment of a scenario: an entry of its list `experiments`."""
+    """Settings of one experiment: an entry in the list `experiments` of a scenario."""
 
     kind: str
 
@@ -107,14 +106,14 @@ class ExperimentSettings(Part):
     def runs_for(self, rate_shares: tuple[float, ...]) -> Iterator[ExperimentRun]:
         """Yield the runs of the experiment in a study with a demand.
 
-        `rate_shares` contains each tenant's share (0 to 1) of all requests of the demand, and is
-        empty if the demand does not name the models of all tenants.
+        `rate_shares` contains each tenant's share (0 to 1) of all requests of the demand. If the
+        demand does not name the models of all tenants, `rate_shares` is empty.
         """
         return self.runs()
 
     def renamed(self, names: Mapping[str, str]) -> Self:
-        """Return a copy of the settings for tenants with other names, as in the settings of a grid.
-        `names` maps each old name to its new name."""
+        """Return a copy of the settings in which tenants have other names. Perseus renames tenants
+        in scenarios with a grid. `names` maps each old name to its new name."""
         return self
 
     def problems(self, tenants: Sequence[str]) -> Problems:

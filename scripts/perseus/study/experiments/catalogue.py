@@ -14,11 +14,11 @@ from perseus.study.problems import Problems
 
 
 class Run(ExperimentRun):
-    """Measure one tenant twice: first its network without a server, for at least `in_process_s`
-    seconds; then the tenant alone on a server, with the SLA of the model and with a second SLA.
+    """Measure one tenant alone: first its network without a server, then on a server.
 
-    The latency limit of the second SLA is `times_unloaded` times the median latency of single
-    requests.
+    The measurement without a server lasts at least `in_process_s` seconds. The measurement on the
+    server uses two SLAs: the SLA of the model, and a second SLA. The latency limit of the second
+    SLA is `times_unloaded` times the median latency of single requests.
     """
 
     kind: Literal["catalogue"] = "catalogue"
@@ -49,8 +49,8 @@ class Settings(ExperimentSettings):
         default=3.0,
         description=(
             "The latency limit of the second SLA, as a multiple of the median latency of single"
-            " requests on a server without other load. The percentile is the same as in the first"
-            " SLA, the SLA of the model."
+            " requests on a server without other load. Both SLAs have the percentile of the model's"
+            " SLA."
         ),
     )
     in_process_s: Annotated[Real, Field(ge=0.2, le=60)] = Field(

@@ -33,8 +33,8 @@ class Settings(ExperimentSettings):
     kind: Literal["concurrency"] = Field(
         description=(
             "`concurrency` measures throughput and latency while each tenant has a fixed number of"
-            " requests in flight (a closed loop). You can compare the results with those of other"
-            " tools that measure in closed loops."
+            " requests in flight (a closed loop). You can compare the results with the results of"
+            " other tools that measure in closed loops."
         )
     )
     concurrencies: Annotated[tuple[Concurrency, ...], Field(min_length=1), Different] = Field(

@@ -23,9 +23,9 @@ class Run(peak.Run):
     """Search for the peak of one mix of the frontier.
 
     `point` is the number of the mix in the frontier: 1, 2, ... If `predict` is true, Perseus
-    predicts the peak, and measures it only if the estimated error of the prediction is too large:
-    more than `predict_within_percent` % or, if this is None, more than the difference that chance
-    may cause between two measurements of the same mix.
+    predicts the peak, and measures it only if the estimated error of the prediction is too large.
+    `predict_within_percent` is the largest accepted error in percent. If it is None, Perseus
+    accepts the difference that chance may cause between two measurements of the same mix.
     """
 
     kind: Literal["frontier"] = "frontier"
@@ -48,8 +48,6 @@ class Run(peak.Run):
 
     @property
     def needs_copies(self) -> bool:
-        """True if Perseus may predict the peak of the mix. Predictions use the results of scenarios
-        with several copies of a model."""
         return self.predict
 
 
@@ -104,8 +102,8 @@ class Settings(ExperimentSettings):
         """Yield the runs of the experiment, one for each mix.
 
         `rate_shares` contains each tenant's share (0 to 1) of all requests of the demand, or is
-        empty. If it contains three or more shares, the rates of the first mix have the ratio of
-        these shares. Perseus always measures this mix and never predicts its peak.
+        empty. With three or more shares, the rates of the first mix have the ratio of the shares.
+        Perseus always measures this mix and never predicts its peak.
         """
         runs = self.runs()
         if len(rate_shares) > 2:
@@ -124,6 +122,6 @@ class Settings(ExperimentSettings):
 
 
 def most_points(tenants: int) -> int:
-    """Return the number of mixes in the list `perseus.peak.frontier.rays`, from which Perseus takes
-    the mixes of a frontier of three or more tenants."""
+    """Return how many mixes the list `perseus.peak.frontier.rays` contains for a frontier of three
+    or more tenants."""
     return 1 + tenants * (tenants - 1) // 2 + tenants

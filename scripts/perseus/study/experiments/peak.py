@@ -20,7 +20,7 @@ DEMANDED: Final = "mix-demand"
 
 
 class Run(ExperimentRun):
-    """Search for the peak on a load line, which states the rates that rise, and in which ratio.
+    """Search for the peak on a load line.
 
     `line` is the type of the load line:
 
@@ -41,22 +41,22 @@ class Run(ExperimentRun):
 
     @classmethod
     def dedicated(cls, preset: str | None = None) -> Run:
-        """Return the search for the peak of a tenant alone on a server. `preset` is None for the
-        preset of the study; any other preset becomes part of the name of the search."""
+        """Return the search for a dedicated peak. `preset` is None for the preset of the study. Any
+        other preset becomes part of the name of the search."""
         return cls(line="dedicated", name=f"peak-{preset}" if preset else "peak")
 
     @classmethod
     def mix(cls, weights: Sequence[int]) -> Run:
         """Return the search for the peak of a mix. `weights` is the ratio of the rates in units of
-        the dedicated peaks; the name of the search contains the reduced ratio, 1-1 for [2, 2]."""
+        the dedicated peaks. The name of the search contains the reduced ratio: 1-1 for [2, 2]."""
         divisor = math.gcd(*weights) or 1
         reduced = tuple(weight // divisor for weight in weights)
         return cls(line="mix", name="mix-" + "-".join(map(str, reduced)), weights=reduced)
 
     @classmethod
     def demanded(cls, rate_shares: Sequence[float]) -> Run:
-        """Return the search for the peak of the mix in the ratio of the demand. `rate_shares`
-        contains each tenant's share (0 to 1) of all requests."""
+        """Return the search for the peak of the mix whose rates have the ratio of the demand.
+        `rate_shares` contains each tenant's share (0 to 1) of all requests."""
         return cls(line="mix", name=DEMANDED, rate_shares=tuple(rate_shares))
 
     @classmethod
@@ -80,14 +80,14 @@ class Run(ExperimentRun):
         return self.model_copy(update={"weights": weights})
 
     def background_tenants(self, names: Sequence[str]) -> tuple[str, ...]:
-        """Return those of the tenants `names` that stay at a fixed rate during the search."""
+        """Return the tenants in `names` that stay at a fixed rate during the search."""
         return tuple(name for name in names if name == self.background_tenant)
 
     def background_rps(
         self, names: Sequence[str], dedicated_rps: Mapping[str, float]
     ) -> dict[str, float]:
-        """Return the rate in requests/s of each tenant that stays at a fixed rate during the
-        search. `dedicated_rps` contains the dedicated peaks in requests/s."""
+        """Return the fixed rate of each background tenant in requests/s. `dedicated_rps` contains
+        the dedicated peaks in requests/s."""
         share = self.background_percent / 100
         return {name: share * dedicated_rps[name] for name in self.background_tenants(names)}
 

@@ -28,7 +28,7 @@ def of_tenant(values: Sequence[T], tenant: int) -> T:
 
 
 class ReplayPhase(NamedTuple):
-    """A part of a replay: its name, and the indices of the tenants that send requests in it."""
+    """A part of a replay: its name, and the indices of the tenants that send requests."""
 
     name: str
     loaded: tuple[int, ...]
@@ -47,10 +47,11 @@ class Bursts(Part):
 
 
 class Trace(Part):
-    """The parts of trace files that a replay sends: from `begins_s` (seconds after the beginning of
-    the trace), with all gaps between requests multiplied by `time_scale`.
+    """The parts of trace files that a replay sends.
 
-    `sources` and `begins_s` contain one entry for each tenant, or one entry for all tenants.
+    A part begins `begins_s` seconds after the beginning of its trace. The replay multiplies all
+    gaps between requests by `time_scale`. `sources` and `begins_s` contain one entry for each
+    tenant, or one entry for all tenants.
     """
 
     sources: tuple[TraceSource, ...]
@@ -59,12 +60,11 @@ class Trace(Part):
 
 
 class Run(ExperimentRun):
-    """Send the requests of all tenants together, and then the requests of each tenant alone; each
-    time for `duration_s` seconds.
+    """Send the requests of all tenants together, and then the requests of each tenant alone.
 
-    The mean rates are `rates_rps`, or `percents_of_peak` % of the dedicated peaks. If both lists
-    are empty, each tenant has the rate of its trace. Only the arrival process "gamma" uses `cv`,
-    only "mmpp" uses `bursts`, and only "trace" uses `trace`.
+    Each part lasts `duration_s` seconds. The mean rates are `rates_rps`, or `percents_of_peak` % of
+    the dedicated peaks. If both lists are empty, each tenant has the rate of its trace. Only the
+    arrival process "gamma" uses `cv`, only "mmpp" uses `bursts`, and only "trace" uses `trace`.
     """
 
     kind: Literal["replay"] = "replay"
@@ -252,7 +252,8 @@ class Settings(ExperimentSettings):
 
     @property
     def _keeps_rates(self) -> bool:
-        """True if each tenant has the rate of its trace, and no configured rate."""
+        """True if the configuration states no rates, so that each tenant has the rate of its
+        trace."""
         return self.rates_rps is None and self.percents_of_peak is None
 
     def file_problems(self, tenants: Sequence[str], folder: Path) -> Problems:
@@ -274,7 +275,7 @@ class Settings(ExperimentSettings):
     def _part_problems(
         self, recorded: Recorded, source: TraceSource, begin_s: float
     ) -> Iterator[str]:
-        """Yield the problems of the part of a trace file that a tenant replays, which begins at the
+        """Yield the problems of the part of a trace that a tenant replays. The part begins at the
         second `begin_s` of the trace."""
         scale = self._trace.time_scale
         end_s = begin_s + self.duration_s / scale
