@@ -1,5 +1,7 @@
-"""Find the price of a server's machine in the price list. If the accelerators of the machine have a
-row of their own, also find their price."""
+"""Find the price of a server's machine in the price list.
+
+If the accelerators of the machine have a separate row, also find the price of the accelerators.
+"""
 
 from __future__ import annotations
 
@@ -15,11 +17,11 @@ from perseus.study.price import CustomMachine, PriceRow, Rates
 from perseus.study.price_list import PRICES, ListedPrice, PriceList
 
 SUSPICIOUS_SPOT: Final = 0.15
-"""Perseus warns about a spot price below this share of the on-demand price: clouds list such low
-prices, but hardly ever sell machines at these prices."""
+"""Perseus warns about a spot price below this share of the on-demand price. Clouds list such low
+prices, but hardly ever sell machines at such prices."""
 SUSPICIOUS_REGION: Final = 2.0
-"""Perseus warns about an on-demand price that differs by more than this factor from the median of
-the on-demand prices in the other regions."""
+"""Perseus warns about an on-demand price if it is more than this factor above or below the median
+on-demand price in the other regions."""
 
 
 class UnpricedError(ValueError):
@@ -35,11 +37,12 @@ class UnpricedError(ValueError):
 class MachinePrice:
     """Price of a machine, or of accelerators that have a separate row in the price list.
 
-    `usd_per_hour` contains the price for each pricing (on_demand, spot, committed), or None if it
-    is unknown. `vcpus` is None if the price list does not state the number of vCPUs. `accelerators`
-    is the number of accelerators that the price includes. `currency` is the currency of the price
-    list. `source` says where the price comes from. `date` is the day on which the price was valid,
-    or None if unknown. `doubts` contains the reasons why the price may be wrong.
+    `usd_per_hour` contains the price for each pricing (on_demand, spot, committed). An unknown
+    price is None. `vcpus` is the number of vCPUs, or None if the price list does not state this
+    number. `accelerators` is the number of accelerators that the price includes. `currency` is the
+    currency of the price list. `source` says where the price comes from. `date` is the day on which
+    the price was valid, or None if unknown. `doubts` contains the reasons why the price may be
+    wrong.
     """
 
     usd_per_hour: Mapping[str, float | None]
@@ -53,11 +56,10 @@ class MachinePrice:
 
 
 def machine_price(wanted: PriceRow, prices: PriceList, costs: Costs) -> list[MachinePrice]:
-    """Return the price of the machine and, if the configuration names an `accelerator`, also the
-    price of the accelerators.
+    """Return the price of the machine, and the price of accelerators that the configuration names.
 
-    If at least one zone of the region has both prices, both come from the same zone: the zone in
-    which their sum is lowest.
+    If at least one zone of the region has both prices, both prices come from the zone in which
+    their sum is lowest.
 
     Raises UnpricedError if the price list has no price for the machine or for the accelerators, or
     if two rows for the same zone have different prices or numbers of vCPUs.
@@ -93,18 +95,18 @@ def machine_price(wanted: PriceRow, prices: PriceList, costs: Costs) -> list[Mac
 
 
 def _by_pricing(of: MachinePrice, costs: Costs) -> tuple[float, ...]:
-    """Return a sort key with which the cheapest machine comes first: the prices of `of`, in the
-    order of `costs.pricing`. An unknown price counts as infinite."""
+    """Return the prices of a machine in the order of `costs.pricing`, as a sort key that puts the
+    cheapest machine first. An unknown price counts as infinite."""
     order = dict.fromkeys((*costs.pricing, "on_demand", "spot"))
     return tuple(of.usd_per_hour[pricing] or math.inf for pricing in order)
 
 
 def usable_pricings(costs: Costs) -> tuple[str, ...]:
-    """Return the pricings of which a row of the price list needs at least one; without any of these
-    prices, Perseus cannot use the row.
+    """Return the pricings that make a row of the price list usable: a usable row has at least one
+    of these prices.
 
-    If `costs.pricing` contains on_demand, a row needs an on-demand price. Otherwise, a row needs an
-    on-demand price or a price for one of the pricings in `costs.pricing`.
+    If `costs.pricing` contains on_demand, a usable row has an on-demand price. Otherwise, a usable
+    row has an on-demand price or a price for one of the pricings in `costs.pricing`.
     """
     if "on_demand" in costs.pricing:
         return ("on_demand",)
@@ -124,7 +126,7 @@ def _machines(wanted: PriceRow, prices: PriceList, costs: Costs) -> dict[str, Ma
 def _accelerators(
     wanted: PriceRow, named: str, prices: PriceList, costs: Costs
 ) -> dict[str, MachinePrice]:
-    """Return, for each zone, the price of all accelerators of the server together.
+    """Return the total price of the server's accelerators in each zone.
 
     If the price list has a row for the wanted number of accelerators, the price comes from this
     row. Otherwise, the function multiplies the price of one accelerator by the wanted number.
@@ -151,8 +153,8 @@ def _accelerators(
 
 
 def _devices(row: ListedPrice) -> float:
-    """Return the number of accelerators in a row of the price list, rounded up: if a row sells a
-    part of an accelerator, such as 0.125 of an L4, the number is 1."""
+    """Return the number of accelerators in a row of the price list, rounded up: 1 for a row with
+    0.125 of an L4."""
     return float(math.ceil(row.accelerators or 1))
 
 
@@ -178,10 +180,10 @@ def _by_zone(
     """Return one usable row of the price list for each zone of the region, or only for the
     configured zone.
 
-    `rows` contains all rows of the machine or accelerator, whose name for messages is `what`.
-    Raises UnpricedError in four cases: no row is for the region and zone; such a row cannot be
-    read; no such row has a usable price; two rows of a zone have different prices or numbers of
-    vCPUs.
+    `rows` contains all rows of the machine or accelerator, and `what` is its name for messages.
+    Raises UnpricedError if no row has the region and the zone, if one of the rows for the region
+    and the zone is invalid, if none of these rows is usable, or if two usable rows of a zone have
+    different prices or numbers of vCPUs.
     """
     here = [row for row in rows if row.region == wanted.region]
     if not here:
@@ -230,7 +232,7 @@ def _of_row(
     costs: Costs,
 ) -> MachinePrice:
     """Convert a row of the price list into prices in USD. `rows` contains the rows of the same
-    machine or accelerator in all regions, with which the function looks for doubtful prices."""
+    machine or accelerator in all regions. The function compares them to find doubtful prices."""
     worth = costs.usd_per_currency_unit or 1.0
     usd = {pricing: price and price * worth for pricing, price in row.prices.items()}
     at = "" if costs.currency == "USD" else f", in {costs.currency} at {worth:g} USD"
@@ -250,7 +252,7 @@ def _of_row(
 
 
 def _left_out(wanted: PriceRow, rows: Sequence[ListedPrice], costs: Costs) -> Iterator[str]:
-    """Yield a warning about zones of the region without a usable price. Such a zone may be cheaper
+    """Yield a warning if some zones of the region have no usable price. Such a zone may be cheaper
     than the zone whose price Perseus uses."""
     here = [row for row in rows if row.region == wanted.region and wanted.zone is None]
     if unpriced := [row for row in here if not _is_usable(row, costs)]:
@@ -312,7 +314,7 @@ def doubts_of(row: ListedPrice, rows: Sequence[ListedPrice]) -> Iterator[str]:
 
 
 def _unlikely(prices: Mapping[str, float | None]) -> Iterator[str]:
-    """Yield the reasons why the spot price or the committed price may be wrong, compared with the
+    """Yield the reasons why the spot price or the committed price is unlikely, compared with the
     on-demand price."""
     on_demand, spot = prices["on_demand"], prices["spot"]
     if on_demand is None:

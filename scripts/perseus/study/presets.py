@@ -8,12 +8,12 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Effort:
-    """Length of a window (without its settling time), and number of times that it is evaluated.
+    """Length of a window without its settling time, and how often Perseus evaluates the window.
 
-    A window ends when the tenant with the lowest rate has sent `requests` requests, at the latest
-    after `max_s` seconds. Only windows of slow models may last longer (`perseus.peak.durations`).
-    Perseus computes the verdict at `looks` evenly spaced times, and ends the window as soon as the
-    verdict is `pass` or `fail`.
+    A window ends when the tenant with the lowest rate has sent `requests` requests, and at the
+    latest after `max_s` seconds. Only windows of slow models may last longer
+    (`perseus.peak.durations`). Perseus computes the verdict at `looks` evenly spaced times. If the
+    verdict is `pass` or `fail`, the window ends at once.
     """
 
     requests: int

@@ -29,7 +29,7 @@ reads the field as empty."""
 
 
 class ListedPrice(NamedTuple):
-    """A row of the price list. Numbers that are missing in the row are None.
+    """A row of the price list. A number that the row does not state is None.
 
     `line` is the number of the line in the file; the first line is 1. `prices` contains the price
     per hour for each pricing, in the currency of the file. `problem` says why the row is invalid,
@@ -58,13 +58,13 @@ class PriceList:
 
     @cached_property
     def machines(self) -> Mapping[str, Sequence[ListedPrice]]:
-        """The rows of each machine. The keys are the names in the column InstanceType."""
+        """The rows of each machine, by the name in the column InstanceType."""
         return _grouped((row.instance, row) for row in self.rows if row.instance)
 
     @cached_property
     def accelerators(self) -> Mapping[str, Sequence[ListedPrice]]:
-        """The rows of each accelerator that has rows without an InstanceType. The keys are the
-        names in the column AcceleratorName."""
+        """The rows without an InstanceType, by the name in the column AcceleratorName. These rows
+        contain the prices of accelerators without a machine."""
         return _grouped((row.accelerator, row) for row in self.rows if not row.instance)
 
 
@@ -78,9 +78,9 @@ def _grouped(pairs: Iterator[tuple[str, ListedPrice]]) -> Mapping[str, Sequence[
 def read_price_list(path: Path, name: str) -> PriceList:
     """Read all rows of a price list.
 
-    An invalid number or date does not stop the function: the row then says so in its attribute
-    `problem`. Raises ConfigError, which lists all problems, if the file cannot be read, has too few
-    columns, or contains rows with more or fewer fields than the header.
+    If a number or a date in a row is invalid, the attribute `problem` of the row says so. Raises
+    ConfigError, which lists all problems, if the file cannot be read, has too few columns, or
+    contains rows with more or fewer fields than the header.
     """
     try:
         with path.open(newline="", encoding="utf-8-sig") as file:

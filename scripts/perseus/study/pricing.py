@@ -1,5 +1,5 @@
-"""Compute the price of a server: the part of the price of its cloud instance that the server pays
-(docs/explanation/sharing-ratio.md)."""
+"""Compute the price of a server. If several servers share a cloud instance, each server pays a part
+of the price of the instance (docs/explanation/sharing-ratio.md)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from perseus.study.tasks.tables import Price
 
 
 def price_of(server: Server, wanted: PriceRow, prices: PriceList, costs: Costs) -> Price:
-    """Return the price of the server for the row of the price list that `wanted` selects.
+    """Return the price of the server according to the row of the price list that `wanted` selects.
 
     Raises UnpricedError if the server has no valid price.
     """

@@ -29,9 +29,9 @@ overflow."""
 class Format(NamedTuple):
     """A public format of traces. A file has this format if it has all `columns`.
 
-    `column` is the name of the column with the times, and `unit` is the unit of the times. If these
-    are the times at which requests end, `took_s` is the name of the column with the durations of
-    the requests in seconds; otherwise None.
+    `column` is the name of the column with the times, and `unit` is the unit of the times. If the
+    column contains the end times of the requests, `took_s` is the name of the column with the
+    durations of the requests in seconds. Otherwise, `took_s` is None.
     """
 
     name: str
@@ -83,13 +83,13 @@ class Recorded:
 
     @property
     def is_of_one_time(self) -> bool:
-        """True if all arrivals are at the same time or in the same interval, so that there are no
-        gaps to replay."""
+        """True if all arrivals are at the same time or in the same interval. There are then no gaps
+        to replay."""
         return len(np.unique(self.starts_s[self.counts > 0])) < 2
 
     def expected(self, begin_s: float, end_s: float) -> NDArray[np.float64]:
-        """Return, for each interval or time of the file, the expected number of its arrivals that
-        lie between `begin_s` and `end_s`, shape (n,)."""
+        """Return the expected number of arrivals between `begin_s` and `end_s` for each time or
+        interval of the file, shape (n,)."""
         if self.interval_s == 0:
             inside = ((self.starts_s >= begin_s) & (self.starts_s < end_s)).astype(float)
         else:
@@ -106,7 +106,7 @@ class Recorded:
 
     def gaps_s(self) -> tuple[float, ...]:
         """Return the gaps between the arrivals in seconds. Each call returns the same gaps, because
-        random times within intervals have a constant seed."""
+        the random times within intervals have a constant seed."""
         return tuple(np.diff(self.times_s(np.random.default_rng(0))).tolist())
 
 
@@ -119,8 +119,8 @@ class Trace:
     format: str
 
     def message(self, name: str) -> str:
-        """Return one line of text, with which the user can check how Perseus read the file: format,
-        number of requests, duration, and column and unit of the times."""
+        """Return one line of text that tells the user how Perseus read the file: format, number of
+        requests, duration, and column and unit of the times."""
         count, length_s = int(self.recorded.counts.sum()), self.recorded.length_s
         unit, column = self.understood.unit, self.understood.column
         of = f" of column {column!r}" if column else ""
@@ -139,8 +139,8 @@ def of_times(times_s: NDArray[np.float64]) -> Recorded:
     The duration of the recording is the time from the first to the last arrival, plus one mean gap.
 
     If all times are whole seconds and several arrivals have the same time, the function assumes
-    that the times are rounded. Each arrival then lies somewhere in an interval of one second, and
-    the recording ends with the last of these intervals.
+    that the times are rounded. Each arrival then has an interval of one second, and the recording
+    ends at the end of the last interval.
     """
     is_rounded = not np.any(times_s % 1) and np.any(np.diff(times_s) == 0)
     times_s = times_s - times_s[0]
@@ -153,9 +153,9 @@ def of_times(times_s: NDArray[np.float64]) -> Recorded:
 def read_trace(path: Path, source: TraceSource) -> Trace:
     """Read the arrivals that `source` selects from the trace file `path`.
 
-    The rows of the file may have any order. The returned times count from the first request of the
-    file, even if `source` does not select this request. Raises OSError if the file cannot be
-    opened, and TraceError if Perseus finds no valid times in it.
+    The rows of the file may have any order. The time 0 is the first request of the file, even if
+    `source` does not select this request. Raises OSError if the file cannot be opened, and
+    TraceError if Perseus finds no valid times in the file.
     """
     file = open_trace(path)
     where = [(name, str(value)) for name, value in source.where.items()]
@@ -184,11 +184,10 @@ def read_trace(path: Path, source: TraceSource) -> Trace:
 
 
 def read_named(folder: Path, source: TraceSource, *, needs_unit: bool) -> Trace:
-    """Read the arrivals that `source` selects from a trace file, whose path is relative to
-    `folder`.
+    """Read the arrivals that `source` selects from a trace file.
 
-    Raises TraceError for every problem, also if the file cannot be opened. If `needs_unit` is true,
-    the function also raises TraceError if the unit of the times is not clear.
+    The path of the file is relative to `folder`. Raises TraceError for every problem, also if the
+    file cannot be opened. If `needs_unit` is true, an unclear unit of the times is a problem too.
     """
     try:
         trace = read_trace(folder / source.file, source)
@@ -215,8 +214,8 @@ def _numbers(file: TraceFile, values: Any) -> NDArray[np.float64]:
 def _of_minutes(file: TraceFile, where: Sequence[tuple[str, str]]) -> Recorded:
     """Return the number of requests in each minute of an Azure Functions trace of 2019.
 
-    The file has one row for each combination of a function and a trigger. The function adds up the
-    rows that `where` selects.
+    The file has one row for each combination of an Azure function and a trigger. The result is the
+    sum of the rows that `where` selects.
     """
     import pyarrow as pa
     import pyarrow.compute as pc

@@ -44,8 +44,8 @@ class TraceFile:
     `format` is a text such as "a CSV file". `columns` contains the names of the columns, or their
     numbers ("1", "2", ...) if the file has no header. `first` contains the fields of the first row
     with data. `first_row` is the number of this row in the file: 2 after a header, otherwise 1. The
-    function `read` reads the columns with the given names from the file and returns them as a
-    pyarrow Table; it raises TraceError for invalid rows.
+    function `read` returns the columns with the given names as a pyarrow Table, and raises
+    TraceError for invalid rows.
     """
 
     path: Path
@@ -63,8 +63,8 @@ class TraceFile:
         return f"{self.path} is {self.format} with the columns {columns}; its first row is {first}"
 
     def refuse(self, bad: Sequence[str]) -> None:
-        """Raise TraceError if there are invalid rows. `bad` contains one text for each invalid row,
-        and the message of the error shows the first MAX_LISTED of these texts."""
+        """Raise TraceError if there are invalid rows. `bad` contains one text for each invalid row.
+        The message of the error shows the first MAX_LISTED of these texts."""
         if bad:
             more = len(bad) - MAX_LISTED
             rest = f"; and {more} more invalid row{'s' if more > 1 else ''}" if more > 0 else ""
@@ -104,8 +104,8 @@ def moment(text: str) -> tuple[float, bool]:
     """Read a date with a time. Return the seconds since 1970, and whether the text names a time
     zone.
 
-    The function reads a date without a time zone as UTC. The seconds are NaN if the text is not an
-    ISO 8601 date with a time.
+    Without a time zone, the function reads the date as UTC. If the text is not an ISO 8601 date
+    with a time, the seconds are NaN.
     """
     try:
         found = datetime.fromisoformat(text.replace(" UTC", "+00:00"))
@@ -177,8 +177,8 @@ def _json_lines(path: Path, head: str) -> TraceFile:
 def _first_values(row: dict[str, Any], lines: Iterable[str]) -> dict[str, Any]:
     """Return one value of each column, from which the caller infers the type of the column.
 
-    The values come from `row`, the first row. If a value in `row` is null, the function takes the
-    first value of the column in `lines` (the next rows as JSON) that is not null, if there is one.
+    `row` is the first row, and `lines` contains the next rows as JSON. If a value in `row` is null,
+    the function looks in `lines` for a value that is not null.
     """
     values = dict(row)
     for line in lines:

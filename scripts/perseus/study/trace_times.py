@@ -17,8 +17,8 @@ from perseus.study.hints import meant_or_known
 from perseus.study.trace_files import TraceError, TraceFile, is_date, moment, number
 
 PER_S: Final = {"s": 1.0, "ms": 1e3, "us": 1e6, "ns": 1e9}
-"""For each unit of time, how many units a second has. The division of a time by this number is
-exact if the time is a whole number of seconds."""
+"""For each unit of time, the number of units in one second. Perseus divides times by this number.
+For whole seconds, the result of the division is exact."""
 
 UNIT_WORDS: Final = {
     "s": ("s", "sec", "secs", "second", "seconds"),
@@ -68,11 +68,11 @@ REPEATED_HOURS: Final = (0, 1, 2, 3, 23)
 class Understood:
     """How Perseus interpreted the times in a trace file.
 
-    `column` is the name of the column with the times. It is empty if the file has only one column,
-    or if the file contains counts per minute and not times. `unit` is "s", "ms", "us", "ns",
-    "dates" (dates with times) or "counts per minute". `note` says in a few words how Perseus read
-    times without a time zone; empty for other times. `doubt` says why the interpretation may be
-    wrong; empty if there is no doubt.
+    `column` is the name of the column with the times. If the file has only one column, or contains
+    counts per minute and not times, `column` is empty. `unit` is "s", "ms", "us", "ns", "dates"
+    (dates with times) or "counts per minute". `note` describes how Perseus read times without a
+    time zone, and is empty for other times. `doubt` says why the interpretation may be wrong, and
+    is empty without a doubt.
     """
 
     column: str
@@ -88,7 +88,7 @@ def words_of(name: str) -> list[str]:
 
 
 def unit_of_name(name: str) -> str | None:
-    """Return the unit of time that the last word of a column name means; None if it means no
+    """Return the unit of time in the last word of a column name; None if the last word is no
     unit."""
     last = words_of(name)[-1:]
     return next((unit for unit, words in UNIT_WORDS.items() if last and last[0] in words), None)
@@ -101,11 +101,12 @@ def _is_named_as_time(name: str) -> bool:
 
 
 def time_column(file: TraceFile, asked: str | None) -> str:
-    """Return the name of the column with the times: the column `asked` if it is configured, or the
-    column that Perseus recognises by its name, its dates or its numbers.
+    """Return the name of the column with the times.
 
-    Raises TraceError if Perseus recognises no column, or several columns. The message of the error
-    lists the columns, and suggests a line that names a column in the configuration.
+    If the configuration names the column (`asked`), return this name. Otherwise, return the only
+    column, or the column that Perseus recognises by its name, its dates or its numbers. Raises
+    TraceError if the file has no column `asked`, or if Perseus recognises no column or several
+    columns. The message then suggests a line for the configuration.
     """
     if asked is not None:
         if asked not in file.columns:
@@ -143,8 +144,8 @@ def _stamped(file: TraceFile) -> list[str]:
 
 
 def _unit_since_1970(first: float, last: float) -> str | None:
-    """Return the unit with which the numbers `first` and `last`, as times since 1970, both lie
-    between 2001 and 2286; None if there is no such unit."""
+    """Return the unit in which `first` and `last`, as times since 1970, lie between 2001 and 2286;
+    None if there is no such unit."""
     units = (
         unit
         for unit, per_s in PER_S.items()
@@ -156,12 +157,12 @@ def _unit_since_1970(first: float, last: float) -> str | None:
 def seconds(
     file: TraceFile, column: str, values: Any, stated: str | None, of_format: str | None
 ) -> tuple[NDArray[np.float64], Understood]:
-    """Convert the times of a column into seconds. Return the seconds, in the order of the rows, and
-    how Perseus interpreted the column.
+    """Convert the times of a column into seconds.
 
-    `values` is the content of the column, a pyarrow ChunkedArray. `stated` is the unit in the
-    configuration (None if not configured), and `of_format` is the usual unit of the file format
-    (None if unknown). Raises TraceError if a row contains no valid time.
+    Return the seconds in the order of the rows, and how Perseus interpreted the column. `values` is
+    the content of the column, a pyarrow ChunkedArray. `stated` is the unit in the configuration, or
+    None. `of_format` is the usual unit of the file format, or None if unknown. Raises TraceError if
+    a row contains no valid time.
     """
     import pyarrow as pa
     import pyarrow.compute as pc
@@ -192,18 +193,19 @@ def seconds(
 
 
 def _unit_of_numbers(numbers: NDArray[np.float64]) -> str | None:
-    """Return the unit with which all numbers can be times since 1970; None if there is none.
+    """Return the unit in which all numbers are plausible times since 1970; None without such a
+    unit.
 
-    The caller prefers this unit to a unit in the name of the column, since numbers in the range
-    EPOCH_S are too large to be times since the start of a trace.
+    The caller prefers this unit to a unit in the name of the column, because such large numbers
+    cannot be times since the start of a trace.
     """
     finite = numbers[np.isfinite(numbers)]
     return _unit_since_1970(finite.min(), finite.max()) if len(finite) else None
 
 
 def _assumed(file: TraceFile, name: str, numbers: NDArray[np.float64]) -> Understood:
-    """Interpret numbers whose unit is unknown as seconds. If the median gap between the times is
-    then more than 1 s, the result states a `doubt` about the unit."""
+    """Interpret numbers with an unknown unit as seconds. If the median gap between these times is
+    more than 1 s, the result states a `doubt` about the unit."""
     ascending = np.sort(numbers[np.isfinite(numbers)])
     if len(ascending) < 2 or np.median(np.diff(ascending)) <= 1:
         return Understood(name, "s")
@@ -224,9 +226,11 @@ def _checked(
     understood: Understood,
     are_local: bool,
 ) -> tuple[NDArray[np.float64], Understood]:
-    """Return the times, and how Perseus interpreted them. If the times have no time zone
-    (`are_local`), correct them for the end of summer time. Raises TraceError if a row contains no
-    valid time."""
+    """Return the times, and how Perseus interpreted the times.
+
+    If `are_local` is true, the times have no time zone, and the function corrects them for the end
+    of summer time. Raises TraceError if a row contains no valid time.
+    """
 
     def row(i: int) -> str:
         return f"row {file.first_row + i}: {str(values[i])[:40]!r}"
@@ -250,9 +254,9 @@ def _local(
     summer time.
 
     When clocks go back, the times in the file step back by up to one hour, and the function adds
-    one hour to all later times. If the times also step back for another reason, by more than
-    DISORDER_S seconds, the rows have no clear order. The function then corrects no time, and the
-    result may state a `doubt`.
+    one hour to all later times. If the times also step back elsewhere, by more than DISORDER_S
+    seconds, the order of the rows is unclear. The function then corrects no time, and the result
+    may state a `doubt`.
     """
     back = np.flatnonzero(np.diff(times_s) < -DISORDER_S) + 1
     is_repeated = np.isin(times_s[back] // HOUR_S % 24, REPEATED_HOURS)
@@ -269,12 +273,12 @@ def _local(
 
 
 def _doubled_hour(path: Path, times_s: NDArray[np.float64]) -> str:
-    """Return a message if times without a time zone probably contain an hour twice, because clocks
-    went back; otherwise an empty text.
+    """Return a message if the file probably shows the requests of two hours as one hour.
 
-    The function looks for an hour that clocks of a zone in CLOCKS show twice, and that has too many
-    requests: more than 1.5 times the mean of the hours before and after, with a significant
-    difference.
+    At the end of summer time, clocks show one hour twice. Times without a time zone do not
+    distinguish these two hours. The function looks for such an hour with significantly more
+    requests than its neighbours: more than 1.5 times the mean of the hours before and after. If
+    there is no such hour, the result is empty.
     """
     first_hour = int(times_s.min() // HOUR_S)
     requests = np.bincount((times_s // HOUR_S).astype(int) - first_hour).astype(float)
@@ -316,8 +320,8 @@ def duration_text(span_s: float) -> str:
 def rows_that_are(
     file: TraceFile, table: Any, where: Sequence[tuple[str, str]]
 ) -> NDArray[np.bool_]:
-    """Return a mask that is true for the rows that have all values in `where`, a list of pairs
-    (column, value). Raises TraceError if there is no such row."""
+    """Return a mask that is true for the rows that `where` selects. `where` is a list of pairs
+    (column, value), and a row must have all these values. Raises TraceError if no row has them."""
     import pyarrow as pa
     import pyarrow.compute as pc
 

@@ -779,8 +779,8 @@ def test_all_mistakes_are_reported_at_once():
 
 NO_STORE = "is neither http://HOST:PORT nor sqlite:///FILE"
 PASSWORD = (
-    "has a user name or password (set MLFLOW_TRACKING_USERNAME and MLFLOW_TRACKING_PASSWORD in the"
-    " environment)"
+    "contains a user name or password (remove both, and set MLFLOW_TRACKING_USERNAME and"
+    " MLFLOW_TRACKING_PASSWORD in the environment)"
 )
 
 
@@ -1134,8 +1134,8 @@ def test_scenarios_of_one_tenant_on_a_server_agree_about_its_load_lines():
     found = load({"models": [model()], "scenarios": [light, again]})
     assert list(found.cells) == [f"cpu1.squeezenet1_1.{name}.r1" for name in ("peak", "soak-5rps")]
     assert problems({"models": [model()], "scenarios": [light, heavy]}) == (
-        "scenarios[1].experiments[0]: 'squeezenet1_1' alone on 'cpu1': 'soak-5rps' has other"
-        " settings in scenarios[0].experiments[0] than here, but both would have the same result"
+        "scenarios[1].experiments[0]: 'soak-5rps' of 'squeezenet1_1' alone on 'cpu1' differs from"
+        " scenarios[0].experiments[0], but both experiments would have the same result"
         " files (give one of the tenants another `name:`)",
     )
 
@@ -1213,7 +1213,7 @@ def test_a_demand_needs_a_price_that_a_fleet_pays(tmp_path):
     for spot in ({}, {"spot": {"largest_share": 0.5, "revocations_per_hour": 1}}):
         (found,) = problems({**change, **asked(**spot)})
         assert found.startswith(
-            "demand.models[0]: no server of 'squeezenet1_1' that the fleet may use has an on-demand"
+            "demand.models[0]: no server on which a fleet may serve 'squeezenet1_1' has an on-demand"
             " price (give cpu1 an on-demand price, or a spot price with"
         )
     load({**change, **asked(spot={"largest_share": 1, "revocations_per_hour": 1})})

@@ -1,7 +1,8 @@
-"""Check whether the values of a configuration fit together, with one module for each section. For
-example, each scenario must name existing servers.
+"""Check whether the values of different keys of a configuration fit together.
 
-Before these checks, the module `validation` checks each key alone: its name, type and bounds.
+For example, each scenario must name existing servers. Each section of a configuration has one
+module. Before these checks, the module `validation` checks each key alone: its name, type and
+bounds.
 """
 
 from __future__ import annotations

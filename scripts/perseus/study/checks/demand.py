@@ -23,7 +23,7 @@ FORMS = "`rps:`, or `trace:`, or all of `low_rps:`, `typical_rps:` and `peak_rps
 def problems(study: Definition, folder: Path, prices: PriceList | None) -> Problems:
     """Yield the problems of the demand.
 
-    If `prices` is None, the function does not check which prices the servers have.
+    If the price list cannot be read, `prices` is None, and the function does not check prices.
     """
     if study.demand is None:
         return
@@ -54,8 +54,8 @@ def problems(study: Definition, folder: Path, prices: PriceList | None) -> Probl
 def _fleet_problems(
     study: Definition, demand: Demand, wanted: Sequence[str], prices: PriceList | None
 ) -> Problems:
-    """Yield each model for which no fleet is possible, whatever the results of the measurements
-    are. `wanted` contains the names of the servers that the fleet may use."""
+    """Yield a problem for each model that no fleet can serve. `wanted` contains the names of the
+    servers that the fleet may use."""
     unpriced = {
         server.name
         for server in study.servers
@@ -82,17 +82,18 @@ def _fleet_problems(
         elif unpriced.issuperset(usable):
             yield (
                 ("demand", "models", i),
-                f"no server of {asked.name!r} that the fleet may use has an on-demand price (give"
+                f"no server on which a fleet may serve {asked.name!r} has an on-demand price (give"
                 f" {' or '.join(usable)} an on-demand price, or a spot price with"
                 " `demand.spot.largest_share: 1`)",
             )
 
 
 def _has_fleet_price(server: Server, demand: Demand, prices: PriceList, costs: Costs) -> bool:
-    """Return whether the server has a price at which a fleet may use it: an on-demand price, or a
-    spot price if spot servers may carry the whole demand.
+    """Return whether the server has a price that a fleet may pay.
 
-    The function returns true for a server without a valid price, since another check reports it.
+    An on-demand price is enough. If spot servers may carry the whole demand, a spot price is enough
+    too. For a server without a valid price, the function returns true, because another check
+    reports this server.
     """
     if server.price is None:
         return True

@@ -12,15 +12,15 @@ from perseus.study.trace_files import TraceError
 from perseus.study.traces import TraceSource
 
 MAX_INTERVALS: Final = 10_000_000
-"""Largest number of intervals (of `interval_s` seconds) in a trace; with minutes, 19 years."""
+"""Largest number of intervals in a trace. If `interval_s` is one minute, these are 19 years."""
 
 MAX_REQUESTS: Final = 10_000_000
-"""Largest number of requests in a trace whose gaps Perseus scales. Perseus keeps all gaps in
-memory."""
+"""Largest number of requests in the trace of an arrival process. Perseus keeps all gaps between
+these requests in memory."""
 
 
 def brace_problems(at: Place, path: str) -> Problems:
-    """Yield a problem if the path contains a brace: Snakemake would read it as a wildcard."""
+    """Yield a problem if the path contains a brace. Snakemake would read it as a wildcard."""
     if "{" in path or "}" in path:
         yield at, f"{path!r} has a brace, which marks a wildcard for Snakemake (rename the file)"
 
@@ -40,7 +40,7 @@ def trace_problems(
     """Yield the problems of a file with recorded arrivals.
 
     If the file belongs to a demand, `interval_s` is the length of the intervals in which Perseus
-    counts arrivals; an unclear time unit is then a problem. If the file belongs to an arrival
+    counts arrivals. An unclear time unit is then a problem. If the file belongs to an arrival
     process, `interval_s` is None. The time unit then has no effect, because Perseus scales the gaps
     between the arrivals to the offered rate.
     """

@@ -1,5 +1,5 @@
 """Check the grids of a configuration. A grid must have a limited number of settings, and Perseus
-must be able to measure at least one of them."""
+must be able to measure at least one setting."""
 
 from __future__ import annotations
 
@@ -95,8 +95,8 @@ def _why_no_energy(server: Server) -> str:
 
 
 def why_not(variant: Variant, models: Mapping[str, Model], most_cores: int | None) -> str:
-    """Return the first reason why Perseus cannot measure a variant (a scenario with one setting of
-    its grid); empty if Perseus can measure the variant."""
+    """Return the first reason why Perseus cannot measure a variant: a scenario with one setting of
+    its grid. The result is empty if Perseus can measure the variant."""
     return next(_reasons(variant, models, most_cores), "")
 
 

@@ -33,7 +33,7 @@ def _shared_memory_problems(study: Definition) -> Problems:
 
 def _in_flight_problems(study: Definition) -> Problems:
     """Yield a problem for each experiment whose closed loops need more requests in flight than the
-    client processes allow."""
+    client can have."""
     client = study.measurement.client
     each = MAX_IN_FLIGHT[client.protocol]
     processes = 1 if client.processes == "auto" else client.processes

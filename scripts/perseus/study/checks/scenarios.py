@@ -1,5 +1,4 @@
-"""Check the section `scenarios`: the servers, tenants and experiments of each scenario, and whether
-different items have the same name."""
+"""Check the section `scenarios`: the servers, tenants, experiments and names of the scenarios."""
 
 from __future__ import annotations
 
@@ -91,12 +90,11 @@ def _name_problems(study: Definition) -> Problems:
 
 
 def _repeated_lines(study: Definition) -> Problems:
-    """Yield each experiment of a single tenant that has the name of an earlier experiment, but
-    other settings.
+    """Yield each experiment that would overwrite the results of an earlier experiment.
 
-    Perseus joins all scenarios that have the same single tenant on the same server, so experiments
-    with equal names would have the same result files. Perseus does not join scenarios of several
-    tenants.
+    Perseus joins all scenarios that have the same single tenant on the same server. In such
+    scenarios, two experiments with the same name but other settings would have the same result
+    files. Perseus does not join scenarios of several tenants.
     """
     known: dict[tuple[str, str, str], tuple[Place, object]] = {}
     alone = [(i, item) for i, item in enumerate(study.scenarios) if len(item.tenants) == 1]
@@ -110,8 +108,8 @@ def _repeated_lines(study: Definition) -> Problems:
                 if other != settings:
                     yield (
                         at,
-                        f"{item.result_name!r} alone on {server!r}: {run.name!r} has other settings"
-                        f" in {path(first)} than here, but both would have the same result files"
+                        f"{run.name!r} of {item.result_name!r} alone on {server!r} differs from"
+                        f" {path(first)}, but both experiments would have the same result files"
                         " (give one of the tenants another `name:`)",
                     )
 

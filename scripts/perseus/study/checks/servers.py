@@ -20,7 +20,7 @@ from perseus.study.server import Server
 def problems(study: Definition, folder: Path, prices: PriceList | None) -> Problems:
     """Yield the problems of the servers.
 
-    If `prices` is None, the function does not check prices.
+    If the price list cannot be read, `prices` is None, and the function does not check prices.
     """
     yield from duplicates("servers", [server.name for server in study.servers])
     served = {model.name for model in study.models if model.is_served}
@@ -90,9 +90,9 @@ def _image_problems(at: Place, server: Server, folder: Path) -> Problems:
 def device_problems(at: Place, server: Server, *, deploys: bool = True) -> Problems:
     """Yield the problems of the GPUs and the runtime of a server.
 
-    A GPU server needs the key `gpus`, and a CPU server must not have it. Both the device and the
-    launcher must support the runtime. `deploys` is false if the server already has all models that
-    the study uses on it.
+    A GPU server needs the key `gpus`, and a CPU server must not have this key. Both the device and
+    the launcher must support the runtime. `deploys` is false if the server already has all models
+    that the study uses on this server.
     """
     if server.device == "gpu" and server.gpus is None:
         yield (

@@ -23,6 +23,7 @@ def problems(study: Definition) -> Problems:
     is_file = parts.scheme == "sqlite" and not parts.netloc and len(parts.path) > 1
     if parts.username or parts.password:
         names = "MLFLOW_TRACKING_USERNAME and MLFLOW_TRACKING_PASSWORD"
-        yield ("track", "mlflow"), f"has a user name or password (set {names} in the environment)"
+        text = f"contains a user name or password (remove both, and set {names} in the environment)"
+        yield ("track", "mlflow"), text
     elif not (is_server or is_file):
         yield ("track", "mlflow"), f"{uri!r} is neither http://HOST:PORT nor sqlite:///FILE"

@@ -11,8 +11,8 @@ from perseus.study.traces import TraceOf
 class RequestOfModel(Part):
     """The requests to one model, each with `images` images.
 
-    The limit of the send lag in the measurement follows from `sla_ms`. `sla_ms` is the latency
-    limit of the model's SLA, rounded down to 50, 100, 200, 500, ... ms, and at least 50 ms. Because
+    `sla_ms` is the latency limit of the model's SLA, rounded down to 50, 100, 200, 500, ... ms, and
+    at least 50 ms. From this limit, the measurement computes the largest allowed send lag. Because
     of the rounding, a small edit of the SLA does not repeat the measurement.
     """
 
@@ -26,10 +26,9 @@ class CeilingTask(Part):
     from its input files, so the settings do not contain these shapes.
 
     Perseus measures the client ceiling with a null model (a model that does no work) on an embedded
-    server of this host, whatever launcher and runtime the study's server `server` has. `cores` is
-    the number of cores of the study's server; None if it is remote. For a remote server, the client
-    uses `client_cores` cores, and the null model uses all other cores of this host. `trace` is the
-    trace of the arrival process, or None.
+    server of this host. `cores` is the number of cores of the study's server, or None if this
+    server is remote. For a remote server, the client uses `client_cores` cores, and the null model
+    uses all other cores of this host. `trace` is the trace of the arrival process, or None.
     """
 
     server: str

@@ -6,9 +6,11 @@ from perseus.study.base import Part
 
 
 class CompareTask(Part):
-    """The paths of the results of two studies (`base` and `new`, each a folder or an archive), the
-    digests of their content, and the output folder. If a digest changes, Snakemake repeats the
-    job."""
+    """The results of two studies, and the output folder.
+
+    `base` and `new` are the paths of the results: folders or archives. If the digest of a result
+    changes, Snakemake repeats the job.
+    """
 
     base: str
     new: str

@@ -19,10 +19,10 @@ class ExportTask(Part):
     `seed` is the seed of random weights and random images. `input_size` is the height and width of
     the input in pixels; None means the size for which the weights were trained. `request` is
     "float32" (normalised colours) or "uint8" (pixels that the exported network normalises).
-    `is_surveyed` is true if only the experiment `catalogue` measures the model: if the export
-    fails, the table `catalogue` then says why, and the study continues. `images` contains the paths
-    of image files; if it is empty, the export uses random images. The export preprocesses image
-    files as the weights require (`networks.preset`).
+    `is_surveyed` is true if only the experiment `catalogue` measures the model. If the export of
+    such a model fails, the table `catalogue` says why, and the study continues. `images` contains
+    the paths of image files. If `images` is empty, the export uses random images. The export
+    preprocesses image files as the weights require (`networks.preset`).
     """
 
     architecture: str

@@ -6,8 +6,8 @@ from perseus.study.base import Part
 
 
 class LabelledTask(Part):
-    """The labelled images of a classification model of torchvision, and the settings from which
-    their preprocessing follows.
+    """The labelled images of a classification model of torchvision, and the settings that determine
+    their preprocessing.
 
     `architecture`, `weights` and `request` have the same values as in the model's `ExportTask`.
     `images` contains the paths of the image files. `classes` contains, for each image, the index of

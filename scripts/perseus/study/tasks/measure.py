@@ -38,8 +38,8 @@ class MeasuredClient(Part):
 
 
 class MeasuredServer(Part):
-    """The server of a cell. `gpus` contains the numbers of the GPUs of this host that the server
-    uses; empty for a CPU server or a remote server."""
+    """The server of a cell. `gpus` contains the numbers of this host's GPUs that the server uses,
+    and is empty for a CPU server or a remote server."""
 
     name: str
     device: str
@@ -54,9 +54,9 @@ class MeasuredServer(Part):
 class ServedModel(Part):
     """A model that the server already has, with its name on the server.
 
-    `shape` contains the sizes of inputs with variable sizes, by the name of the input. If
-    `deterministic` is false, the responses to the same request may differ. `examples` defines the
-    content of the requests.
+    `shape` contains the sizes of inputs with variable sizes, by the name of the input. `examples`
+    defines the content of the requests. If `deterministic` is false, the model may give different
+    responses to the same request.
     """
 
     name: str
@@ -66,15 +66,14 @@ class ServedModel(Part):
 
 
 class MeasuredTenant(Part):
-    """A tenant of a cell, with the properties that the client needs or the record of the cell
-    states.
+    """A tenant of a cell, with the properties that the client or the record of the cell needs.
 
     `served_model` is None for a model that Perseus loads into the server. For a model that the
     server already has, `max_batch_size`, `dynamic_batching` and `precision` are None, since only
     the server knows these settings. `preprocessing` says who converts image files into tensors
-    ("client" or "server"); None means that clients send tensors, and Perseus measures no
-    conversion. `labelled_images` is the number of images with which the cell measures the accuracy
-    of the model.
+    ("client" or "server"). If `preprocessing` is None, the client sends tensors, and Perseus
+    measures no conversion. `labelled_images` is the number of images with which the cell measures
+    the accuracy of the model.
     """
 
     name: str
@@ -91,8 +90,8 @@ class MeasuredTenant(Part):
 
     @property
     def steps(self) -> tuple[str, ...]:
-        """If the server preprocesses images, the names of the two Triton models through which a
-        request passes: preprocessing and network. Otherwise empty."""
+        """Names of the two Triton models of a tenant whose images the server preprocesses: first
+        the preprocessing, then the network. For other tenants, the result is empty."""
         return steps(self.name, self.preprocessing)
 
 
@@ -100,8 +99,8 @@ class MeasureTask(Part):
     """Settings of the measurement of one cell (one repeat of one run of a scenario).
 
     `run` states what the experiment measures. `trace` is the trace of the arrival process, or None.
-    If the experiment does not use a setting of the arrival process or the client, the setting has
-    its default value, so that an edit of the setting does not repeat the measurement.
+    A setting of the arrival process or the client that the experiment does not use has its default
+    value. Therefore, an edit of this setting does not repeat the measurement.
     """
 
     study: str

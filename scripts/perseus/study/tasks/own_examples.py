@@ -16,7 +16,7 @@ class Pixels(Part):
     """Preprocessing of a pixel value from 0 to 255: (pixel * scale - mean) / std.
 
     `mean` and `std` contain one number for all channels, or one number for each channel. `layout`
-    is "nchw" or "nhwc"; if it is None, the layout follows from the shape of the input.
+    is "nchw" or "nhwc", or None. If it is None, the layout follows from the shape of the input.
     """
 
     layout: str | None = None
@@ -26,11 +26,11 @@ class Pixels(Part):
 
 
 class OwnExamples(Part):
-    """The source of the examples: the file `inputs` with arrays, the image files `images`, or, if
-    both are empty, seeded random values.
+    """The source of the examples: the file `inputs` with arrays, or the image files `images`.
 
-    `pixels` defines the preprocessing of images. `values` is the range of random values; if it is
-    None, the range follows from the type of the input.
+    If both `inputs` and `images` are empty, the examples are seeded random values. `pixels` defines
+    the preprocessing of images. `values` is the range of random values, or None. If it is None, the
+    range follows from the type of the input.
     """
 
     inputs: str | None = None

@@ -9,7 +9,7 @@ from perseus.study.tasks.own_examples import OwnExamples
 
 
 class OwnOnnxTask(Part):
-    """Settings for an ONNX file of the user. The path of the file is an input of the job.
+    """Settings of the job for a user's ONNX file. The path of the file is an input of the job.
 
     `seed` is the seed of random examples. `shape` contains, for each input with variable sizes,
     either these sizes or all sizes of the input. `input_size` is one number for all variable sizes,

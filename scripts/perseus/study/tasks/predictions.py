@@ -6,8 +6,8 @@ from perseus.study.base import Part
 
 
 class PredictionsTask(Part):
-    """Settings of the prediction of sharing ratios. The job resamples the measured results with the
-    random seed `seed`."""
+    """Settings of the prediction of sharing ratios. `seed` is the random seed with which the job
+    resamples the measured results."""
 
     study: str
     seed: int

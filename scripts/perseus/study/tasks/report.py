@@ -11,15 +11,15 @@ from perseus.study.tenant import Tenant
 
 
 class ReportedTenant(Tenant):
-    """A tenant of a scenario. Unlike in a configuration, its name may contain the suffix for a
-    setting of a grid, such as `~instances-2`."""
+    """A tenant of a scenario. Its name may end with the suffix for a setting of a grid, such as
+    `~instances-2`. A configuration does not allow such names."""
 
     name: Text
 
 
 class ReportedServer(Server):
-    """A server of a scenario. Unlike in a configuration, its name may contain the suffix for a
-    setting of a grid, such as `~runtime-openvino`."""
+    """A server of a scenario. Its name may end with the suffix for a setting of a grid, such as
+    `~runtime-openvino`. A configuration does not allow such names."""
 
     name: Text
 
@@ -27,9 +27,9 @@ class ReportedServer(Server):
 class ReportTask(Part):
     """The parts of the configuration that the report shows.
 
-    The report shows some settings that the records of cells do not contain, for example the
-    instances, batching, weights and images of the models. `traces` contains one text for each
-    trace, which says how Perseus read the trace.
+    The records of cells do not contain all of these settings: for example, they lack the instances,
+    batching, weights and images of the models. `traces` contains one text for each trace, which
+    says how Perseus read the trace.
     """
 
     models: tuple[Model, ...] = ()

@@ -7,13 +7,13 @@ from perseus.study.base import Part
 
 
 class ServedEnsemble(Part):
-    """The Triton ensemble of a tenant whose clients send image files. Triton runs two models one
-    after the other: the preprocessing, then the network.
+    """The Triton ensemble of a tenant whose clients send image files.
 
-    `tenant` is the name of the ensemble in Triton. `preprocess` and `network` are the names of the
-    two models. `max_batch_size` is the largest number of images in a batch of the network.
-    `processes` is the number of processes that preprocess images in parallel; each process converts
-    one image at a time.
+    Triton runs two models one after the other: the preprocessing, then the network. `tenant` is the
+    name of the ensemble in Triton. `preprocess` and `network` are the names of the two models.
+    `max_batch_size` is the largest number of images in a batch of the network. `processes` is the
+    number of processes that preprocess images in parallel. Each process converts one image at a
+    time.
     """
 
     tenant: str
@@ -37,10 +37,10 @@ class ServedTenant(Part):
       server, on each GPU).
     - `request_batch_size`: number of examples, such as images, in each request.
     - `max_queue_delay_us`: longest time in microseconds that a request waits for other requests of
-      the same batch. None switches dynamic batching off.
-    - `preferred_batch_sizes`: as soon as a batch has one of these sizes, Triton executes it.
-    - `priority`: models with a priority take turns on the cores. An instance of priority 1 gets
-      twice as many turns as an instance of priority 2.
+      the same batch, or None without dynamic batching.
+    - `preferred_batch_sizes`: as soon as a batch has one of these sizes, Triton executes the batch.
+    - `priority`: priority in the rate limiter of Triton. Models with a priority take turns on the
+      cores. An instance of priority 1 gets twice as many turns as an instance of priority 2.
     - `intra_op_threads`: number of threads of each instance.
     - `ensemble`: the Triton ensemble that contains this model, or None.
     """
@@ -62,11 +62,11 @@ class ServedTenant(Part):
 
 
 class RepositoryTask(Part):
-    """Settings of the Triton repository of a scenario. The repository contains the models of
-    `tenants`: all tenants whose models Perseus loads into the server.
+    """Settings of the Triton repository of a scenario.
 
-    `is_survey` is true if only the experiment `catalogue` measures the scenario. If a model cannot
-    be exported, the table `catalogue` then says why, and the study continues.
+    `tenants` contains all tenants whose models Perseus loads into the server. `is_survey` is true
+    if only the experiment `catalogue` measures the scenario. If the export of a model fails, the
+    table `catalogue` then says why, and the study continues.
     """
 
     tenants: tuple[ServedTenant, ...]

@@ -14,8 +14,8 @@ from perseus.study.setting import Value
 class Price(Part):
     """The price of a server in USD per hour, and where the price comes from.
 
-    The server pays the share `share` (0 to 1) of the price of an instance with `vcpus` vCPUs.
-    `vcpus` is None if the price list does not state the number of vCPUs. `currency` is the currency
+    The server pays the share `share` (0 to 1) of the price of an instance with `vcpus` vCPUs. If
+    the price list does not state the number of vCPUs, `vcpus` is None. `currency` is the currency
     of the price list. `date` is the day on which the price was valid, or None if unknown. `doubts`
     contains the reasons why the price may be wrong.
     """
@@ -44,8 +44,8 @@ class Price(Part):
         }[pricing]
 
     def in_proportion(self, cores: int, of: int) -> Price:
-        """Return the price of a server with `cores` cores, if this is the price of a server with
-        `of` cores and the price is proportional to the number of cores."""
+        """Return the price of a server with `cores` cores: this price, the price of a server with
+        `of` cores, in proportion to the number of cores."""
         if cores == of:
             return self
         keys = [f"{pricing}_usd_per_hour" for pricing in ("on_demand", "spot", "committed")]
@@ -60,9 +60,9 @@ class Price(Part):
 
 
 class GridSetting(Part):
-    """A setting of a grid, and the names with which to find its results.
+    """A setting of a grid, and the names of its results.
 
-    `values` contains the value of each key that the grid varies; `description` states these values
+    `values` contains the value of each key that the grid varies. `description` states these values
     as text. `server`, `scenario` and `load_line` are the names in the records of the cells that
     Perseus measures with this setting. `why_not` says why Perseus does not measure the setting, and
     is empty for a measured setting.
@@ -80,8 +80,9 @@ class GridQuestion(Part):
     """A question that a grid answers: which setting is best for one tenant alone on a server, or
     for all tenants on one load line.
 
-    `grid`, `tenants` and `load_line` are names in the configuration. `at_most` contains the upper
-    limits that the best setting must not exceed; each key is a column of the table `grid`.
+    `grid` is the name of the scenario with the grid. `tenants` and `load_line` are names without
+    the suffixes for settings. `at_most` contains the upper limits that the best setting must not
+    exceed. Each key of `at_most` is a column of the table `grid`.
     """
 
     grid: str
@@ -105,7 +106,7 @@ class DemandLevel(Part):
 
 
 class FleetDemand(Part):
-    """The demand at each level, and the conditions for the fleet: the servers that carry it.
+    """The demand at each level, and the conditions for the fleet (the servers that carry it).
 
     `servers` contains the names of the servers that the fleet may use, including their variants in
     grids.
@@ -121,9 +122,9 @@ class FleetDemand(Part):
 class TablesTask(Part):
     """Settings of the tables of a study.
 
-    `prices` contains the price of each server that has one, and `other_prices` its prices in the
-    configured list `other_prices`. The job resamples the results with the random seed `seed`.
-    `usd_per_kwh` is the price of electricity, or None.
+    `prices` contains the price of each server with the key `price`. `other_prices` contains each
+    server's prices from its key `other_prices`. `seed` is the random seed with which the job
+    resamples the results. `usd_per_kwh` is the price of electricity, or None.
     """
 
     study: str

@@ -8,8 +8,8 @@ from perseus.study.base import Part
 class TensorRtTask(Part):
     """The tenant and the server for which the job builds a TensorRT plan.
 
-    `image` is the container image of the server. If `dynamic_batching` is false, each request is a
-    batch of its own, so the job optimises the plan for `request_batch_size`.
+    `image` is the container image of the server. Without dynamic batching, each request is a batch
+    of its own, so the job optimises the plan for `request_batch_size`.
     """
 
     server: str

@@ -8,8 +8,7 @@ from perseus.study.base import Part
 
 
 class TrackTask(Part):
-    """The address of the MLflow tracking store, and the keys of the configuration whose values
-    differ from their defaults."""
+    """The address of the MLflow tracking store, and the configuration without default values."""
 
     study: str
     uri: str
