@@ -19,16 +19,16 @@ FILE: Final = Path(__file__).with_suffix(".csv")
 TIMM_MISSING: Final = (
     "{!r} needs timm, which is not installed (.venv/bin/python -m pip install -r envs/timm.txt)"
 )
-"""Message about a model that needs the package timm if timm is not installed."""
+"""Message if a model needs the package timm, but timm is not installed."""
 
 
 @dataclass(frozen=True)
 class Weights:
     """Trained weights of one architecture.
 
-    `name` is the name of the weights, such as "IMAGENET1K_V1". `input_px` is the height and width
-    of the images, in pixels, with which torchvision evaluated the weights. `gflops` is the number
-    of multiply-add operations for one such image, in billions. `top1` is the accuracy on
+    `name` is the name of the weights, such as "IMAGENET1K_V1". `input_px` is the size of the images
+    with which torchvision evaluated the weights: their height and width in pixels. `gflops` is the
+    number of multiply-add operations for one such image, in billions. `top1` is the accuracy on
     ImageNet-1K in percent, with one crop of each image. `recipe` is the URL of the training recipe,
     without `https://github.com/`.
     """

@@ -1,5 +1,4 @@
-"""Define `Part`, the base class of each section of a configuration and of the settings of each
-job."""
+"""Define `Part`, the base class of the sections of a configuration and of the settings of jobs."""
 
 from __future__ import annotations
 
@@ -31,8 +30,8 @@ class Part(BaseModel):
         """Return the object as plain data: dictionaries (with sorted keys), lists, strings and
         numbers.
 
-        Snakemake repeats a job if the `repr` of its settings differs from the last run. Because the
-        keys are sorted, equal objects have the same `repr`.
+        Snakemake repeats a job if the `repr` of its settings has changed since the last run.
+        Because the keys are sorted, equal objects have the same `repr`.
         """
         return _sorted(self.model_dump(mode="json"))
 

@@ -29,10 +29,10 @@ def merged(default: Any, given: Any) -> Any:
 def typed(value: Any, given: Any) -> Any:
     """Return the value of a key, with numbers in place of texts such as "3" from the command line.
 
-    `value` is the value in the merged configuration. `given` is the value of the same key on the
-    command line (`--config`) or in a profile. Snakemake 9.27.1 turns each part of a list or a
-    mapping in `given` into a text. The function reads these texts again as YAML, so that they get
-    their types back (number, boolean, text).
+    Snakemake 9.27.1 turns each part of a list or a mapping on the command line (`--config`) or in a
+    profile into a text. The function reads these texts as YAML to get the numbers and booleans.
+    `value` is the value of the key in the merged configuration. `given` is the value of the same
+    key on the command line or in the profile.
     """
     if isinstance(value, Mapping) and isinstance(given, Mapping):
         return {
@@ -58,17 +58,17 @@ def _typed_part(part: Any, given: Any) -> Any:
 def keys_of_profile(config: Mapping[str, Any], arguments: Sequence[str]) -> set[str]:
     """Return the configuration keys that a Snakemake profile sets in its section `config:`.
 
-    `config` contains the keys that come from the profile or from the option `--config`. `arguments`
-    is the command line. If the command line contains `--config`, the result is empty, because
-    Snakemake then ignores the section `config:` of the profile.
+    `config` contains the keys that come from the profile or from the option `--config`, and
+    `arguments` is the command line. If the command line contains `--config`, Snakemake ignores the
+    section `config:` of the profile, so the result is empty.
     """
     given = any(each.startswith(("--config=", "-C")) or each == "--config" for each in arguments)
     return set() if given else set(config)
 
 
 def naming_profile(problem: str, keys: set[str]) -> str:
-    """Return the message `problem`. If it is about one of `keys` (the keys that a Snakemake profile
-    sets), the returned message also says how to remove the key from the profile."""
+    """Return the message `problem`. If the message is about a key in `keys`, the keys of a
+    Snakemake profile, add how to remove the key from the profile."""
     if re.split(r"[.:\[]", problem)[0] not in keys:
         return problem
     return (

@@ -34,16 +34,16 @@ assumes a rounding error, and counts the arrival in the next interval."""
 
 
 class ModelDemand(Part):
-    """The demand for one model, in one of three forms: one rate, three rates, or a trace. Each
-    request of the demand has one image."""
+    """The demand for one model, as one rate, as three rates or as a trace. Each request of the
+    demand has one image."""
 
     name: Name = Field(description="The name of a model of this study.", examples=["resnet50"])
     rps: Rate | None = Field(
         default=None,
         description=(
             "A constant rate in requests/s, in place of three rates (`low_rps`, `typical_rps`,"
-            " `peak_rps`) or a `trace`. Each request has one image. If your clients send n images"
-            " per request, multiply their rate by n."
+            " `peak_rps`) or a `trace`. Each request has one image. If your clients send several"
+            " images in each request, multiply the rate by the number of images."
         ),
         examples=[20.0],
     )
@@ -64,7 +64,7 @@ class ModelDemand(Part):
         description=(
             "A file of recorded requests, for example of one day, or a mapping that selects a part"
             " of the file, in place of rates. Perseus computes the low, typical and peak rate from"
-            " this file; `demand.interval_s` and `demand.percentiles` define how."
+            " this file, as `demand.interval_s` and `demand.percentiles` define."
         ),
     )
 
@@ -97,8 +97,8 @@ class Spot(Part):
 
 
 class Demand(Part):
-    """The demand for which Perseus plans a fleet. If a configuration has no section `demand`, the
-    report shows how the costs grow with the demand."""
+    """The demand for which Perseus plans a fleet. Without a section `demand`, the report shows how
+    the costs grow with the demand."""
 
     models: Annotated[tuple[ModelDemand, ...], Field(min_length=1)] = Field(
         description="The demand for each model.",
@@ -117,8 +117,8 @@ class Demand(Part):
     interval_s: Annotated[Real, Field(ge=1, le=86400)] = Field(
         default=60.0,
         description=(
-            "The length of the intervals over which Perseus averages the rate of a trace, in"
-            " seconds."
+            "The length of the intervals of a trace, in seconds. Perseus computes the mean rate of"
+            " each interval."
         ),
     )
     headroom: Annotated[Real, Field(ge=0, lt=1)] = Field(

@@ -1,6 +1,6 @@
 """Replace each model with the key `architectures` (a list of patterns) by several models: one for
-each architecture that matches a pattern. Replace each scenario with such a model accordingly.
-"""
+each architecture that matches a pattern. Also replace each scenario with such a model by several
+scenarios: one for each new model."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from perseus.study.tenant import Tenant
 
 
 def with_each(study: Definition) -> Definition:
-    """Return the definition with its models and scenarios replaced as this module describes."""
+    """Return the definition with one model and one scenario for each selected architecture."""
     each = {model.name: _models(model) for model in study.models if model.architectures}
     if not each:
         return study
@@ -30,9 +30,11 @@ def with_each(study: Definition) -> Definition:
 
 
 def configured(study: Definition, problems: Problems) -> Problems:
-    """Convert problems of the definition `with_each(study)` into problems of the configuration
-    `study`, which the user wrote. In the places and the texts of the problems, the function
-    replaces the indices of models and scenarios by the indices in the configuration."""
+    """Convert problems of the definition `with_each(study)` into problems of `study`.
+
+    The user wrote `study`. In the places and the texts of the problems, the function writes the
+    indices that models and scenarios have in `study`.
+    """
     each = {model.name: _models(model) for model in study.models if model.architectures}
     origins = {
         "models": [i for i, _ in _all_models(study)],
@@ -94,8 +96,7 @@ def _models(model: Model) -> list[Model]:
 
 
 def _all_models(study: Definition) -> list[tuple[int, Model]]:
-    """Return each model of `with_each(study)`, with the index of the model in `study` from which it
-    comes."""
+    """Return the models of `with_each(study)`, each with the index of its origin in `study`."""
     found = [(i, model) for i, model in enumerate(study.models) if not model.architectures]
     for i, given in enumerate(study.models):
         for model in _models(given) if given.architectures else ():
@@ -116,8 +117,8 @@ def _scenarios(item: ScenarioSettings, each: dict[str, list[Model]]) -> Iterator
 
 
 def _of(tenant: Tenant, model: Model) -> Tenant:
-    """Return the tenant with `model` in place of its own model. In the name of the tenant, the name
-    of `model` replaces the name of the old model: the tenant `each_b8` of the model `each` becomes
-    `resnet50_b8` for the model `resnet50`."""
+    """Return the tenant with `model` in place of its own model. The name of `model` also replaces
+    the name of the old model in the name of the tenant: the tenant `each_b8` of the model `each`
+    becomes `resnet50_b8` for the model `resnet50`."""
     name = tenant.name.replace(tenant.model, model.name, 1)
     return tenant.model_copy(update={"model": model.name, "name": name})

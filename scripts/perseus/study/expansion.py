@@ -16,8 +16,9 @@ def expanded(
     """Return the definition without grids, and the grids.
 
     In the returned definition, several scenarios replace a scenario with a grid: one for each
-    setting that Perseus can measure. The given definition must have passed all checks. `most_cores`
-    is the largest number of cores that a server on this machine can have, or None if unknown.
+    setting that Perseus can measure. The definition `study` must have passed all checks.
+    `most_cores` is the largest number of cores that a server on this machine can have, or None if
+    unknown.
     """
     servers = {server.name: server for server in study.servers}
     models = {model.name: model for model in study.models}

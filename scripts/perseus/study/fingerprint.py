@@ -51,8 +51,8 @@ _DOCUMENTING: Final = {
 affect results."""
 
 _COUNTED: Final = {"column": 2}
-"""For each function, the number of its first positional arguments that affect results. The
-fingerprint does not cover the positional arguments after them."""
+"""For each function, the number of leading positional arguments that affect results. The
+fingerprint does not cover the other positional arguments."""
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ class _Source:
 
 
 class Sources:
-    """The source files in a folder and its subfolders, each of which Perseus reads at most once.
+    """The source files in a folder and its subfolders. Perseus reads each file at most once.
 
     `folder` must contain the scripts of the jobs and the package `perseus`.
     """
@@ -78,17 +78,16 @@ class Sources:
 
     def fingerprint(self, paths: Collection[str], modules: Collection[str] = ()) -> str:
         """Return one fingerprint of the files `paths`, the modules `modules`, and all modules that
-        they import.
+        these files and modules import.
 
         If a file is not Python code, the fingerprint covers its whole content. Raises
-        ModuleNotFoundError for a missing module, FileNotFoundError for a missing file, SyntaxError
-        for invalid Python.
+        ModuleNotFoundError for a missing module, FileNotFoundError for a missing file, and
+        SyntaxError for invalid Python.
         """
         return self._fingerprint(frozenset(paths), frozenset(modules))
 
     def modules(self, paths: Collection[str], modules: Collection[str] = ()) -> set[str]:
-        """Return the names of all modules that the fingerprint of the files `paths` and the modules
-        `modules` covers."""
+        """Return the names of all modules that the fingerprint of `paths` and `modules` covers."""
         found: set[str] = set()
         todo = {name for path in paths for name in self._source(path).imports}.union(modules)
         while todo:
@@ -120,7 +119,7 @@ class Sources:
         return sorted(f"{package}.{path.stem}" for path in folder.glob("[!_]*.py"))
 
     def _found(self, module: str) -> str | None:
-        """Return the path of a module's file relative to the source folder, or None."""
+        """Return the path of a module's file relative to the source folder; None without a file."""
         path = module.replace(".", "/")
         found = (each for each in (f"{path}.py", f"{path}/__init__.py") if self._is_file(each))
         return next(found, None)
@@ -192,11 +191,11 @@ def _is_named(node: ast.expr, name: str) -> bool:
 
 
 def _code(node: Any, imports: list[ast.Import | ast.ImportFrom]) -> Any:
-    """Convert a syntax tree into nested lists, which are the same in all versions of Python. Append
-    all import statements to `imports`.
+    """Convert a syntax tree into nested lists, which are the same in all versions of Python.
 
-    The function leaves out docstrings, and code that only type checkers read. It also leaves out
-    empty fields, because new versions of Python add empty fields to the tree.
+    The function appends all import statements to `imports`. It leaves out docstrings, code that
+    only type checkers read, and empty fields, because new versions of Python add empty fields to
+    the tree.
     """
     if isinstance(node, list):
         return [_code(item, imports) for item in node if not _is_text(item)]

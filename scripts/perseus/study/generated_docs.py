@@ -154,10 +154,10 @@ def readme() -> str:
 
 
 def _resolved(part: Schema, root: Schema) -> Schema:
-    """Return `part` of the schema `root` with each reference (`$ref`) replaced by its target.
+    """Return the part of the schema `root` to which `part` refers (`$ref`), or `part` itself.
 
-    If `part` allows null and one other type, the result allows only the other type. If both `part`
-    and the target have a description, the result has the description of `part`.
+    If `part` allows null and one other type, the result allows only the other type. A description
+    in `part` replaces the description of the other part.
     """
     choices = [each for each in part.get("anyOf", []) if each.get("type") != "null"]
     inner = choices[0] if len(choices) == 1 else part
@@ -170,8 +170,8 @@ def _objects(part: Schema, root: Schema) -> list[Schema]:
     """Return the schemas of the mappings that `part` describes; empty if `part` describes a single
     value.
 
-    If `part` describes a list of mappings, all entries of the list have one schema. In the list of
-    experiments, each kind of experiment has a schema of its own.
+    All entries of a list of mappings have one schema. In the list of experiments, each kind of
+    experiment has its own schema.
     """
     part = _resolved(part, root)
     if part.get("type") == "array":
@@ -186,8 +186,8 @@ def _object(part: Schema, root: Schema) -> bool:
 
 
 def _section(name: str, part: Schema, root: Schema) -> Iterator[str]:
-    """Yield the heading, the text and the tables of a section of config/README.md. For each list of
-    mappings in the section, also yield a section of its own."""
+    """Yield the heading, the text and the tables of a section of config/README.md. If the section
+    contains lists of mappings, also yield one section for each of these lists."""
     part = _resolved(part, root)
     is_list = part.get("type") == "array"
     yield f"## {name}\n"
@@ -213,7 +213,7 @@ def _table(rows: Iterator[tuple[str, str, str, str]]) -> str:
 def _rows(part: Schema, root: Schema, prefix: str = "") -> Iterator[tuple[str, str, str, str]]:
     """Yield the rows of the table of a section: key, type, default, meaning.
 
-    The key of a nested mapping has the name of the mapping and a dot before it: `sla.percentile`.
+    For a key in a nested mapping, the row names the mapping first: `sla.percentile`.
     """
     for key, child in part["properties"].items():
         child = _resolved(child, root)

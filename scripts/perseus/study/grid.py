@@ -1,4 +1,4 @@
-"""Define the key `grid` of a scenario: keys of servers and tenants that Perseus varies to find the
+"""Define the key `grid` of a scenario. A grid varies keys of servers and tenants to find the
 cheapest setting."""
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ def _of(what: str) -> Any:
 
 
 class Vary(Part):
-    """The keys that Perseus varies, each with the list of its values. A key with an empty list does
-    not vary: it keeps the value in the configuration of the server or tenant."""
+    """The keys that Perseus varies, each with the list of its values. If the list of a key is
+    empty, Perseus does not vary the key."""
 
     runtime: Values[RuntimeName] = _of(
         "The runtimes to compare. Perseus measures each server of the scenario with each runtime."
@@ -71,7 +71,7 @@ class Vary(Part):
 
     @property
     def lists(self) -> dict[str, tuple[Value, ...]]:
-        """The keys that vary (their lists are not empty), each with its list of values."""
+        """The keys that Perseus varies, each with its list of values."""
         return {key: values for key, values in self if values}
 
 
@@ -105,14 +105,14 @@ class AtMost(Part):
 
     @property
     def given(self) -> dict[str, float]:
-        """The configured limits, by the names of the columns of the table `grid` whose values must
-        not exceed these limits."""
+        """The configured limits. Each limit applies to the column of the table `grid` that has the
+        name of the limit."""
         return {key: float(value) for key, value in self if value is not None}
 
 
 class Grid(Part):
-    """Keys of servers and tenants that Perseus varies. Perseus measures the scenario with each
-    setting (one value for each key)."""
+    """Keys of servers and tenants that Perseus varies. A setting is one value for each key. Perseus
+    measures the scenario with each setting."""
 
     vary: Vary = Field(
         description="The keys that Perseus varies, each with the list of its values.",
@@ -123,7 +123,7 @@ class Grid(Part):
         description=(
             "The settings that Perseus measures. `full`: every combination of the values in the"
             " lists. `one_at_a_time`: the setting with the first value of each list, and every"
-            " setting that differs from it in exactly one key."
+            " setting that differs from the first setting in exactly one key."
         ),
     )
     at_most: AtMost = Field(

@@ -45,11 +45,10 @@ class LabelledImage:
 
 
 def image_files(folder: Path) -> list[Path]:
-    """Return the first MAX_IMAGES PNG and JPEG files in `folder`, in the order of their names;
-    hidden files do not count.
+    """Return the first MAX_IMAGES PNG and JPEG files in `folder`, in the order of their names.
 
-    Raises OSError if the folder cannot be read, and ValueError if it has fewer than MIN_IMAGES
-    image files.
+    The function ignores hidden files. Raises OSError if the folder cannot be read, and ValueError
+    if it has fewer than MIN_IMAGES image files.
     """
     found = sorted(
         path
@@ -62,8 +61,8 @@ def image_files(folder: Path) -> list[Path]:
 
 
 def labelled_images(folder: Path) -> list[LabelledImage]:
-    """Return the images that the file LABELS in `folder` lists, in the same order; empty if the
-    file does not exist.
+    """Return the images that the file LABELS in `folder` lists, in the same order; empty without
+    this file.
 
     LABELS is a CSV file with the columns `file` and `class`. Raises OSError if the file cannot be
     read, and ValueError if the file is invalid.

@@ -15,11 +15,11 @@ from typing import Final
 class Launcher:
     """Properties of a launcher.
 
-    `container` is true if the launcher starts the server in a container. If the container image may
-    be a file or a URI, `image_schemes` contains the allowed URI schemes, such as docker; otherwise,
-    `image_schemes` is empty. `shares_memory` is true if the server can access the shared memory of
-    this host (/dev/shm). `elsewhere` is true if Perseus does not start the server: it already runs,
-    usually on another host.
+    `container` is true if the launcher starts the server in a container. `image_schemes` contains
+    the allowed URI schemes, such as docker, if the container image may be a file or a URI. For
+    other launchers, `image_schemes` is empty. `shares_memory` is true if the server can access the
+    shared memory of this host (/dev/shm). `elsewhere` is true if the server already runs, usually
+    on another host, and Perseus does not start it.
     """
 
     container: bool = False

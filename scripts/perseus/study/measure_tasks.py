@@ -1,8 +1,7 @@
-"""Make the task (settings) of each job that measures a cell, and find the code, the software
-versions and the contents of the user's files on which the job depends.
+"""Make the task (settings) of each job that measures a cell, and find what the job depends on.
 
-All repeats of a load line have nearly the same values, so Perseus computes most values only once
-for all repeats.
+A job depends on code, software versions and the contents of the user's files. All repeats of a load
+line have nearly the same values, so Perseus computes most values only once for all repeats.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ from perseus.study.tasks.measure import MeasureTask
 class MeasureTasks:
     """Tasks of the cells of a study. The argument of each method is the id of a cell.
 
-    The caller must not change a returned value, since several jobs share the same object.
+    The caller must not change a returned value, because several jobs share the same object.
     """
 
     def __init__(self, study: Study, sources: Sources) -> None:
@@ -35,7 +34,7 @@ class MeasureTasks:
         return self._first(of.repeated).model_copy(update=_of_repeat(of))
 
     def plain(self, cell: str) -> dict[str, Any]:
-        """Return the task of a cell as dictionaries, lists, strings and numbers."""
+        """Return the task of a cell as plain data: dictionaries, lists, strings and numbers."""
         of = self._study.cells[cell]
         return self._plain(of.repeated) | _of_repeat(of)
 
@@ -44,8 +43,8 @@ class MeasureTasks:
         return self._code(self._study.cells[cell].repeated)
 
     def versions(self, cell: str) -> dict[str, Any]:
-        """Return the versions of the packages that the server and the client of a cell use, and the
-        fingerprints of the user's files that the job of the cell reads."""
+        """Return the versions of the packages that the server and the client of a cell use. Also
+        return the fingerprints of the user's files that the job of the cell reads."""
         return self._versions(self._study.cells[cell].repeated)
 
     def _of_first(self, repeated: str) -> MeasureTask:

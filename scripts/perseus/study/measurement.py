@@ -57,8 +57,8 @@ class ClientSettings(Part):
         default=False,
         description=(
             "If true, the client passes the inputs to the server in shared memory, not in each"
-            " request. This needs a server with the launcher `embedded` or `apptainer`, because"
-            " other servers cannot access the memory of the client."
+            " request. Shared memory needs a server with the launcher `embedded` or `apptainer`,"
+            " because other servers cannot access the memory of the client."
         ),
     )
     processes: Literal["auto"] | Annotated[Whole, Field(ge=1, le=256)] = Field(

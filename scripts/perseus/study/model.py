@@ -67,7 +67,7 @@ class Model(Part):
             " `DEFAULT`, or the name of torchvision weights such as IMAGENET1K_V1: trained weights,"
             " which Perseus downloads. For timm/NAME.TAG, `DEFAULT` means the weights with this"
             " tag. The path of a state_dict file: the weights in this file. The network then has"
-            " as many classes as the file."
+            " as many classes as these weights."
         ),
     )
     onnx: Annotated[Text, Field(min_length=1)] | None = Field(
@@ -133,14 +133,15 @@ class Model(Part):
         default=0.0,
         description=(
             "The number that Perseus subtracts from each pixel value after the multiplication by"
-            " `scale`: one number, or one number for each channel (red, green, blue)."
+            " `scale`: one number for all channels, or one number for each channel (red, green,"
+            " blue)."
         ),
     )
     std: tuple[Positive, ...] | Positive = Field(
         default=1.0,
         description=(
             "The number by which Perseus divides each pixel value after the subtraction of `mean`:"
-            " one number, or one number for each channel."
+            " one number for all channels, or one number for each channel."
         ),
     )
     inputs: Annotated[Text, Field(min_length=1)] | None = Field(

@@ -1,5 +1,5 @@
 """Make the task of each job: all settings that can change the output of the job, and no others.
-Because of this, an edit of a setting repeats only the jobs that use the setting."""
+Therefore, an edit of a setting repeats only the jobs that use the setting."""
 
 from __future__ import annotations
 
@@ -94,8 +94,8 @@ def own_onnx_task(study: Study, model: str) -> OwnOnnxTask:
 
 
 def own_examples(of: Model, images: Sequence[str]) -> OwnExamples:
-    """Return where the examples (contents of requests) of a model come from: a file of the user,
-    images, or random numbers. `images` contains the paths of the model's image files."""
+    """Return the source of a model's examples (contents of requests): a file of the user, images,
+    or random numbers. `images` contains the paths of the model's image files."""
     return OwnExamples(
         inputs=of.inputs,
         images=tuple(images),
@@ -200,8 +200,8 @@ def measure_task(study: Study, of: Cell) -> MeasureTask:
 
 
 def _search(study: Study, of: Cell) -> SearchSettings:
-    """Return the settings of the search in the cell: the settings of its preset. In a scenario with
-    several tenants, a configured `ratio_within` replaces the value of the preset."""
+    """Return the search settings of the cell's preset. In a scenario with several tenants, a
+    configured `ratio_within` replaces the value of the preset."""
     settings = PRESETS[of.preset].settings
     wanted = study.definition.measurement.ratio_within
     if wanted is None or len(of.scenario.tenants) < 2:
@@ -276,8 +276,9 @@ def ceiling_task(study: Study, ceiling: str) -> CeilingTask:
 
 
 def _coarse(sla_ms: float) -> float:
-    """Return the latency limit of an SLA, rounded down to 50, 100, 200, 500, 1000, ... ms; at least
-    50 ms. A small edit of the SLA then does not repeat the measurement of the client ceiling."""
+    """Return the latency limit of an SLA, rounded down to 50, 100, 200, 500, 1000, ... ms, and at
+    least 50 ms. Because of the rounding, a small edit of the SLA does not repeat the measurement of
+    the client ceiling."""
     power = 10.0 ** math.floor(math.log10(sla_ms))
     return max(50.0, *(step * power for step in (1, 2, 5) if step * power <= sla_ms))
 
@@ -334,10 +335,10 @@ def _fleet_demand(study: Study, demand: Demand) -> FleetDemand:
 
 def _questions(study: Study, of: ScenarioGrid) -> Iterator[GridQuestion]:
     """Yield the questions that a grid answers: which setting is best for each tenant alone, and
-    which is best for all tenants on each load line.
+    which setting is best for all tenants on each load line.
 
-    There is no question about the second and later mixes of a frontier, because their weights may
-    differ between the settings of the grid.
+    The function leaves out the second and later mixes of a frontier, because the weights of these
+    mixes may differ between the settings of the grid.
     """
     names = tuple(tenant.name for tenant in of.scenario.tenants)
     preset = of.scenario.preset or study.definition.measurement.preset
@@ -356,8 +357,8 @@ def _questions(study: Study, of: ScenarioGrid) -> Iterator[GridQuestion]:
 def _question(
     of: ScenarioGrid, tenants: tuple[str, ...], load_line: str, cells: Sequence[tuple[str, str]]
 ) -> GridQuestion:
-    """Return one question of a grid. `cells` contains, for each setting of the grid, the names of
-    the scenario and the load line that Perseus measures with this setting."""
+    """Return one question of a grid. For each setting of the grid, `cells` contains the name of the
+    scenario and the name of the load line that Perseus measures with this setting."""
     return GridQuestion(
         grid=of.scenario.name,
         tenants=tenants,
@@ -402,7 +403,8 @@ def report_task(study: Study, traces: Sequence[str] = ()) -> ReportTask:
     """Return the task that writes the report.
 
     If the study has grids, the task contains the tenants and servers of all settings that Perseus
-    can measure. `traces` contains one text for each trace, which says how Perseus read the trace.
+    can measure. `traces` contains one text for each trace. This text says how Perseus read the
+    trace.
     """
     tenants = [tenant for scenario in study.scenarios.values() for tenant in scenario.tenants]
     used = {tenant.model for tenant in tenants}

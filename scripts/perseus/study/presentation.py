@@ -1,4 +1,4 @@
-"""Define the sections `costs` and `figures` of a configuration. They never affect a measurement."""
+"""Define the sections `costs` and `figures` of a configuration. Neither affects a measurement."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ class Costs(Part):
         default=("on_demand", "spot"),
         description=(
             "The kinds of price for which Perseus computes costs. Figures use the first kind in"
-            " this list. Whatever this list contains, fleets and the table `break_even` use"
-            " on-demand prices; with `demand.spot`, fleets may also use spot prices."
+            " this list. Fleets and the table `break_even` use on-demand prices, also if this list"
+            " does not contain `on_demand`. With `demand.spot`, fleets may also use spot prices."
         ),
         json_schema_extra={"uniqueItems": True},
     )
@@ -30,7 +30,7 @@ class Costs(Part):
         default=None,
         description=(
             "The path of the price list: a CSV file with the same columns as the catalogues of"
-            " SkyPilot. It may contain prices of any cloud. Default: config/prices.csv in the"
+            " SkyPilot. The file may contain prices of any cloud. Default: config/prices.csv in the"
             " folder of the Snakefile."
         ),
     )

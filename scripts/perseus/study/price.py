@@ -1,5 +1,5 @@
-"""Define the key `price` of a server: it names a row of the price list, or a custom machine with
-prices per vCPU and per GiB of memory."""
+"""Define the key `price` of a server. The key names a row of the price list, or a custom machine
+with prices per vCPU and per GiB of memory."""
 
 from __future__ import annotations
 

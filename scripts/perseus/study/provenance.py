@@ -1,8 +1,8 @@
-"""Find the code and the software versions on which a job depends. If one of them changes, Snakemake
-repeats the job.
+"""Find the code and the software versions on which a job depends. If the code or a version changes,
+Snakemake repeats the job.
 
 A job imports some modules (of experiments, launchers, runtimes and protocols) by name at run time,
-so import statements do not reveal them. This module lists these modules for each job.
+so its import statements do not name these modules. This module names them for each job.
 """
 
 from __future__ import annotations
@@ -35,8 +35,9 @@ _TENSORS = "backends/perseus_tensors.py"  # the Python backends import this file
 
 
 def measure_code(sources: Sources, task: MeasureTask) -> str:
-    """Return the fingerprint of the code that measures a cell. It covers only the experiment, the
-    launcher and the protocol of this cell, so an edit of another one does not repeat the cell."""
+    """Return the fingerprint of the code that measures a cell. The fingerprint covers only the
+    experiment, the launcher and the protocol of this cell, so an edit of another experiment,
+    launcher or protocol does not repeat the cell."""
     kind, server = task.run.kind, task.server
     return sources.fingerprint(
         ["measure.py", *_backend(server)],
@@ -66,8 +67,8 @@ def repository_code(sources: Sources, task: RepositoryTask) -> str:
 
 
 def tables_code(sources: Sources, script: str, tables: Sequence[str]) -> str:
-    """Return the fingerprint of the code of the script `script`, including the modules of the
-    tables that the script makes."""
+    """Return the fingerprint of the script `script`, including the modules of the tables that the
+    script makes."""
     modules = [f"perseus.results.tables.{name}" for name in tables]
     return sources.fingerprint([script], [*modules, *_experiments(sources)])
 
@@ -83,8 +84,8 @@ def figure_code(sources: Sources, figure: str) -> str:
 
 
 def report_code(sources: Sources) -> str:
-    """Return the fingerprint of the code of the report, including the modules of all figures and
-    tables."""
+    """Return the fingerprint of the code that writes the report, including the modules of all
+    figures and tables."""
     shown = [
         *sources.children("perseus.report.figures"),
         *sources.children("perseus.results.tables"),
@@ -94,15 +95,14 @@ def report_code(sources: Sources) -> str:
 
 
 def compare_code(sources: Sources) -> str:
-    """Return the fingerprint of the code that compares two results and writes the comparison
-    page."""
+    """Return the fingerprint of the code that compares the results of two studies."""
     parts = sources.files("perseus/report/templates")
     return sources.fingerprint(["compare.py", *parts], _experiments(sources))
 
 
 def export_versions(packages: Sequence[str], images: Sequence[str]) -> dict[str, str]:
-    """Return the versions of `packages`, which export a model. If the model has `images`, also
-    return the version of the package that reads images."""
+    """Return the versions of `packages`, with which a job exports a model. If the model has
+    `images`, also return the version of the package that reads images."""
     return versions([*packages, *(["pillow"] if images else [])])
 
 
@@ -112,10 +112,11 @@ def network_versions(task: NetworkTask) -> dict[str, str]:
 
 
 def measure_versions(task: MeasureTask) -> dict[str, str]:
-    """Return the versions of the packages that the server and the client of a cell use.
+    """Return the versions of the packages that a cell uses.
 
-    Perseus knows the server's packages only for the embedded server. For a server in a container,
-    the image name in the task stands for their versions.
+    The result always contains the packages of the client. It contains the packages of the server
+    only if the server is embedded. For a server in a container, the image name in the task stands
+    for the versions of its packages.
     """
     ours = LAUNCHERS[task.server.launcher].runs_our_backends
     serving = ["nvidia-pytriton", *RUNTIMES[task.server.runtime].packages] if ours else []
@@ -138,8 +139,8 @@ def versions(packages: Sequence[str]) -> dict[str, str]:
 
 
 def _backend(server: MeasuredServer) -> list[str]:
-    """Return the source files of the Python backend of Perseus that the server uses; empty for a
-    server with another backend."""
+    """Return the source files of Perseus's Python backend for the server; empty if the server uses
+    another backend."""
     runtime, launcher = RUNTIMES[server.runtime], LAUNCHERS[server.launcher]
     native = launcher.container and runtime.native_backend
     if launcher.elsewhere or native or not runtime.python_backend:
@@ -148,8 +149,8 @@ def _backend(server: MeasuredServer) -> list[str]:
 
 
 def _experiments(sources: Sources) -> list[str]:
-    """Return the names of the modules of all experiments. A script that reads the records of cells
-    may need each of them, since a record contains the settings of its experiment."""
+    """Return the names of the modules of all experiments. A record contains the settings of its
+    experiment, so a script that reads records may need every module."""
     return sources.children("perseus.study.experiments")
 
 
@@ -158,8 +159,6 @@ def _transport(client: MeasuredClient) -> str:
 
 
 def _client(client: MeasuredClient) -> list[str]:
-    """Return the names of the packages that the client uses.
-
-    With every protocol, the client also needs grpcio, to load models and to read statistics.
-    """
+    """Return the names of the packages that the client uses. With every protocol, the client needs
+    grpcio to load models and to read statistics."""
     return ["tritonclient", "numpy", "grpcio", "aiohttp" if client.protocol == "http" else "hpack"]

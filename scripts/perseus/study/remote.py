@@ -55,8 +55,7 @@ class SecretHeader(Part):
 
 
 class Remote(Part):
-    """Addresses, encryption and headers of a remote server, and the number of cores that its client
-    uses on this host."""
+    """Addresses, encryption and headers of a remote server, and the cores of the client."""
 
     host: Annotated[Text, Field(pattern=HOST, max_length=253)] = Field(
         description=(
@@ -116,6 +115,6 @@ class Remote(Part):
 
     @property
     def slot(self) -> str:
-        """Name of the Snakemake resource that stands for the host of the server. Only one job at a
-        time may use this resource, so Perseus measures only one server on the host at a time."""
+        """Name of the Snakemake resource for the host of the server. Only one job at a time may use
+        this resource, so Perseus never measures two servers on the host at the same time."""
         return "remote_" + re.sub(r"[^a-z0-9]", "_", one_name(self.host))

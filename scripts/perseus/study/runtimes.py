@@ -23,11 +23,11 @@ class Runtime:
 
     `title` is the name of the runtime in texts. `model_file` is the name of the file that the
     runtime loads. `precisions` contains the supported numeric precisions for each device ("cpu",
-    "gpu"). `python_backend` is true if scripts/backends has a Python backend for the runtime; the
+    "gpu"). `python_backend` is true if scripts/backends has a Python backend for the runtime. The
     embedded server supports only such runtimes. `native_backend` is true if NVIDIA's container
-    images contain a backend for the runtime. `platform` is the name of this backend, and is empty
-    if the backend has the name of the runtime. `packages` are the Python packages whose versions
-    affect the Python backend.
+    images contain a backend for the runtime. `platform` is the name of this backend if it differs
+    from the name of the runtime; otherwise, `platform` is empty. `packages` are the Python packages
+    whose versions affect the Python backend.
     """
 
     title: str

@@ -86,6 +86,6 @@ class ScenarioSettings(Part):
 
     @property
     def result_name(self) -> str:
-        """Name of the scenario in files and tables. A scenario of one tenant has the name of its
-        tenant there."""
+        """Name of the scenario in files and tables. For a scenario of one tenant, this is the name
+        of the tenant."""
         return self.tenants[0].name if len(self.tenants) == 1 else self.name

@@ -98,8 +98,8 @@ class Server(Part):
 
     @property
     def price_rows(self) -> tuple[PriceRow, ...]:
-        """The configured rows of the price list: first `price`, if configured, then
-        `other_prices`."""
+        """The configured rows of the price list: first `price`, then `other_prices`. A server may
+        have no `price`."""
         return (*((self.price,) if self.price else ()), *self.other_prices)
 
     @property
@@ -110,7 +110,7 @@ class Server(Part):
 
     @property
     def gpus_here(self) -> tuple[int, ...]:
-        """The configured numbers of the GPUs of this host that the server uses; empty for a remote
+        """Numbers of this host's GPUs that the server uses; empty for a CPU server or a remote
         server."""
         return () if self.remote else self.gpus or ()
 

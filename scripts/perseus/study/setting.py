@@ -40,7 +40,7 @@ def text(value: Value) -> str:
 
 
 def configured(name: str) -> str:
-    """Return a name as the configuration has it: without the suffix for a setting of a grid."""
+    """Return a name without the suffix for a setting of a grid, as in the configuration."""
     return name.partition(MARK)[0]
 
 
@@ -50,11 +50,10 @@ def is_variant(name: str) -> bool:
 
 
 def of_ceiling(server: str) -> str:
-    """Return the name of the measurement of a server's client ceiling (the highest rate that the
-    client can send).
+    """Return the name of the measurement of a server's client ceiling.
 
-    Servers that differ only in their runtime share one measurement, because the measurement uses a
-    null model (a model that does no work) in place of a network.
+    The measurement uses a null model (a model that does no work) in place of a network. Therefore,
+    servers that differ only in their runtime share one measurement.
     """
     name, *parts = server.split(MARK)
     return MARK.join([name, *(part for part in parts if not part.startswith("runtime-"))])

@@ -18,7 +18,8 @@ Threads = Annotated[Whole, Field(ge=1, le=256)]
 
 
 class DynamicBatching(Part):
-    """Settings of dynamic batching, with which Triton joins waiting requests into batches."""
+    """Settings of dynamic batching. With dynamic batching, Triton joins waiting requests into
+    batches."""
 
     max_queue_delay_us: QueueDelay = Field(
         default=0,
@@ -37,7 +38,7 @@ class DynamicBatching(Part):
 
 
 class Tenant(Part):
-    """A model in a scenario, with the settings with which Triton serves the model. Tenants with the
+    """A model in a scenario, and the settings with which Triton serves this model. Tenants with the
     same name in several scenarios must have the same settings."""
 
     model: Text = Field(description="The name of a model in `models`.", examples=["resnet50"])
@@ -96,16 +97,17 @@ class Tenant(Part):
             "Who converts image files into tensors; only for classification models of torchvision."
             " `server`: the client sends image files, and the server decodes, resizes and"
             " normalises the images. `client`: before the client sends requests, it converts all"
-            " image files and measures the CPU time of this conversion; it then sends tensors. The"
-            " image files are the `images` of the model, or seeded random JPEG images of 512 x 384"
-            " pixels. Default: the client sends tensors, and Perseus measures no conversion."
+            " image files and measures the CPU time of this conversion. The client then sends"
+            " tensors. The image files are the `images` of the model, or seeded random JPEG images"
+            " of 512 x 384 pixels. Default: the client sends tensors, and Perseus measures no"
+            " conversion."
         ),
     )
 
     @property
     def steps(self) -> tuple[str, ...]:
-        """If the server preprocesses images, the names of the two Triton models through which a
-        request passes: preprocessing and network. Otherwise empty."""
+        """Names of the two Triton models of a tenant whose images the server preprocesses: first
+        the preprocessing, then the network. For other tenants, the result is empty."""
         return steps(self.name, self.preprocessing)
 
     @property

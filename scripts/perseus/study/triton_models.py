@@ -3,7 +3,7 @@
 Usually, a tenant has one Triton model: the network, with the name of the tenant. If the server
 preprocesses images, a tenant has three Triton models: the preprocessing, the network, and an
 ensemble, which runs the preprocessing and then the network. The ensemble has the name of the
-tenant. The names of the other two contain a dot, which the name of a tenant cannot contain.
+tenant. The names of the other two models contain a dot, which the name of a tenant cannot contain.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ PreprocessedBy = Literal["client", "server"]
 
 CONFIG: Final = "config.pbtxt"
 ENSEMBLE_FILE, PREPROCESS_FILE = ".keep", "model.py"
-"""The file in the version folder of an ensemble, and the file in the version folder of a
-preprocessing model. An ensemble has no model file, but Triton needs its version folder."""
+"""Names of the file in the version folder of an ensemble and of a preprocessing model. An ensemble
+needs no file, but Triton needs the version folder, so this file is empty."""
 
 
 def steps(tenant: str, preprocessing: PreprocessedBy | None) -> tuple[str, ...]:
-    """If the server preprocesses images, return the names of the two Triton models through which a
-    request passes: preprocessing, then network. Otherwise, return an empty tuple."""
+    """Return the names of the two Triton models of a tenant whose images the server preprocesses:
+    first the preprocessing, then the network. For other tenants, return an empty tuple."""
     return (f"{tenant}.preprocess", f"{tenant}.network") if preprocessing == "server" else ()
 
 

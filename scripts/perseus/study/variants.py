@@ -64,8 +64,8 @@ class ScenarioGrid:
 def variants(
     item: ScenarioSettings, grid: Grid, servers: Sequence[Server], models: Mapping[str, Model]
 ) -> Iterator[Variant]:
-    """Yield one variant for each server and each setting, including variants that Perseus cannot
-    measure (their `why_not` is still empty)."""
+    """Yield one variant for each server and each setting, also if Perseus cannot measure it. The
+    attribute `why_not` of all variants is still empty."""
     for server in servers:
         for setting in grid.settings():
             made = _variant(item, setting, server, models)
@@ -97,8 +97,7 @@ def _variant(
 
 
 def _own(tenant: Tenant, model: Model, server: Server) -> Setting:
-    """Return the values that a tenant has in the configuration, for the keys that a grid may
-    vary."""
+    """Return the tenant's configured values of the keys that a grid may vary."""
     batching = tenant.dynamic_batching
     return {
         "precision": tenant.precision or model.precision,

@@ -1213,7 +1213,7 @@ def test_a_demand_needs_a_price_that_a_fleet_pays(tmp_path):
     for spot in ({}, {"spot": {"largest_share": 0.5, "revocations_per_hour": 1}}):
         (found,) = problems({**change, **asked(**spot)})
         assert found.startswith(
-            "demand.models[0]: no server on which a fleet may serve 'squeezenet1_1' has an on-demand"
-            " price (give cpu1 an on-demand price, or a spot price with"
+            "demand.models[0]: no server on which a fleet may serve 'squeezenet1_1' has an"
+            " on-demand price (give cpu1 an on-demand price, or a spot price with"
         )
     load({**change, **asked(spot={"largest_share": 1, "revocations_per_hour": 1})})
