@@ -62,4 +62,4 @@ Different = AfterValidator(_different)
 # In regular expressions of pydantic, '$' does not match before a line break at the end.
 NAME: Final = r"^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$"
 Name = Annotated[StrictStr, Field(pattern=NAME)]
-"""Type of a name that is valid in folders, URLs and Snakemake wildcards."""
+"""Type of a name that is valid in paths, URLs and Snakemake wildcards."""

@@ -35,8 +35,7 @@ predicts one of these mixes, and estimates the error of the prediction from the 
 
 @dataclass(frozen=True)
 class Asked:
-    """A run (what an experiment measures in one cell), and the preset with which Perseus measures
-    it."""
+    """A run (what an experiment measures in one cell), and the preset of its measurement."""
 
     run: ExperimentRun
     preset: str
@@ -202,7 +201,7 @@ class Study:
         return kinds | {kind for kind, present in has.items() if present}
 
     def price_messages(self) -> Iterator[str]:
-        """Yield one warning for the terminal for each price that may be wrong."""
+        """Yield the warnings for the terminal about prices that may be wrong."""
         names = (server.name for server in self.definition.servers if server.name in self.servers)
         prices = {name: (price,) for name, price in self.prices.items()}
         return price_messages(

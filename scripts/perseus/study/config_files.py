@@ -81,7 +81,7 @@ def naming_profile(problem: str, keys: set[str]) -> str:
 def doubled_keys(path: Path) -> Iterator[str]:
     """Yield one message for each key that occurs twice in a mapping of a YAML or JSON file.
 
-    The YAML parser reports no error for such a key, and silently uses its last value.
+    The YAML parser reports no error for such a key, and silently uses the last value of the key.
     """
     try:
         root = yaml.compose(path.read_text(encoding="utf-8"), yaml.SafeLoader)

@@ -71,7 +71,7 @@ class ModelDemand(Part):
     @property
     def levels_rps(self) -> tuple[float, ...] | None:
         """The low, typical and peak rate in requests/s; None if the rates come from a trace, or if
-        one of them is missing."""
+        one of the three rates is missing."""
         if self.rps is not None:
             return (self.rps,) * len(LEVELS)
         three = self.low_rps, self.typical_rps, self.peak_rps

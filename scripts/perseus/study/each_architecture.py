@@ -18,7 +18,7 @@ from perseus.study.tenant import Tenant
 
 
 def with_each(study: Definition) -> Definition:
-    """Return the definition with one model and one scenario for each selected architecture."""
+    """Return the definition in which each selected architecture has its own model and scenarios."""
     each = {model.name: _models(model) for model in study.models if model.architectures}
     if not each:
         return study
@@ -49,7 +49,8 @@ def configured(study: Definition, problems: Problems) -> Problems:
 
 
 def problems(study: Definition) -> Problems:
-    """Yield the problems of models with the key `architectures`, and of scenarios that use them."""
+    """Yield the problems of models with the key `architectures`, and of scenarios with such
+    models."""
     many = {model.name for model in study.models if model.architectures}
     for i, model in enumerate(study.models):
         for pattern in _patterns(model):

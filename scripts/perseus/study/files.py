@@ -163,8 +163,8 @@ def ceilings(study: Study) -> list[str]:
     """Return the files with the measured client ceilings (the highest rates that the client can
     send).
 
-    If a server already has all its models, Perseus measures no client ceiling for it, since the
-    sizes of the requests are not known before the measurement.
+    If a server already has all its models, Perseus does not know the sizes of the requests before
+    the measurement, so it measures no client ceiling for this server.
     """
     names = [name for name in study.ceilings if checks(study, name)]
     return [f"{results(study)}/ceilings/{name}.json" for name in names]

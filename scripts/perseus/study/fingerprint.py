@@ -193,9 +193,9 @@ def _is_named(node: ast.expr, name: str) -> bool:
 def _code(node: Any, imports: list[ast.Import | ast.ImportFrom]) -> Any:
     """Convert a syntax tree into nested lists, which are the same in all versions of Python.
 
-    The function appends all import statements to `imports`. It leaves out docstrings, code that
-    only type checkers read, and empty fields, because new versions of Python add empty fields to
-    the tree.
+    The function appends all import statements to `imports`. The result leaves out docstrings, and
+    code that only type checkers read. The result also leaves out empty fields, because new versions
+    of Python add empty fields to the tree.
     """
     if isinstance(node, list):
         return [_code(item, imports) for item in node if not _is_text(item)]

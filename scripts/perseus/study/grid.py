@@ -82,7 +82,7 @@ class AtMost(Part):
     p95_ms: Bound | None = Field(
         default=None,
         description=(
-            "The largest 95th percentile of the latency that any tenant may have at the certified"
+            "The largest allowed 95th percentile of the latency of each tenant at the certified"
             " rate, in milliseconds."
         ),
     )

@@ -102,8 +102,9 @@ def _by_pricing(of: MachinePrice, costs: Costs) -> tuple[float, ...]:
 
 
 def usable_pricings(costs: Costs) -> tuple[str, ...]:
-    """Return the pricings that make a row of the price list usable: a usable row has at least one
-    of these prices.
+    """Return the pricings that make a row of the price list usable.
+
+    A usable row has a price for at least one of these pricings.
 
     If `costs.pricing` contains on_demand, a usable row has an on-demand price. Otherwise, a usable
     row has an on-demand price or a price for one of the pricings in `costs.pricing`.

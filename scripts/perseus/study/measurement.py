@@ -93,10 +93,10 @@ class Measurement(Part):
         description=(
             "The half-width that the 95 % interval of a sharing ratio should have: a smaller number"
             " makes the ratio more precise and the measurement longer. To measure the sharing ratio"
-            " of a busy server, Perseus repeats a round: it saturates the server with each tenant"
-            " alone and with all tenants together. Perseus ends the rounds when the half-width for"
-            " the busy server is below 0.3 x `ratio_within`, at the latest after the number of"
-            " rounds of the preset. Default: the value of the preset"
+            " of a busy server, Perseus repeats rounds. In a round, Perseus saturates the server"
+            " with each tenant alone and with all tenants together. Perseus ends the rounds when"
+            " the half-width for the busy server is below 0.3 x `ratio_within`, at the latest after"
+            " the number of rounds of the preset. Default: the value of the preset"
             " (docs/explanation/sharing-ratio.md)."
         ),
     )

@@ -114,9 +114,9 @@ def network_versions(task: NetworkTask) -> dict[str, str]:
 def measure_versions(task: MeasureTask) -> dict[str, str]:
     """Return the versions of the packages that a cell uses.
 
-    The result always contains the packages of the client. It contains the packages of the server
-    only if the server is embedded. For a server in a container, the image name in the task stands
-    for the versions of its packages.
+    The result always contains the packages of the client. For an embedded server, the result also
+    contains the packages of the server. For a server in a container, the image name in the task
+    stands for the versions of its packages.
     """
     ours = LAUNCHERS[task.server.launcher].runs_our_backends
     serving = ["nvidia-pytriton", *RUNTIMES[task.server.runtime].packages] if ours else []

@@ -250,10 +250,9 @@ def _checked(
 def _local(
     path: Path, times_s: NDArray[np.float64], understood: Understood
 ) -> tuple[NDArray[np.float64], Understood]:
-    """Return times without a time zone, corrected for the hour that clocks repeat at the end of
-    summer time.
+    """Correct times without a time zone for the end of summer time.
 
-    When clocks go back, the times in the file step back by up to one hour, and the function adds
+    When clocks go back, the times in the file step back by up to one hour. The function then adds
     one hour to all later times. If the times also step back elsewhere, by more than DISORDER_S
     seconds, the order of the rows is unclear. The function then corrects no time, and the result
     may state a `doubt`.

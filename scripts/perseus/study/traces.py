@@ -64,4 +64,4 @@ TraceOf = Annotated[
     BeforeValidator(_as_source, json_schema_input_type=FileName | TraceSource),
     Field(description="a file, or a mapping with `file:`, `column:`, `unit:` and `where:`"),
 ]
-"""Type of a trace in a configuration: the path of the file, or a mapping with this path."""
+"""Type of a trace in a configuration: the path of the file, or a mapping with the key `file`."""

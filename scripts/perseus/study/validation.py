@@ -220,7 +220,7 @@ def _explain(place: Place, error: Any, raw: Json) -> Iterator[str]:
 def _of_url(key: str, value: str) -> str:
     """Return the end of the message about a URL in a key that needs a host name or an address."""
     if key == "metrics":
-        return "is not a URL of metrics (use http://host:port/path)"
+        return "is not the URL of a metrics page (use http://host:port/path)"
     address = value.partition("://")[2].lstrip("/").partition("/")[0]
     wanted = address.rpartition(":")[0] or address if key == "host" else address
     return f"has a URL scheme (write {wanted or 'the name'!r}, and set `tls:` for TLS)"
@@ -263,7 +263,8 @@ def _of_text(value: Json) -> Json:
 def _quoted(key: Json) -> str:
     if isinstance(key, bool):
         words = "yes, on and true" if key else "no, off and false"
-        return f"key {key}: must be a string (YAML reads {words} as a boolean: write it in quotes)"
+        hint = f"YAML reads {words} as a boolean: write the key in quotes"
+        return f"key {key}: must be a string ({hint})"
     text = "~" if key is None else str(key)
     return f"key {text}: must be a string (write {text!r} in quotes)"
 

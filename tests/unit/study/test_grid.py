@@ -447,7 +447,7 @@ def test_many_that_are_left_out_for_one_reason_are_said_in_one_line():
         (
             alone({"cores": [1]}, at_most={"joules_per_inference": 1}),
             "grid.at_most.joules_per_inference: Perseus cannot measure the energy of server 'cpu1':"
-            " the server has no GPU, and this user cannot read the energy counters in"
+            " the server has no GPU, and the user of Perseus cannot read the energy counters in"
             " /sys/class/powercap (remove this key)",
         ),
         (

@@ -91,7 +91,7 @@ def _tells_energy(server: Server) -> bool:
 def _why_no_energy(server: Server) -> str:
     if LAUNCHERS[server.launcher].elsewhere:
         return "is remote"
-    return "this user cannot read the energy counters in /sys/class/powercap"
+    return "the user of Perseus cannot read the energy counters in /sys/class/powercap"
 
 
 def why_not(variant: Variant, models: Mapping[str, Model], most_cores: int | None) -> str:

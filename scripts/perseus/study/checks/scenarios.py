@@ -280,7 +280,7 @@ def cell_name(server: str, scenario: str, run: str) -> str:
 
 
 def cell_name_problems(at: Place, names: Sequence[str], hint: str) -> Problems:
-    """Yield a problem if one of the cell names `names` is too long for a file name."""
+    """Yield a problem if one of the names of cells in `names` is too long for a file name."""
     longest = max(names, key=len, default="")
     if len(longest) > LONGEST_NAME:
         yield (

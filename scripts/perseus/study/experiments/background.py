@@ -18,9 +18,9 @@ Rates = Annotated[
     Rate | tuple[Rate, ...],
     Field(
         description=(
-            "requests/s of the other tenants: one number for all of them, or a list with one"
             "the rates of the other tenants in requests/s: one number for all tenants, or a list"
             " with one number for each tenant, in the order of the tenants"
+        )
     ),
 ]
 

@@ -32,7 +32,7 @@ class Run(ExperimentRun):
 
 
 class Settings(ExperimentSettings):
-    """Measure several starts, each with a new server."""
+    """Start a new server several times, and measure each start."""
 
     kind: Literal["startup"] = Field(
         description=(

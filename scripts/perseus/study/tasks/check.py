@@ -6,7 +6,7 @@ from perseus.study.base import Part
 
 
 class CheckTask(Part):
-    """Settings of the check of the tables.
+    """Settings of the job that checks the tables.
 
     `images_per_request` contains the number of images in each request, by scenario and tenant, for
     tenants with two or more images in each request. The check needs this number, because rates are

@@ -22,7 +22,7 @@ class ExportTask(Part):
     `is_surveyed` is true if only the experiment `catalogue` measures the model. If the export of
     such a model fails, the table `catalogue` says why, and the study continues. `images` contains
     the paths of image files. If `images` is empty, the export uses random images. The export
-    preprocesses image files as the weights require (`networks.preset`).
+    preprocesses image files as the weights require.
     """
 
     architecture: str

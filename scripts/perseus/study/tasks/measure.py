@@ -28,8 +28,9 @@ class MeasuredArrivals(Part):
 class MeasuredClient(Part):
     """Settings of the client of a cell.
 
-    `processes` is the number of client processes per tenant. If it is None, each tenant gets the
-    number of client cores divided by the number of tenants, rounded down, but at least one.
+    `processes` is the number of client processes per tenant. If `processes` is None, each tenant
+    gets the number of client cores divided by the number of tenants, rounded down, but at least
+    one.
     """
 
     protocol: str
