@@ -25,7 +25,7 @@ class Effort:
 class SearchSettings:
     """Settings that determine how much evidence a search collects."""
 
-    warm_up_s: float  # longest warm-up window, but at least 6 s; a search has at most two of them
+    warm_up_s: float  # longest warm-up window, at least 6 s; a search has at most two such windows
     confidence: float  # one-sided confidence of a window's verdict, valid for all `looks` together
     settle_slas: float  # settling time of a window, in multiples of the largest latency limit
     coarse: Effort
@@ -34,7 +34,7 @@ class SearchSettings:
     slow_certify_s: float  # longest certification window of a slow model
     near_limit_windows: int
     certify_windows: int  # number of windows at a rate; all must pass to certify the rate
-    ratio: float  # bisection ends if (lowest failed load / highest passed load) is at most this
+    ratio: float  # bisection ends if lowest failed load / highest passed load <= ratio
     rounds: int  # largest number of rounds: saturate with each tenant alone, and with all together
     ratio_within: float  # required half-width of the sharing ratio; rounds end below 0.3 x this
     max_windows: int = 16  # largest number of different loads in bracketing and bisection

@@ -103,10 +103,10 @@ def _is_named_as_time(name: str) -> bool:
 def time_column(file: TraceFile, asked: str | None) -> str:
     """Return the name of the column with the times.
 
-    If the configuration names the column (`asked`), return this name. Otherwise, return the only
-    column, or the column that Perseus recognises by its name, its dates or its numbers. Raises
-    TraceError if the file has no column `asked`, or if Perseus recognises no column or several
-    columns. The message then suggests a line for the configuration.
+    If the configuration names the column (`asked`), return this name, or raise TraceError if the
+    file has no such column. Otherwise, return the only column, or the column that Perseus
+    recognises by its name, its dates or its numbers. If Perseus recognises no column or several
+    columns, raise TraceError with a line that the user can copy into the configuration.
     """
     if asked is not None:
         if asked not in file.columns:

@@ -93,7 +93,7 @@ def _repeated_lines(study: Definition) -> Problems:
     """Yield each experiment that would overwrite the results of an earlier experiment.
 
     Perseus joins all scenarios that have the same single tenant on the same server. In such
-    scenarios, two experiments with the same name but other settings would have the same result
+    scenarios, two experiments with the same name but different settings would have the same result
     files. Perseus does not join scenarios of several tenants.
     """
     known: dict[tuple[str, str, str], tuple[Place, object]] = {}
