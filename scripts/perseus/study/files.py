@@ -242,8 +242,11 @@ def _checks(study: Study, of: Iterable[Tenant]) -> list[str]:
 
 
 def checks(study: Study, ceiling: str) -> list[str]:
-    """Return the paths of the export records from which the measurement of a client ceiling takes
-    the shapes of the requests. `ceiling` is the name of the measurement."""
+    """Return the paths of the export records for the measurement of a client ceiling.
+
+    `ceiling` is the name of the measurement. The measurement reads the shapes of the requests from
+    the export records.
+    """
     names = {
         tenant.model
         for scenario in study.scenarios.values()

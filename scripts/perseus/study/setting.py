@@ -10,8 +10,8 @@ Value = str | int | tuple[int, ...]
 Setting = Mapping[str, Value]
 
 MARK: Final = "~"
-"""Character before each key of a setting in the names of scenarios, servers and tenants. A name in
-the configuration cannot contain this character."""
+"""In the names of scenarios, servers and tenants, this character stands before each key of a
+setting. A name in the configuration cannot contain this character."""
 
 SHORT: Final = {
     "max_batch_size": "batch",

@@ -61,7 +61,7 @@ CLOCKS: Final = (
 back on the same day at the same hour, the list contains only one."""
 
 REPEATED_HOURS: Final = (0, 1, 2, 3, 23)
-"""Hours of the day that clocks show twice in autumn in at least one of the zones CLOCKS."""
+"""Hours of the day that clocks show twice in autumn, in at least one zone of CLOCKS."""
 
 
 @dataclass(frozen=True)
@@ -308,8 +308,8 @@ def _is_shown_twice(hour: datetime, zone: str) -> bool:
 
 
 def duration_text(span_s: float) -> str:
-    """Return a duration as text, in the largest unit of which it has at least two: "2.5 min" for
-    150 s, and "90 s" for 90 s."""
+    """Return a duration as text. The unit is the largest unit in which the duration is at least 2:
+    "2.5 min" for 150 s, and "90 s" for 90 s."""
     for size_s, unit in ((86_400, "days"), (3600, "h"), (60, "min")):
         if span_s >= 2 * size_s:
             return f"{span_s / size_s:.3g} {unit}"

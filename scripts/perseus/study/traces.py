@@ -44,8 +44,8 @@ class TraceSource(Part):
     where: dict[Text, Annotated[Text | Whole, Field(description="text or a whole number")]] = Field(
         default={},
         description=(
-            "Selects rows of the file by their values: `{Model: GPT-4}` selects the rows with the"
-            " value GPT-4 in the column Model. Default: all rows."
+            "Selects rows of the file: `{Model: GPT-4}` selects the rows with the value GPT-4 in"
+            " the column Model. Default: all rows."
         ),
     )
 

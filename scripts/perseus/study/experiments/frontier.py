@@ -76,21 +76,22 @@ class Settings(ExperimentSettings):
     predict: Flag = Field(
         default=False,
         description=(
-            "If true, Perseus may predict the sharing ratio of a mix, and save the time of its"
-            " measurement. Perseus does so if the estimated error of the prediction is at most"
-            " `error_percent`. The prediction uses the results of the dedicated peaks, of earlier"
-            " mixes, and of scenarios with several copies of one model. In the tables, the verdict"
-            " of a predicted mix is `predicted`."
+            "If true, Perseus may predict the sharing ratio of a mix and not measure it. Perseus"
+            " uses the prediction if its estimated error is at most `error_percent`. The prediction"
+            " uses the results of the dedicated peaks, of earlier mixes, and of scenarios with"
+            " several copies of one model. In the tables, the verdict of a predicted mix is"
+            " `predicted`."
         ),
     )
     error_percent: Annotated[Real, Field(gt=0, le=100)] | None = Field(
         default=None,
         description=(
             "The largest accepted error of a prediction, in percent of the sharing ratio; only for"
-            " `predict: true`. Perseus estimates an error that 90 % of its predictions do not"
-            " exceed; this estimate is never smaller than the error of a measurement. If the"
-            " estimate is larger than `error_percent`, Perseus measures the mix. Default: the"
-            " difference that chance may cause between two measurements of the same mix."
+            " `predict: true`. The estimated error of a prediction is an error that 90 % of the"
+            " predictions do not exceed. The estimated error is never smaller than the error of a"
+            " measurement. If the estimated error is larger than `error_percent`, Perseus measures"
+            " the mix. Default: the difference that chance may cause between two measurements of"
+            " the same mix."
         ),
     )
 

@@ -106,7 +106,7 @@ class DemandLevel(Part):
 
 
 class FleetDemand(Part):
-    """The demand at each level, and the conditions for the fleet (the servers that carry it).
+    """The demand at each level, and the conditions for the fleet that carries the demand.
 
     `servers` contains the names of the servers that the fleet may use, including their variants in
     grids.
