@@ -591,8 +591,8 @@ def background(**keys):
             background(rates_rps=[5, [5, 5]]),
             r"rates_rps\[1\]: has 2 rates, but needs 1: one for each tenant other than `search`",
         ),
-        (background(rates_rps=[-5]), r"rates_rps\[0\]: -5 is not valid \(requests/s of the"),
-        (background(rates_rps=["5"]), r"rates_rps\[0\]: '5' is not valid \(requests/s"),
+        (background(rates_rps=[-5]), r"rates_rps\[0\]: -5 is not valid \(the rates of the"),
+        (background(rates_rps=["5"]), r"rates_rps\[0\]: '5' is not valid \(the rates"),
         (background(rates_rps=5), r"rates_rps: must be a list, not 5"),
         (
             scenario(
