@@ -68,7 +68,7 @@ def test_a_backend_runs_without_triton(repository, tmp_path, runtime):
 def test_a_network_that_does_not_load_says_why(repository, tmp_path):
     root = repository("onnxruntime")
     (root / "net/1/model.onnx").write_bytes(b"no network")
-    with pytest.raises(InProcessError, match="net failed when run without a server"):
+    with pytest.raises(InProcessError, match="the run of net without a server failed"):
         in_process_ms(root, task("onnxruntime"), CORE, 0.2, tmp_path / "log")
 
 

@@ -30,8 +30,7 @@ class Accuracy:
 
 
 def accuracy(tenant: TenantUnderTest, path: Path) -> Accuracy:
-    """Send each labelled image to the server, and compare the class with the highest score with the
-    label of the image.
+    """Count the labelled images for which the correct class has the highest score.
 
     The requests have as many images as the requests of the load, and use the same protocol. Raises
     VerificationError if the model does not respond.
@@ -48,8 +47,8 @@ def accuracy(tenant: TenantUnderTest, path: Path) -> Accuracy:
 
 
 def _classes(tenant: TenantUnderTest, labelled: Labelled, parts: list[range]) -> NDArray[np.int64]:
-    """Return the class with the highest score for each image of these requests. If too few images
-    are left to fill the last request, the request is filled with the first images again."""
+    """Return the class with the highest score for each image. If too few images are left for the
+    last request, this request also contains the first images."""
     count = len(labelled.classes)
     batches = [_inputs(tenant, labelled, [i % count for i in part]) for part in parts]
     try:

@@ -81,8 +81,8 @@ def shapes_of(task: CeilingTask, checks: Sequence[Path]) -> dict[Shape, list[str
     """Group the models by the shape of their requests, and return their names by shape.
 
     `checks` contains the paths of the models' export records (check.json). The folder of each
-    export record has the name of the model. Triton needs a dimension besides the batch, so a scalar
-    gets a dimension of size 1.
+    export record has the name of the model. Triton needs a dimension in addition to the batch
+    dimension, so a scalar gets a dimension of size 1.
     """
     records = {path.parent.name: json.loads(path.read_text()) for path in checks}
     shapes: dict[Shape, list[str]] = {}
@@ -98,8 +98,11 @@ def shapes_of(task: CeilingTask, checks: Sequence[Path]) -> dict[Shape, list[str
 
 
 def strictest(task: CeilingTask, models: Sequence[str]) -> Sla:
-    """Return an SLA with the smallest latency limit of the models `models`. The latency limit
-    determines the allowed send lag, so the ceiling then applies to all these models."""
+    """Return an SLA with the smallest latency limit of the models `models`.
+
+    A smaller latency limit allows less send lag. Therefore a ceiling measured with this SLA is
+    valid for all these models.
+    """
     return Sla(latency_ms=min(each.sla_ms for each in task.requests if each.model in models))
 
 
@@ -107,8 +110,8 @@ def strictest(task: CeilingTask, models: Sequence[str]) -> Sla:
 class Closed:
     """The result of a closed loop with a fixed number of requests in flight.
 
-    `other_cpu_share` is the share (0..1) of the CPU time of all server and client cores that other
-    processes used.
+    Other processes used the share `other_cpu_share` (0..1) of the CPU time of all server and client
+    cores.
     """
 
     concurrency: int
@@ -143,9 +146,11 @@ def measure(
     """Measure the ceiling of the client for each request shape, and write the ceilings to a file.
 
     `shapes` contains, for each shape of requests, the names of the models whose requests have this
-    shape. If the study replays a trace, `trace` is the file with the trace. Raises ServerError or
-    ClientError if a measurement fails. Raises TraceError if the trace is invalid, TooFewCoresError
-    if the host has too few cores, and LockError if a lock file is unusable.
+    shape. If the study replays a trace, `trace` is the file with the trace.
+
+    Raises ServerError or ClientError if a measurement fails. Raises TraceError if the trace is
+    invalid, TooFewCoresError if the host has too few cores, and LockError if a lock file is
+    unusable.
     """
     process = arrivals(task.arrivals, task.trace, trace)
     server_cores, client_cores = _cores(task)
@@ -316,8 +321,10 @@ def closed_loop(client: Client, concurrency: int) -> Closed:
 
 
 def open_loop(system: LiveSystem, rate_rps: float, sla: Sla, tolerance: Tolerance) -> TenantWindow:
-    """Run an open-loop window with the arrival process of the study, and return its verdict. If the
-    client sends too late, the window is invalid, even if its latencies keep the SLA."""
+    """Run an open-loop window with the arrival process of the study, and return its verdict.
+
+    If the client sends too late, the window is invalid, even if its latencies keep the SLA.
+    """
     with system.offer((rate_rps,), OPEN_S) as load:
         seen = load.until(OPEN_S)
     return judge(
@@ -333,11 +340,10 @@ def open_loop(system: LiveSystem, rate_rps: float, sla: Sla, tolerance: Toleranc
 
 
 def highest_valid(fastest_rps: float, offer: Callable[[float], Open]) -> list[Open]:
-    """Search for the ceiling (the highest rate at which a window is valid) by bisection. Return the
-    results of all windows, highest rate first.
+    """Search for the ceiling by bisection. Return the results of all windows, highest rate first.
 
-    The rates are the products of `fastest_rps` and SHARES. The function `offer` runs a window at a
-    given rate.
+    The ceiling is the highest rate at which a window is valid. Each tried rate is `fastest_rps`
+    times one of SHARES. The function `offer` runs a window at a given rate.
     """
     tried: list[Open] = []
 
@@ -366,10 +372,10 @@ def judged(seen: TenantWindow, sla: Sla, tolerance: Tolerance) -> Open:
 
 
 def disturbed_loads(closed: Sequence[Closed], windows: Sequence[TenantWindow]) -> str:
-    """Return a text that names a load (closed loop or open-loop rate) at which other processes
-    disturbed every attempt; empty without such a load.
+    """Return a text with a load at which other processes disturbed every attempt.
 
-    If other processes disturbed every attempt at a load, the measured ceiling may be too low.
+    The load is a closed loop or an open-loop rate. With such a load, the measured ceiling may be
+    too low. The text is empty if each load had an undisturbed attempt.
     """
     share = max((each.other_cpu_share for each in closed), default=0.0)
     if share > MAX_OTHER_CPU_SHARE:

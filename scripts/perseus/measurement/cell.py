@@ -31,16 +31,16 @@ class Inputs:
     `repository` is the model repository, or None if the server already has all models. `references`
     contains, by tenant, the file with the reference responses of each model that the study deploys.
     `dedicated_records` contains the records of the cells that measured the dedicated peaks of the
-    tenants, and is empty if this cell needs no dedicated peaks. In a frontier, Perseus chooses the
-    mix of this cell from the results of earlier mixes; `earlier_records` contains the records of
-    these mixes. If the study replays a trace, `trace` is the file with the recorded arrivals.
-    `files` contains additional files that the experiment reads, in the order of `task.run.files`.
-    `labelled` is the file with the labelled images of the first tenant, or None.
+    tenants, and is empty if this cell needs no dedicated peaks. If the study replays a trace,
+    `trace` is the file with the recorded arrivals. In a frontier, `earlier_records` contains the
+    records of the earlier mixes, from which Perseus chooses the mix of this cell. `files` contains
+    additional files that the experiment reads, in the order of `task.run.files`. `labelled` is the
+    file with the labelled images of the first tenant, or None.
 
-    Only the prediction of a peak uses the files `copies_records`, `copies_dedicated_records` and
-    `checks`. `copies_records` contains the records of cells whose tenants are copies of one model.
-    `copies_dedicated_records` contains the records of cells with one such copy alone. `checks`
-    contains the export records of the models (check.json).
+    Perseus uses the last three fields only to predict a peak. `copies_records` contains the records
+    of cells in which all tenants are copies of one model. `copies_dedicated_records` contains the
+    records of cells with only one copy. `checks` contains the export records of the models
+    (check.json).
     """
 
     repository: Path | None
@@ -110,8 +110,8 @@ class CellUnderTest:
     on_progress: OnProgress = ignored
 
     def stream(self, number: int) -> np.random.Generator:
-        """Return a random generator for tenant `number`. Each call returns a generator that yields
-        the same random numbers."""
+        """Return a new random generator for tenant `number`. In all calls with the same `number`,
+        the generators yield the same random numbers."""
         return stream(self.task.seed, self.task.repeat, number)
 
     @property
@@ -142,10 +142,11 @@ class CellUnderTest:
 
 @dataclass(frozen=True)
 class Findings:
-    """The keys that an experiment adds to record.json, and the window whose electrical power is
-    recorded.
+    """The results of an experiment.
 
-    `watched_window` is the number of this window in windows.parquet, or -1 for no window.
+    `record` contains the keys that the experiment adds to record.json. Perseus records the
+    electrical power during the window `watched_window` (its number in windows.parquet, or -1 for no
+    window).
     """
 
     record: Mapping[str, Any]

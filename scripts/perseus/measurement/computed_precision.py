@@ -33,9 +33,10 @@ def computed_precisions(
 ) -> dict[str, str | None]:
     """Return, by tenant, the precision in which the runtime computes the model; None if unknown.
 
-    If the backend reports a precision, this is the result. If the backend reports no precision, the
-    result is the configured precision, except for a runtime in CHOOSING, whose precision is then
-    unknown. `runtime` is the configured runtime of the server.
+    If the configured precision is in WEIGHTS, the result is the configured precision. Otherwise the
+    result is the precision that the backend reports. If the backend reports no precision, the
+    result is None for a runtime in CHOOSING, and the configured precision for any other runtime.
+    `runtime` is the configured runtime of the server.
     """
     end_s = time.monotonic() + (RETRY_S if runtime in CHOOSING else 0.0)
     with closing(Scraper(server.metrics_url, server.access)) as scraper:
@@ -56,8 +57,8 @@ def _of(tenant: MeasuredTenant, model: str, runtime: str, told: Mapping[str, str
 def warnings(
     tenants: Sequence[MeasuredTenant], computed: Mapping[str, str | None]
 ) -> Iterator[str]:
-    """Yield one warning for each tenant whose model is computed in a precision that differs from
-    the configured precision."""
+    """Yield one warning for each tenant whose computed precision differs from the configured
+    precision."""
     for tenant in tenants:
         found = computed.get(tenant.name)
         if found is not None and tenant.precision not in (None, found):

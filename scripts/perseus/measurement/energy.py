@@ -50,7 +50,7 @@ def host_watts(monitor: Path, windows: Windows, window: int) -> float | None:
 
 def _ends_ns(windows: Windows, window: int) -> Floats | None:
     """Return the end of the settling time and the end of the window, in ns. Return None if the
-    window ended before the end of its settling time."""
+    window does not exist, or if it ended during its settling time."""
     row = next((row for row in windows if row["window"] == window), None)
     if row is None or not row["elapsed_s"] > row["settle_s"]:
         return None
@@ -58,11 +58,10 @@ def _ends_ns(windows: Windows, window: int) -> Floats | None:
 
 
 def _gpu_joules(samples: Any) -> tuple[Floats, Floats]:
-    """Return two arrays for the samples of one GPU: the times in ns, and the energies in joules.
-    The energy of a sample is the energy that the GPU used since the previous sample.
+    """Return the times (in ns) of the samples of one GPU, and the energies (in joules).
 
-    If the GPU has no energy counter, the function computes the energies from the samples of the
-    GPU's power.
+    Each energy is the energy that the GPU used since the previous sample. If the GPU has no energy
+    counter, the function computes the energies from the power of the GPU in the samples.
     """
     times_ns, joules = _series(samples, "gpu_energy_joules")
     if len(times_ns):
@@ -74,8 +73,8 @@ def _gpu_joules(samples: Any) -> tuple[Floats, Floats]:
 
 
 def _watts(increases: tuple[Floats, Floats], ends_ns: Floats) -> float | None:
-    """Return the mean power in watts between two times. Return None if the samples do not cover the
-    whole interval between the two times."""
+    """Return the mean power in watts between the two times in `ends_ns`. Return None if the samples
+    do not cover the whole interval."""
     times_ns, joules = increases
     if not len(times_ns) or ends_ns[0] < times_ns[0] or ends_ns[1] > times_ns[-1]:
         return None

@@ -45,9 +45,11 @@ class InProcessError(RuntimeError):
 
 
 def has_backend(task: MeasureTask) -> bool:
-    """Return whether `in_process_ms` can measure the models of the cell: they run in a Python
-    backend of Perseus, on a CPU of this host, and no tenant has `steps` (an ensemble of several
-    models)."""
+    """Return whether `in_process_ms` can measure the models of the cell.
+
+    The models must run in a Python backend of Perseus, on a CPU of this host. No tenant may use an
+    ensemble of several models (`steps`).
+    """
     server = task.server
     is_ours = server.launcher == "embedded" and RUNTIMES[server.runtime].python_backend
     return is_ours and server.device == "cpu" and not any(tenant.steps for tenant in task.tenants)
@@ -56,8 +58,7 @@ def has_backend(task: MeasureTask) -> bool:
 def in_process_ms(
     repository: Path, task: MeasureTask, cores: Sequence[int], seconds: float, log_path: Path
 ) -> Floats:
-    """Run the same request of the first tenant repeatedly for `seconds` seconds on the cores
-    `cores`.
+    """Run one request of the first tenant repeatedly, for `seconds` seconds on the cores `cores`.
 
     Return the time of each run in ms; shape (n,), n >= 3. Raises InProcessError if the process
     fails or does not end in time.
@@ -71,7 +72,8 @@ def in_process_ms(
         process.wait(LOADS_S + 4 * seconds)
     except subprocess.TimeoutExpired:
         raise InProcessError(
-            f"{tenant.name}, run without a server, did not end within {LOADS_S + 4 * seconds:.0f} s"
+            f"the run of {tenant.name} without a server did not end within"
+            f" {LOADS_S + 4 * seconds:.0f} s"
         ) from None
     finally:
         kill_group(process)
@@ -79,9 +81,11 @@ def in_process_ms(
         "the process printed no message"
     ]
     if process.returncode != 0:
-        raise InProcessError(f"{tenant.name} failed when run without a server: {lines[-1]}")
+        raise InProcessError(f"the run of {tenant.name} without a server failed: {lines[-1]}")
     if (times := printed_ms(lines)) is None:
-        raise InProcessError(f"{tenant.name}, run without a server, printed no times: {lines[-1]}")
+        raise InProcessError(
+            f"the run of {tenant.name} without a server printed no times: {lines[-1]}"
+        )
     return times
 
 
@@ -120,7 +124,7 @@ class _Response:
 
 
 class _Metrics:
-    """A stand-in for Triton's class MetricFamily that ignores all values."""
+    """A stand-in for Triton's class MetricFamily. The stand-in ignores all values."""
 
     GAUGE = "gauge"
 

@@ -77,8 +77,11 @@ class LiveLoad:
         )
 
     def backlog_s(self) -> float:
-        """Return the seconds that the server needs after the last observation to empty its queue,
-        and then to answer one more request of each client process; 0 if unknown."""
+        """Return the time in seconds that the server needs to empty its queue; 0 if unknown.
+
+        The time begins at the last observation. It includes one more request of each client
+        process.
+        """
         return max(
             (backlog_s(each.requests, self._start_ns, len(each.cpu_s)) for each in self._seen),
             default=0.0,

@@ -27,9 +27,9 @@ from perseus.traffic.requests import Status
 
 LEAD_S = 0.05  # time to prepare the clients before the start of a window
 IDLE_S = 20.0
-"""After each window, the server gets at least IDLE_S seconds to empty its queue. The server gets
-more time after a long window (as much as the length of the window) and for a long queue (twice the
-time that the server would need at its mean speed in the window)."""
+"""After each window, the server gets time to empty its queue. This time is the largest of three
+values: IDLE_S seconds, the length of the window, and twice the time that the server needs for its
+queue at its mean speed in the window."""
 
 
 @dataclass(frozen=True)
@@ -92,9 +92,11 @@ class LiveSystem:
     def offer(
         self, rates_rps: Sequence[float], duration_s: float
     ) -> AbstractContextManager[LiveLoad]:
-        """Offer open-loop load at the rates `rates_rps` (one per tenant) for one window. Raises
-        ServerError if the server ends, if most requests fail, or if the server does not empty its
-        queue after the window."""
+        """Offer open-loop load at the rates `rates_rps` (one per tenant) for one window.
+
+        Raises ServerError if the server ends, if most requests fail, or if the server does not
+        empty its queue after the window.
+        """
         return self.offer_at(
             [
                 self.arrivals.times_s(rate, duration_s, stream)

@@ -60,7 +60,8 @@ FAILURES: Final = (
     RouteError,
     TraceError,
 )
-"""Exceptions with which `measure` ends if it has no result to write. Their messages state why."""
+"""If `measure` has no result to write, it raises one of these exceptions. The message states the
+reason."""
 
 ATTEMPTS: Final = 2
 """Perseus measures a cell at most this many times. Each attempt uses a fresh server."""
@@ -89,14 +90,16 @@ def measure(
     say: Callable[[str], None],
     on_progress: OnProgress = ignored,
 ) -> None:
-    """Measure a cell, and write its raw results. `say` gets messages about the progress, and
-    `on_progress` gets the progress as numbers.
+    """Measure a cell, and write its raw results.
 
-    After a temporary failure, the function measures the cell once more. The written record may also
-    state a failure: for example, that the server misses an SLA at every load, or that the client
-    cannot send more load. If every attempt ends with an error, `is_finding` decides whether the
-    last error is a result of the study, for example too little memory for all models. The function
-    writes such a result into the record, and raises any other error (FAILURES).
+    `say` gets messages about the progress, and `on_progress` gets the progress as numbers. After a
+    temporary failure, the function measures the cell once more. The written record may also state a
+    failure: for example, that the server misses an SLA at every load, or that the client cannot
+    send more load.
+
+    If every attempt ends with an error, `is_finding` decides whether the last error is a result of
+    the study, for example too little memory for all models. The function writes such a result into
+    the record, and raises any other error (FAILURES).
     """
     of_gpus = gpu.describe(task.server.gpus)
     with ExitStack() as stack:
@@ -158,8 +161,10 @@ def measure(
 
 
 def traces_read(task: MeasureTask, inputs: Inputs) -> dict[str, str]:
-    """Return a description of each trace that the cell replays. Each key names the file and the
-    selected rows of one trace."""
+    """Return a description of each trace that the cell replays.
+
+    The key of a description names the file of the trace and the selected rows.
+    """
     files = dict(zip(task.run.files, inputs.files, strict=True))
     named = [(source, files[source.file]) for source in task.run.traces]
     if task.trace and inputs.trace:
@@ -178,8 +183,9 @@ class Tried:
 
 
 def measure_with_retries(cell: CellUnderTest, experiment: Experiment) -> Tried:
-    """Measure a cell, and measure the cell again after a temporary failure. Return the findings of
-    the attempt that counts, usually the last attempt.
+    """Measure a cell. After a temporary failure, measure the cell again.
+
+    Return the findings of the attempt that counts, usually the last attempt.
 
     The earlier attempt counts if the last attempt ended with an error. The earlier attempt also
     counts if the last attempt failed temporarily and found no limit of the server, but the earlier
@@ -250,8 +256,10 @@ def unserved(
     before: Sequence[Mapping[str, str]],
     reason: str,
 ) -> Tried:
-    """Return findings that state why the cell has no measured values. `before` contains the
-    outcomes of earlier attempts to measure the cell."""
+    """Return findings that state why the cell has no measured values.
+
+    `before` contains the outcomes and reasons of earlier attempts to measure the cell.
+    """
     ended = {"outcome": outcome, "reason": reason}
     found = Findings({**without_server(cell), **experiment.empty_record(cell), **ended})
     return Tried(found, cell.attempt, [*before, ended])

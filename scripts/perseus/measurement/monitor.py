@@ -30,11 +30,11 @@ ROW_GROUP_ROWS = 10_000
 
 
 class MonitorFile:
-    """A context manager for the file monitor.parquet, into which several monitors (one per server)
-    write one after another.
+    """A context manager that writes the file monitor.parquet.
 
-    The file gets its final name at the end of the context, even after an exception. Before the end
-    of the context, the file has the name that `host.files.partial_path` returns.
+    Several monitors (one per server) may write to the file, one after another. The file gets its
+    final name at the end of the context, even after an exception. Until then, the file has the name
+    that `host.files.partial_path` returns.
     """
 
     def __init__(self, path: Path) -> None:

@@ -21,8 +21,8 @@ METRICS = {
         " processes belong to another user."
     ),
     "client_cpu_cores": (
-        "mean number of CPU cores that the measuring process and its children used since the"
-        " previous sample, without the server's processes"
+        "mean number of CPU cores that the measuring process and its children (except the server's"
+        " processes) used since the previous sample"
     ),
     "server_cores_busy": (
         "mean utilisation (0..1) of the server's cores by all processes since the previous sample"

@@ -43,8 +43,8 @@ def measured_with_another(server: Server, records: Iterable[str]) -> list[str]:
 
 
 def _measured_with(server: Server, path: Path) -> str | None:
-    """Return the image id in a record; None if there is no record, no image in the record, or an
-    image with another name than the server's image."""
+    """Return the image id in a record; None if the record is unreadable, has no image id, or names
+    another image than the server's image."""
     try:
         record = ImageRecord.model_validate_json(path.read_bytes())
     except (OSError, ValidationError):

@@ -13,8 +13,10 @@ from perseus.study.tasks.measure import MeasureTask
 
 
 def open_loop_s(task: MeasureTask, counted_s: float) -> float:
-    """Return the length in seconds of a window whose requests count for `counted_s` seconds: after
-    the settling time, and before the grace time at the end of the window."""
+    """Return the length in seconds of a window in which requests count for `counted_s` seconds.
+
+    The length also includes the settling time, and the grace time at the end of the window.
+    """
     return settle_s(task.search, task.slas) + counted_s + grace_s(task.slas)
 
 

@@ -1,5 +1,7 @@
-"""Determine the order of windows with one tenant and windows with two tenants, so that Perseus can
-compare each window with two tenants to the windows directly before and after it."""
+"""Determine the order of windows with one tenant and windows with two tenants.
+
+Perseus compares each window with two tenants to the windows directly before and after it.
+"""
 
 from __future__ import annotations
 
@@ -14,9 +16,8 @@ def all_pairs(tenants: int, rng: np.random.Generator) -> list[Step]:
     b), (b,), (b,), (b, c), (c,), …
 
     The round contains one window of each pair, directly between a window of the first tenant alone
-    and a window of the second tenant alone. Where a tenant is alone for the first time in a round,
-    two windows of this tenant alone follow each other. For n tenants, a round has n² + n // 2
-    windows.
+    and a window of the second tenant alone. The first window of each tenant alone is repeated at
+    once. For n tenants, a round has n² + n // 2 windows.
     """
     order, met, steps = rng.permutation(tenants).tolist(), set[int](), list[Step]()
     for path in paths(tenants):
@@ -31,12 +32,13 @@ def all_pairs(tenants: int, rng: np.random.Generator) -> list[Step]:
 
 
 def paths(places: int) -> list[list[int]]:
-    """Return paths over n = `places` places, which are the integers from 0 to n - 1. Each pair of
-    places is adjacent exactly once in all paths together.
+    """Return paths over the places 0 to n - 1, for n = `places`. Each pair of places is adjacent
+    exactly once in all paths together.
 
     The construction is Walecki's (B. Alspach, Bulletin of the ICA 52, 2008). If n is even, the
-    paths are n / 2 zigzags, each shifted by one place from the previous zigzag. If n is odd, the
-    zigzags omit the last place, and each path begins and ends at the last place.
+    first path is 0, 1, -1, 2, -2, … (modulo n), and each of the n / 2 paths is the previous path
+    plus 1 (modulo n). If n is odd, these paths are built for n - 1 places, and the last place is
+    added at the start and at the end of each path.
     """
     even = places - places % 2
     hub = [even] if places % 2 else []

@@ -88,7 +88,7 @@ WINDOWS_SCHEMA = pa.schema(
             "number of the tenant's requests that count for the verdict, without the requests that"
             " the client dropped"),
         column("effective_requests", REAL, "requests",
-            "effective sample size: `requests`, reduced because the latencies of successive"
+            "effective sample size: at most `requests`, because the latencies of successive"
             " requests are correlated " + _METHOD),
         column("batches", WHOLE, "batches",
             "number of batches (groups of consecutive requests) from which the bounds of"
@@ -113,8 +113,8 @@ WINDOWS_SCHEMA = pa.schema(
             " an upper bound."),
         column("p99_ms", REAL, "ms", "99th percentile of the latency"),
         column("sla_percentile_ms", REAL, "ms",
-            "measured latency at the percentile that the SLA limits, such as p95"),
-        column("sla_ms", REAL, "ms", "largest latency that the SLA allows at the SLA's percentile"),
+            "measured latency at the percentile of the SLA, for example p95"),
+        column("sla_ms", REAL, "ms", "latency limit of the SLA"),
         column("service_p50_ms", REAL, "ms",
             "median time from the actual send time of a request to its response"),
         column("exceedance", REAL, "share",
@@ -147,9 +147,10 @@ WINDOWS_SCHEMA = pa.schema(
             " several GPUs: the largest share. Null without GPUs, or if NVML does not"
             " report the share."),
         column("slowed", REAL, "times",
-            "largest factor by which the busy server was temporarily slower than usual in the"
-            " window. The factor is 1 if no slowdown is statistically significant. In all phases"
-            " except bracket, bisect and near_limit, the factor is always 1."),
+            "factor by which the server was slower than its usual speed at full load, during the"
+            " largest temporary slowdown in the window. The factor is 1 if no slowdown is"
+            " statistically significant. In all phases except bracket, bisect and near_limit, the"
+            " factor is always 1."),
         column("verdict", TEXT, "",
             "verdict on the tenant in this window: pass, fail, undecided or invalid"),
         column("reason", TEXT, "", "reason for the verdict"),
@@ -182,8 +183,10 @@ def write_windows(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:
 
 
 class RequestsWriter:
-    """Context manager that writes requests.parquet, with one row group per window. Therefore only
-    the requests of one window are in memory at the same time."""
+    """Context manager that writes requests.parquet, with one row group per window.
+
+    Therefore only the requests of one window are in memory at the same time.
+    """
 
     def __init__(self, path: Path) -> None:
         self._whole = whole(path)

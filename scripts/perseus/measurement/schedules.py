@@ -75,11 +75,11 @@ def _schedule(
 def near_its_mean_s(
     process: ArrivalTimes, rate_rps: float, duration_s: float, rng: np.random.Generator
 ) -> Floats:
-    """Draw send times until their number is close to `rate_rps` x `duration_s`, at most MAX_DRAWS
-    times. Return the draw whose number is closest.
+    """Return random send times whose number is close to `rate_rps` x `duration_s`.
 
     A window contains few bursts, so the number of send times in a single random draw is usually far
-    from `rate_rps` x `duration_s`.
+    from `rate_rps` x `duration_s`. Therefore the function draws at most MAX_DRAWS times until the
+    number is close enough, and returns the draw with the closest number.
     """
     nearest_s, nearest = np.empty(0), np.inf
     for _ in range(MAX_DRAWS):

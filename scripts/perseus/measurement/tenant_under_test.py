@@ -36,20 +36,20 @@ names of the outputs.
 
 ANSWER_S = 120.0
 SHIFTS, UNSEEN_MIB = 10, 32
-"""To make requests that the server has not seen, Perseus shifts the values of each example at most
-SHIFTS times. All these requests together use at most about UNSEEN_MIB MiB of memory."""
+"""To make requests that the server has not seen, Perseus shifts the values of the examples. It uses
+at most SHIFTS different shifts, and about UNSEEN_MIB MiB of memory for all these requests."""
 
 
 @dataclass(frozen=True)
 class TenantUnderTest:
     """A tenant, and the settings of its model on the server.
 
-    `examples` contains the inputs of the model by name, shape (n, ...) for n examples. Images have
-    shape (n, 3, height, width). `reference` contains the correct responses to the examples, or is
-    None for a model that the study does not deploy. If `has_batches` is false, the model has no
-    batch dimension, and a request contains one example. If the server already had the model,
-    `served` describes the model. If the tenant has preprocessing, `pictures` contains the encoded
-    images.
+    `examples` contains n examples: each input of the model by its name, with the shape (n, ...).
+    Images have the shape (n, 3, height, width). `reference` contains the correct responses to the
+    examples, or is None for a model that the study does not deploy. If `has_batches` is false, the
+    model has no batch dimension, and a request contains one example. If the server already had the
+    model, `served` describes the model. If the tenant has preprocessing, `pictures` contains the
+    encoded images.
     """
 
     settings: MeasuredTenant
@@ -70,9 +70,11 @@ class TenantUnderTest:
 
     @property
     def steps(self) -> tuple[str, ...] | None:
-        """Return the names of the Triton models through which a request passes, in order; empty if
-        a request passes through one model only. The result is None for an ensemble that the server
-        already had, because Perseus does not read the models of such an ensemble."""
+        """Return the names of the models in the tenant's ensemble, in the order of the computation.
+
+        The result is empty if the model is not an ensemble. It is None for an ensemble that the
+        server already had, because Perseus does not read the models of such an ensemble.
+        """
         is_served_ensemble = self.served is not None and self.served.backend == "ensemble"
         return None if is_served_ensemble else self.settings.steps
 
@@ -83,8 +85,10 @@ class TenantUnderTest:
 
     @property
     def load_images(self) -> list[list[int]]:
-        """Return the different requests of the load, each as the indices of its examples. The
-        client sends these requests in turn, again and again."""
+        """Return the requests that the client sends in turn, again and again.
+
+        A request is the list of the indices of its examples.
+        """
         return request_images(self.count, self.settings.request_batch_size)
 
     def batches(self, parts: Sequence[Sequence[int]]) -> list[Mapping[str, Tensor]]:
@@ -117,8 +121,10 @@ class TenantUnderTest:
         return sum(tensor.nbytes for each in requests for tensor in each.values()) / len(requests)
 
     def load_route(self, timeout_s: float) -> AbstractContextManager[Route]:
-        """Prepare the route (address and contents) of the requests of the load. A request times out
-        after `timeout_s` seconds."""
+        """Prepare the address and the contents of the requests that the client sends.
+
+        A request times out after `timeout_s` seconds.
+        """
         return self._route(self.load_images, timeout_s)
 
     @contextmanager
@@ -133,10 +139,10 @@ class TenantUnderTest:
             yield transport
 
     def unseen_batches(self) -> list[Mapping[str, Tensor]]:
-        """Return inputs of requests that no cache can answer, because no other request has these
-        inputs. The inputs are the values of the examples, shifted by a few places.
+        """Return inputs that no other request has, so that no cache can answer these requests.
 
-        The list is empty if the server gets images as encoded files.
+        The inputs are the values of the examples, shifted by a few places. The list is empty if the
+        server gets images as encoded files.
         """
         if self.pictures is not None and self.settings.preprocessing == "server":
             return []
@@ -152,7 +158,7 @@ class TenantUnderTest:
         return replace(self, pictures=None, examples=examples).batches(self.load_images)
 
     def route_of(self, batches: Sequence[Batch]) -> AbstractContextManager[Route]:
-        """Open the route of requests with the inputs `batches`. The timeout is ANSWER_S seconds."""
+        """Prepare requests with the inputs `batches`, and a timeout of ANSWER_S seconds."""
         return self.open_route(self.model, batches, ANSWER_S, self.outputs)
 
     def _route(
@@ -169,11 +175,11 @@ def _shifted(values: Tensor, places: int) -> Tensor:
 def tenants_on(
     server: RunningServer, task: MeasureTask, references: Mapping[str, Path]
 ) -> list[TenantUnderTest]:
-    """Return the tenants of a cell. `references` contains, by tenant, the file with the reference
-    responses of each model that the study deploys.
+    """Return the tenants of a cell.
 
-    Raises ServerError if the server lacks a model, or if Perseus cannot measure a model that the
-    server already has.
+    `references` contains, by tenant, the file with the reference responses of each model that the
+    study deploys. Raises ServerError if the server lacks a model, or if Perseus cannot measure a
+    model that the server already has.
     """
     open_route = partial(route_to, server, task.client)
     return [

@@ -36,10 +36,10 @@ class QuotaWatch:
     def named(self, found: Findings, task: MeasureTask) -> Findings:
         """Add the key `throttled` to the findings of a cell, and return the findings.
 
-        The text of `throttled` states in which share of its periods the CPU quota stopped processes
-        of the cell. The value is None without a quota, or if the share is at most LITTLE. If a
-        quota can cause the outcome of the cell (EXPLAINED), the function replaces this outcome by
-        `throttled`.
+        The kernel applies a CPU quota in periods of equal length. `throttled` is a text with the
+        share of these periods in which the quota stopped processes of the cell. The key is None
+        without a quota, or if the share is at most LITTLE. Otherwise an outcome that a quota can
+        cause (EXPLAINED) becomes the outcome `throttled`.
         """
         share = self.quota.throttling().share_since(self.before) if self.quota else 0.0
         if self.quota is None or share <= LITTLE:
@@ -57,7 +57,9 @@ class QuotaWatch:
 
 
 def warnings(record: Mapping[str, Any]) -> Iterator[str]:
-    """Yield a warning if a CPU quota stopped the server or the client of a cell. `record` has the
-    keys that the experiment adds to record.json."""
+    """Yield a warning if a CPU quota stopped the server or the client of a cell.
+
+    `record` contains the keys that the experiment adds to record.json.
+    """
     if message := record.get("throttled"):
         yield f"{message}: the measured limits are valid only with this quota"

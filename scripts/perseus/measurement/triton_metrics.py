@@ -34,9 +34,9 @@ class Scrape:
 def parse_metrics(text: str) -> Scrape:
     """Read Triton's metrics in Prometheus's text format.
 
-    For counters and gauges called `nv_inference_*`, the function returns one sum per model, over
-    all versions, reasons of failure and GPUs. The function sums gauges called `nv_cpu_*` and
-    `nv_gpu_*` over all labels. The sums contain only finite values.
+    For each counter or gauge called `nv_inference_*`, the result contains one sum per model, over
+    all versions, reasons of failure and GPUs. For each gauge called `nv_cpu_*` or `nv_gpu_*`, the
+    result contains the sum over all labels. The sums omit values that are not finite.
 
     Raises:
         ValueError: the text is not in Prometheus's text format.
@@ -84,7 +84,10 @@ def counter_increases(before: Mapping[Key, float], after: Mapping[Key, float]) -
 
 
 class Scraper:
-    """Reads the metrics over a connection that stays open, which halves the cost of a reading."""
+    """Reads the metrics over one connection, which stays open between readings.
+
+    With a new connection for each reading, a reading would cost twice as much.
+    """
 
     def __init__(self, url: str, access: Access) -> None:
         parts = urlsplit(url)
@@ -109,8 +112,8 @@ class Scraper:
         return self.read(parse_metrics)
 
     def read(self, parse: Callable[[str], T]) -> T | None:
-        """Return the current metrics, converted by `parse`, or None if the metrics are
-        unavailable."""
+        """Return the result of `parse` for the text of the current metrics; None if there is no
+        valid text."""
         try:
             deadline_s = time.monotonic() + TIMEOUT_S
             self._connection.request("GET", self._path, headers=self._headers)

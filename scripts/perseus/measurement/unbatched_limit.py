@@ -27,7 +27,7 @@ from perseus.traffic.requests import MS
 
 UNSEEN_LIMIT_S: Final = 2.0
 DOUBTFUL: Final = 1.2
-"""Perseus warns if a measured throughput exceeds the limit by more than this factor."""
+"""Perseus warns if a measured throughput exceeds DOUBTFUL times the limit."""
 
 MAX_HOST_GAIN: Final = 1.8
 """Largest ratio of throughput to limit that a faster host can explain. A larger ratio suggests a
@@ -35,7 +35,7 @@ cache. MAX_HOST_GAIN is the product of 1.2 and 1.5. A busy server is up to 1.2 t
 idle server, whose processor sleeps. Within a minute, a host can become up to 1.5 times as fast."""
 
 MIN_REQUESTS: Final = 20
-"""Perseus ignores the throughput of windows with fewer counted requests. In such a window, the
+"""Perseus ignores windows with fewer than MIN_REQUESTS counted requests. In such a window, the
 first and the last request distort the throughput."""
 
 
@@ -97,11 +97,11 @@ def _instances(server: RunningServer, model: str) -> int | None:
 
 
 def warnings(record: Mapping[str, Any], windows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    """Yield one warning for each tenant whose throughput exceeds the limit of its model by more
-    than the factor DOUBTFUL.
+    """Yield one warning for each tenant whose throughput exceeds DOUBTFUL times the limit of its
+    model.
 
-    `record` has the keys that the experiment adds to record.json, and `windows` contains rows of
-    windows.parquet.
+    `record` contains the keys that the experiment adds to record.json, and `windows` contains rows
+    of windows.parquet.
     """
     for tenant, limit_rps in record.get("unbatched_limit_rps", {}).items():
         fastest_rps = _fastest_rps(tenant, windows)
@@ -111,8 +111,8 @@ def warnings(record: Mapping[str, Any], windows: Sequence[Mapping[str, Any]]) ->
         repeats_are_faster = unseen_ms > DOUBTFUL * record["unloaded_p50_ms"].get(tenant, np.inf)
         by_host = not repeats_are_faster and fastest_rps <= MAX_HOST_GAIN * limit_rps
         yield (
-            f"{tenant} answered {fastest_rps:.0f} requests/s, but judging by the latency of single"
-            f" requests, the instances of its model can answer only {limit_rps:.0f} requests/s: "
+            f"{tenant} answered {fastest_rps:.0f} requests/s, but according to the latency of"
+            f" single requests, its model instances can answer only {limit_rps:.0f} requests/s: "
             + (
                 "the host probably became faster after the single requests"
                 if by_host
@@ -122,12 +122,12 @@ def warnings(record: Mapping[str, Any], windows: Sequence[Mapping[str, Any]]) ->
 
 
 def _fastest_rps(tenant: str, windows: Sequence[Mapping[str, Any]]) -> float:
-    """Return the highest throughput of all phases, in requests/s. The throughput of a phase is the
+    """Return the throughput of the fastest phase, in requests/s. The throughput of a phase is the
     median over its windows.
 
-    The server answers some of the counted requests only in the grace time at the end of a window.
-    Therefore the throughput is the number of counted responses divided by a time that includes the
-    grace time. The result is a lower bound of the true throughput.
+    Some responses to counted requests arrive in the grace time at the end of a window. Therefore
+    the function divides the number of responses by a time that includes the grace time. The result
+    is a lower bound of the true throughput.
     """
     rates_rps = defaultdict[str, list[float]](list)
     for each in windows:

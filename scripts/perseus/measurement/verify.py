@@ -21,8 +21,11 @@ Answers = list[dict[str, Tensor]]
 
 
 class VerificationError(RuntimeError):
-    """The responses of a server are wrong: they differ from the reference responses, differ between
-    equal requests, or come from a cache."""
+    """The responses of a server are wrong.
+
+    They differ from the reference responses, two responses to the same request differ, or a
+    response comes from a cache.
+    """
 
 
 def verify(tenants: Sequence[TenantUnderTest]) -> dict[str, float | None]:
@@ -30,10 +33,12 @@ def verify(tenants: Sequence[TenantUnderTest]) -> dict[str, float | None]:
 
     The function sends requests to the same address and by the same protocol as the client. It first
     sends a request of the smallest size, and a request with as many of the examples as the model
-    accepts. It then sends each request that the load repeats (`load_images`) once. Without
-    reference responses, the function sends each request twice, and compares both responses. If the
-    responses to the same request may differ (`deterministic: false`), the error is None. Raises
-    VerificationError if a relative error exceeds the tolerance, or if a model does not respond.
+    accepts. It then sends each request of the load (`load_images`) once. Without reference
+    responses, the function sends each request twice, and compares both responses. If the responses
+    to the same request may differ (`deterministic: false`), the error is None.
+
+    Raises VerificationError if a relative error exceeds the tolerance, or if a model does not
+    respond.
     """
     return {tenant.name: _verified(tenant) for tenant in tenants}
 

@@ -25,10 +25,10 @@ _SHM_SIZE = "4g"  # size of /dev/shm: the engines' default of 64 MB is too small
 class Contents:
     """The image, the backend and the GPUs of a container.
 
-    `image` is the name of an image or, for apptainer, a URI (docker://…) or a path. `backend` is
-    the folder of Perseus's Python backend for the runtime, or None if the image contains a backend
-    for the runtime. `gpus` contains the ids of the GPUs that the container may use, and is empty
-    for a server on CPUs.
+    `image` is the name of an image. For apptainer, `image` is a URI (docker://…) or a path.
+    `backend` is the folder of Perseus's Python backend for the runtime, or None if the image
+    contains a backend for the runtime. `gpus` contains the ids of the GPUs that the container may
+    use, and is empty for a server on CPUs.
     """
 
     image: str
@@ -40,8 +40,9 @@ class Contents:
 class Container:
     """A container that runs a tritonserver.
 
-    `name`, from `orphans.unique_name`, is the name of both the server and the container.
-    `arguments` are the arguments of tritonserver, whose repository is at MODELS.
+    `name` comes from `orphans.unique_name`. The server and the container have this name.
+    `arguments` are the arguments of tritonserver. In these arguments, the path of the model
+    repository is MODELS.
     """
 
     name: str
@@ -53,8 +54,7 @@ class Container:
 
 @dataclass(frozen=True)
 class Engine:
-    """A container engine with the same command line as docker, except for the options that
-    `gpu_options` and `user_options` return.
+    """A container engine with the command line of docker, except for the options of two functions.
 
     `gpu_options` returns the options with which a container may use the GPUs with the given ids.
     `user_options` returns the options that the engine needs in addition to --user, so that the
@@ -98,8 +98,10 @@ def run(engine: Engine, path: str, of: Container) -> list[str]:
 
 
 def mounts(of: Container) -> list[str]:
-    """Return the options that mount the model repository and the backend read-only. Raises
-    ServerError if the option --mount cannot express one of these paths."""
+    """Return the options that mount the model repository and the backend read-only.
+
+    Raises ServerError if the option --mount cannot express one of these paths.
+    """
     found = [_mount(of.repository, MODELS)]
     if of.inside.backend is not None:
         found.append(_mount(of.inside.backend, f"{_IMAGE_BACKENDS}/{of.inside.backend.name}"))

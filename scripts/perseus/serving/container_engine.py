@@ -39,8 +39,10 @@ def find_engine(program: str) -> str:
 
 
 def call(engine: str, *command: str) -> subprocess.CompletedProcess[str]:
-    """Run a short command of the engine, and return its exit code and output. The caller checks the
-    exit code."""
+    """Run a short command of the engine, and return its exit code and output.
+
+    The function does not check the exit code.
+    """
     try:
         return subprocess.run(
             [engine, *command],
@@ -71,8 +73,10 @@ def sweep_containers(engine: str) -> None:
 
 
 def have_image(engine: str, image: str, log_path: Path, say: Say) -> str | None:
-    """Pull an image if the engine does not have it, and return the id of the image. The id
-    identifies the content of the image. The name does not, because it can move to another image."""
+    """Pull an image if the engine does not have it, and return the id of the image.
+
+    The id identifies the content of the image. The same name can later refer to another image.
+    """
     if (found := image_id(engine, image)) is not None:
         return found
     say(f"pulling the image {image}, at most {PULL_S / 60:.0f} min; progress: see {log_path}")
@@ -88,8 +92,10 @@ def image_id(engine: str, image: str) -> str | None:
 
 
 def apptainer_image(engine: str, image: str, log_path: Path, say: Say) -> str:
-    """Return the path or URI of an image for apptainer. If `image` is a URI, apptainer first pulls
-    the image into its cache."""
+    """Return the path or the URI of an image for apptainer.
+
+    If `image` is a URI, apptainer first pulls the image into its cache.
+    """
     if "://" not in image:
         path = Path(image).resolve()
         if not path.exists():

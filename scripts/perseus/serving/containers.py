@@ -3,8 +3,8 @@
 A container uses the host's network, and the server listens only on the loopback address. When the
 context closes, Perseus stops and removes the container. If the measuring process is killed, the
 kernel sends SIGTERM to the engine's program, which forwards the signal to the container. If a
-container remains nevertheless, Perseus removes it before the next start of a server. Perseus finds
-such a container because the name of a container identifies the measuring process.
+container remains nevertheless, Perseus removes it before the next start of a server. The name of
+each container identifies its measuring process, so Perseus finds the containers of ended processes.
 """
 
 from __future__ import annotations
@@ -52,8 +52,10 @@ def serve_in_engine(
     say: Callable[[str], None],
     rate_limited_cores: int = 0,
 ) -> AbstractContextManager[RunningServer]:
-    """Serve a model repository in a container of `engine`. The other arguments are those of
-    `launch`."""
+    """Serve a model repository in a container of `engine`.
+
+    All other arguments have the same meaning as in `launch`.
+    """
     return engine_triton(
         engine,
         contents(server),
@@ -66,8 +68,10 @@ def serve_in_engine(
 
 
 def contents(server: MeasuredServer) -> Contents:
-    """Return the image, the backend and the GPUs of a server's container. Raises ServerError if the
-    configuration names no image."""
+    """Return the image, the backend and the GPUs of a server's container.
+
+    Raises ServerError if the configuration names no image.
+    """
     if server.image is None:
         raise ServerError(
             f"{server.name}: the launcher {server.launcher!r} needs an image: set the key `image`"
@@ -90,10 +94,12 @@ def engine_triton(
 ) -> Iterator[RunningServer]:
     """Serve a model repository in a container of `engine`.
 
-    `inside` has the image, the backend and the GPUs of the container. `say` gets a message about
-    the pull of an image. All other arguments are as in `embedded_triton`. Raises ServerError in the
-    same cases as `embedded_triton`. Also raises ServerError if the engine's program, its daemon,
-    the image or the GPUs are missing. After an error, no container remains.
+    `inside` contains the image, the backend and the GPUs of the container. `say` gets a message
+    about the pull of an image. All other arguments have the same meaning as in `embedded_triton`.
+
+    Raises ServerError in the same cases as `embedded_triton`. Also raises ServerError if the
+    engine's program, the engine's daemon, the image or the GPUs are missing. After an error, no
+    container remains.
     """
     check_served(repository, cores)
     program = find_engine(engine.program)
@@ -126,9 +132,11 @@ def serves(name: str, _pid: int, ports: Ports) -> bool:
 
 
 def pinned(root: int | None, name: str, cores: Sequence[int]) -> int | None:
-    """Return the process id of the server `name`, which is the process `root` or one of its
-    descendants; None if this host does not show the process. Raises ServerError if the server may
-    use cores that are not in `cores`."""
+    """Return the process id of the server `name`; None if this host does not show the process.
+
+    The server is the process `root` or one of its descendants. Raises ServerError if the server may
+    use cores that are not in `cores`.
+    """
     pid = None if root is None else find_server(root, name)
     with contextlib.suppress(psutil.Error):
         if pid is not None and not set(psutil.Process(pid).cpu_affinity()) <= set(cores):

@@ -1,5 +1,7 @@
-"""Explain why a server did not start or has ended. The messages state the reason, the last lines of
-the server's log, and what to do."""
+"""Explain why a server did not start or has ended.
+
+The messages state the reason, the last lines of the server's log, and what to do.
+"""
 
 from __future__ import annotations
 
@@ -11,8 +13,10 @@ from perseus.host.logs import last_lines
 
 
 class ServerError(RuntimeError):
-    """Perseus cannot use a server: for example, the server did not start, ended early or is
-    unreachable. The message states the reason and what to do next."""
+    """Perseus cannot use a server, for example because the server did not start or is unreachable.
+
+    The message states the reason and what to do next.
+    """
 
 
 class PortTakenError(ServerError):
@@ -112,8 +116,8 @@ def never_ready(timeout_s: float, log_path: Path) -> ServerError:
 
 
 def dead_model(log_path: Path) -> ServerError:
-    """Return the error for a server that will never be ready, because the process of one of its
-    models has ended."""
+    """Return the error for a server that cannot become ready, because the process of a model has
+    ended."""
     lines = last_lines(log_path)
     return ServerError(
         "the server cannot start: the process of a model ended before it was ready; the last lines"

@@ -25,15 +25,17 @@ def launch(
     say: Callable[[str], None],
     rate_limited_cores: int = 0,
 ) -> AbstractContextManager[RunningServer]:
-    """Serve all models of `repository` on the CPUs `cores`. The function `serve` of each launcher
-    has the same arguments and the same result as `launch`.
+    """Serve all models of `repository` on the CPUs `cores`.
 
-    `repository` is None only for a remote server that already has all models. The returned context
-    manager yields a `RunningServer` whose models are ready. When the context closes, also after an
-    error, the launcher ends and removes everything that it started. The launcher raises ServerError
-    if it cannot start the server. `say` gets messages about long steps, for example about the pull
-    of an image. If tenants have priorities, `rate_limited_cores` is the number of cores that the
-    tenants share by these priorities; otherwise it is 0.
+    The returned context manager yields a `RunningServer` whose models are ready. When the context
+    closes, also after an error, the launcher ends and removes everything that it started. The
+    launcher raises ServerError if it cannot start the server.
+
+    `repository` is None only for a remote server that already has all models. `say` gets messages
+    about long steps, for example about the pull of an image. If tenants have priorities,
+    `rate_limited_cores` is the number of cores that the tenants share by these priorities;
+    otherwise it is 0. The function `serve` of each launcher has the same arguments and the same
+    result as `launch`.
     """
     launcher = import_module(f"{launchers.__name__}.{server.launcher}")
     return launcher.serve(
@@ -45,16 +47,15 @@ def launch(
 def cores_of(
     server: MeasuredServer, owner: str, say: Callable[[str], None], folder: Path = FOLDER
 ) -> Iterator[tuple[list[int], list[int]]]:
-    """Reserve the cores of the server and of the client on this host, and the server's GPUs; yield
-    the server's cores and the client's cores.
+    """Reserve cores and GPUs on this host. Yield the server's cores and the client's cores.
 
     If another job uses one of the requested cores or GPUs, this job waits, and `say` gets a message
     with the name of the other job. `owner` is the name of this job in the messages of other jobs.
     `folder` is the folder of the lock files.
 
-    A remote server has no cores on this host, so the list of its cores is empty, and its client
-    gets the configured number of cores. This job then waits until no other measurement on this host
-    sends load to the host of the remote server.
+    A remote server has no cores on this host, so the list of the server's cores is empty. The
+    client gets the configured number of cores. If another measurement on this host already sends
+    load to the remote host, this job waits until the other measurement ends.
 
     Raises TooFewCoresError if this host has too few cores, GpuError if the server cannot use one of
     its GPUs, and LockError if a lock file is unusable.

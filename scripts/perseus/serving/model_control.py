@@ -25,8 +25,8 @@ from perseus.serving.remote_failures import explained
 from perseus.serving.running_server import RunningServer
 
 MARK = "perseus"
-"""Name of a parameter in the configuration of each pushed model. Its value consists of the owner (a
-name of the measuring process), a space, and the study and scenario."""
+"""Name of a parameter in the configuration of each pushed model. The value of the parameter is the
+owner of the model: a name of the measuring process, a space, and the study and scenario."""
 READY = "READY"
 ANSWER_S = 10.0
 LOAD_S = 300.0
@@ -36,7 +36,7 @@ _POLL_S = 0.1
 
 @dataclass(frozen=True)
 class PushedModel:
-    """A model to push: its configuration, which names the owner (MARK), and its files."""
+    """A model to push: its files, and its configuration with the owner (parameter MARK)."""
 
     config: pb.ModelConfig
     files: dict[str, bytes]
@@ -48,8 +48,10 @@ class PushedModel:
 
 
 def read_models(repository: Path, owner: str) -> list[PushedModel]:
-    """Return all models of a model repository, ready to push: their configurations name `owner`
-    (MARK). Raises ServerError if the repository contains no models."""
+    """Return all models of a model repository. Each configuration names `owner` (parameter MARK).
+
+    Raises ServerError if the repository contains no models.
+    """
     models: list[PushedModel] = []
     for path in sorted(repository.glob("*/config.pbtxt")):
         config = text_format.Parse(path.read_text(), pb.ModelConfig())
@@ -63,8 +65,10 @@ def read_models(repository: Path, owner: str) -> list[PushedModel]:
 
 
 class Control:
-    """Load and unload models of a remote Triton. Every method except `unload` raises ServerError if
-    a call fails."""
+    """Load and unload models of a remote Triton.
+
+    If a call to the server fails, all methods except `unload` and `require_own` raise ServerError.
+    """
 
     def __init__(self, server: RunningServer) -> None:
         self._server, self._access = server, server.access
@@ -85,8 +89,10 @@ class Control:
             raise explained(error, self._server.grpc_address, self._access) from None
 
     def check_http(self) -> None:
-        """Raise ServerError if the server is unreachable over HTTP or rejects the headers. Perseus
-        needs HTTP to read the statistics."""
+        """Raise ServerError if the server is unreachable over HTTP or rejects the headers.
+
+        Perseus reads the server's statistics over HTTP.
+        """
         url = f"{self._access.scheme}://{self._server.http_address}/v2/health/live"
         try:
             self._access.get(url, ANSWER_S)
@@ -163,12 +169,11 @@ class Control:
         return sorted(on_disk.union(self._ready()))
 
     def states(self, name: str) -> dict[str, str]:
-        """Return the state of each model in the server's model repository, and of the model `name`
-        even if it is not in the repository. A state is READY, or the reason why the model is not
-        ready.
+        """Return the state of each model in the server's model repository, and of the model `name`.
 
-        The index of the repository has one entry per version of a model. A model is ready if one of
-        its versions is ready.
+        A state is READY, or the reason why the model is not ready. A model is ready if one of its
+        versions is ready. If the server has the model `name` only in memory, for example as a
+        pushed model, the result contains this model, too.
         """
         states: dict[str, str] = {}
         for each in self._call("get_model_repository_index").models:
@@ -178,10 +183,11 @@ class Control:
         return {name: state or "not loaded" for name, state in states.items()} | ready
 
     def _ready(self) -> set[str]:
-        """Return the names of all ready models. The names come from the server's statistics,
-        because the index of its model repository does not contain pushed models.
+        """Return the names of all ready models.
 
-        The result is empty if the server reports statistics only for one named model per call.
+        The names come from the server's statistics, because the index of the model repository does
+        not contain pushed models. Some servers report statistics only for one named model per call.
+        For these servers, the result is empty.
         """
         try:
             return {m.name for m in self._call("get_inference_statistics").model_stats}
@@ -201,13 +207,17 @@ class Control:
         return self._call("get_model_config", name).config
 
     def versions(self, name: str) -> list[str]:
-        """Return the ready versions of a model. The highest version responds to requests that name
-        no version."""
+        """Return the ready versions of a model.
+
+        The highest version responds to requests that name no version.
+        """
         return list(self._call("get_model_metadata", name).versions)
 
     def _owner(self, name: str) -> str:
-        """Return the owner of a loaded model (MARK); empty if Perseus did not push the model, or if
-        the model is no longer loaded."""
+        """Return the owner of a pushed model (parameter MARK).
+
+        The text is empty if Perseus did not push the model, or if the model is no longer loaded.
+        """
         try:
             config = self.config(name)
         except ServerError:
@@ -233,8 +243,11 @@ class Control:
             )
 
     def unload(self, names: Sequence[str], say: Callable[[str], None]) -> None:
-        """Unload models, and wait until the server has unloaded all of them. If a model cannot be
-        unloaded, `say` gets a message, and the function continues with the next model."""
+        """Unload models, and wait until the server has unloaded all of them.
+
+        If a model cannot be unloaded, `say` gets a message, and the function continues with the
+        next model.
+        """
         refused: dict[str, list[str]] = {}
         deadline_s = time.monotonic() + UNLOAD_S
         for name in names:

@@ -26,8 +26,11 @@ class _Answer(BaseModel):
 
 
 class ServerMetadata(_Answer):
-    """The metadata of a server. `extensions` names the extensions of the protocol that the server
-    supports, for example statistics."""
+    """The metadata of a server.
+
+    `extensions` contains the names of the protocol extensions that the server supports, for example
+    `statistics`.
+    """
 
     name: str
     version: str = ""
@@ -44,7 +47,7 @@ class TensorMetadata(_Answer):
 
 
 class ModelMetadata(_Answer):
-    """The metadata of a model. Only the name is mandatory."""
+    """The metadata of a model. A server may omit everything except the name."""
 
     name: str
     versions: tuple[str, ...] | None = ()

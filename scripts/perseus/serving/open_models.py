@@ -28,14 +28,16 @@ Shapes = Mapping[str, tuple[int, ...]]
 def read_open_model(
     server: RunningServer, wanted: ServedModel, request_batch_size: int
 ) -> ModelOnServer:
-    """Return the model `wanted` as the server's metadata describes it. Each request to the model
-    will contain `request_batch_size` examples.
+    """Return the model `wanted` as the server's metadata describes it.
 
-    The metadata does not say how many examples a request may contain, or whether the server forms
-    batches of several requests. Therefore `max_batch_size` is `request_batch_size` (0 if the model
-    accepts no batches), and `dynamic_batching` is None. Raises ServerError if the server does not
-    have the model, or if the model is not ready. Also raises ServerError if Perseus cannot measure
-    the model, for example because a tensor is not numeric.
+    Each request to the model will contain `request_batch_size` examples. The metadata does not say
+    how many examples a request may contain, or whether the server forms batches of several
+    requests. Therefore `max_batch_size` in the result is `request_batch_size` (0 if the model
+    accepts no batches), and `dynamic_batching` is None.
+
+    Raises ServerError if the server does not have the model, or if the model is not ready. Also
+    raises ServerError if Perseus cannot measure the model, for example because a tensor is not
+    numeric.
     """
     told = model_metadata(server, wanted.name)
     require_ready(server, wanted.name)
@@ -75,8 +77,10 @@ def read_open_model(
 
 
 def _has_batches(tensors: Sequence[TensorMetadata], shape: Shapes) -> bool:
-    """Return whether the first dimension of each tensor of a model is the batch dimension: its size
-    is variable, and the study does not set this size in `shape`."""
+    """Return whether the first dimension of each tensor of a model is the batch dimension.
+
+    The size of a batch dimension is variable, and the study does not set this size in `shape`.
+    """
     return bool(tensors) and all(
         each.shape[:1] == (OPEN,) and len(shape.get(each.name, ())) < len(each.shape)
         for each in tensors

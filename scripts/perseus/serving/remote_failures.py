@@ -55,8 +55,10 @@ _HINTS = (
 
 
 def explained(error: InferenceServerException | OSError, where: str, access: Access) -> ServerError:
-    """Return a ServerError whose message states the error in one sentence without secrets, and a
-    hint what to do. `where` is the address of the server."""
+    """Return a ServerError whose message states the error without secrets, and says what to do.
+
+    `where` is the address of the server.
+    """
     message = str(error)
     if isinstance(error, InferenceServerException):
         message = f"{(error.status() or '').removeprefix('StatusCode.')}: {error.message()}"

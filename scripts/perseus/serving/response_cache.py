@@ -1,5 +1,8 @@
-"""Find models that use Triton's response cache. The cache answers repeated requests in place of the
-model, so their latency says nothing about the model."""
+"""Find models that use Triton's response cache.
+
+The cache answers repeated requests in place of the model, so the latency of these requests says
+nothing about the model.
+"""
 
 from __future__ import annotations
 

@@ -39,9 +39,9 @@ class RunningServer:
     """Id of the container's image for docker and podman; None for other launchers, or if the engine
     reports no id."""
     startup_s: float = 0.0
-    """Seconds from the start of the server's process until its models were ready. The pull of an
-    image does not count. For a remote server, the seconds to load the pushed models; 0 without
-    pushed models."""
+    """Time in seconds from the start of the server's process until all models were ready, without
+    the pull of an image. For a remote server, the time to load the pushed models (0 without pushed
+    models)."""
     protocol: str = "grpc"
     """Protocol with which Perseus asks the server about its state and its models: grpc, or http if
     the server has no gRPC."""

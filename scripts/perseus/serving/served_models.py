@@ -49,12 +49,12 @@ class ModelOnServer:
 def read_served_model(
     server: RunningServer, wanted: ServedModel, request_batch_size: int
 ) -> ModelOnServer:
-    """Return the model `wanted` as the server's configuration describes it. Each request to the
-    model will contain `request_batch_size` examples.
+    """Return the model `wanted` as its configuration on the server describes it.
 
-    Raises ServerError if the server is unreachable or does not have the model, or if the model is
-    not ready. Also raises ServerError if Perseus cannot measure the model, for example because a
-    request may get several responses or a tensor is not numeric.
+    Each request to the model will contain `request_batch_size` examples. Raises ServerError if the
+    server is unreachable or does not have the model, or if the model is not ready. Also raises
+    ServerError if Perseus cannot measure the model, for example because a request may get several
+    responses or a tensor is not numeric.
     """
     with Control(server) as control:
         states = control.states(wanted.name)
@@ -113,8 +113,10 @@ def _digest(config: pb.ModelConfig) -> str:
 
 
 def _inputs(config: pb.ModelConfig, shape: Mapping[str, tuple[int, ...]]) -> tuple[TensorSpec, ...]:
-    """Return the inputs that Perseus sends: all required inputs, and each optional input for which
-    the study sets a shape. If the study sets the shape of an input, the input has this shape."""
+    """Return the inputs that Perseus sends, with the shapes that the study sets.
+
+    Perseus sends all required inputs, and each optional input for which the study sets a shape.
+    """
     specs = [_spec(each) for each in config.input if not each.optional or each.name in shape]
     return tuple(replace(each, dims=closed(each.dims, shape.get(each.name))) for each in specs)
 
@@ -139,9 +141,11 @@ def tensor_problems(
     shape: Mapping[str, tuple[int, ...]],
     declared: Mapping[str, tuple[int, ...]],
 ) -> Iterator[str]:
-    """Yield the reasons why Perseus cannot send or read the tensors of a model. `shape` contains
-    the sizes that the study sets, and `declared` contains the shape of each input as the server
-    reports it."""
+    """Yield the reasons why Perseus cannot send or read the tensors of a model.
+
+    `shape` contains the sizes that the study sets. `declared` contains the shape of each input as
+    the server reports it.
+    """
     for what, specs in (("input", found.inputs), ("output", found.outputs)):
         for each in specs:
             if each.datatype not in DTYPES:
@@ -168,18 +172,18 @@ def tensor_problems(
 
 
 def closed(dims: tuple[int, ...], given: tuple[int, ...] | None) -> tuple[int, ...]:
-    """Return the shape `dims` of a tensor, with the sizes `given` by the study in place of its
-    variable sizes. `given` contains either all sizes of the tensor, or only its variable sizes.
+    """Return the shape `dims` of a tensor with the sizes `given` in place of its variable sizes.
 
-    If `dims` cannot have the sizes `given`, the function returns `given`, and `tensor_problems`
-    reports the difference.
+    The study sets `given`: either all sizes of the tensor, or only its variable sizes. If `dims`
+    cannot have the sizes `given`, the function returns `given`, and `tensor_problems` reports the
+    difference.
     """
     return dims if given is None else next(iter(closings(dims, given)), given)
 
 
 def fits(given: Sequence[int], asked: Sequence[int]) -> bool:
-    """Return whether a tensor with the shape `given` has the shape `asked`, in which -1 stands for
-    any size."""
+    """Return whether the shape `given` matches the shape `asked`. In `asked`, -1 stands for any
+    size."""
     return len(given) == len(asked) and all(
         size in (OPEN, mine) for mine, size in zip(given, asked, strict=True)
     )

@@ -12,10 +12,11 @@ from perseus.serving.running_server import STATISTICS, RunningServer
 
 @dataclass(frozen=True)
 class ServerTimes:
-    """Triton's counters of a model since the server loaded the model: the number of successful
-    requests and, for each phase, the sum of the times of all requests in nanoseconds.
+    """Triton's counters of a model. They begin at 0 when the server loads the model.
 
-    `cache_hits` is the number of responses from the response cache.
+    `requests` is the number of successful requests. `cache_hits` is the number of responses from
+    the response cache. Each other counter is the total time of all requests in one phase, in
+    nanoseconds.
     """
 
     requests: int
@@ -27,7 +28,7 @@ class ServerTimes:
 
     @property
     def busy_ns(self) -> int:
-        """Return for how many nanoseconds in total requests occupied instances of the model."""
+        """Return the total time for which requests occupied instances of the model, in ns."""
         return self.compute_input_ns + self.compute_ns + self.compute_output_ns
 
     def since(self, before: ServerTimes) -> ServerTimes | None:
@@ -72,7 +73,9 @@ def tenant_times(
     the ensemble contain the compute times of these models, but not their queue times. The output
     time of each model counts twice: as output time, and as the wait for the next model. Therefore
     the function reads two values from the statistics of the models themselves: the queue time of
-    each model, and the output time of the last model. Raises the errors of `server_times`.
+    each model, and the output time of the last model.
+
+    Raises ServerError if the server sends no statistics of one of the models.
     """
     if STATISTICS not in server.extensions:
         return None

@@ -21,7 +21,7 @@ SHM_MIB = 16
 """Shared memory in MiB that a model instance has at its start. Each time an instance needs more
 shared memory, Triton adds SHM_MIB MiB."""
 DRAIN_S = 10
-"""When Triton is asked to exit, it waits at most this time in seconds for its accepted requests."""
+"""Longest time in seconds that Triton works on accepted requests before it exits."""
 
 
 class Ports(NamedTuple):
@@ -73,9 +73,9 @@ def arguments(
     loopback address only.
 
     `name` is a name from `orphans.unique_name`. The server reports `name`, and the names of its
-    shared-memory regions contain `name`. Each model instance has `shm_mib` MiB of shared memory at
-    its start; each time it needs more, Triton adds `shm_mib` MiB. `rate_limited_cores` is the
-    number of cores that tenants with a priority share; 0 switches the rate limiter off.
+    shared-memory regions contain `name`. At its start, each model instance has `shm_mib` MiB of
+    shared memory. Each time an instance needs more, Triton adds `shm_mib` MiB. `rate_limited_cores`
+    is the number of cores that tenants with a priority share; 0 switches the rate limiter off.
     """
     shm_bytes = shm_mib * 2**20
     limits = [

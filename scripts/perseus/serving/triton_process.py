@@ -38,14 +38,16 @@ def serving(
     ready_timeout_s: float,
     end: Callable[[subprocess.Popen[bytes]], None],
 ) -> Iterator[tuple[subprocess.Popen[bytes], Ports, float]]:
-    """Run a server process while the context is open. When the server is ready, yield the process,
-    its ports, and the seconds from the start of the process until now.
+    """Run a server process while the context is open.
 
-    `command` returns the command line for given ports, and `child_process.start` starts the
-    process. `ready(pid, ports)` says whether the server is ready on its ports. If another program
-    takes one of the ports before the server does, the function tries other ports. `end` stops the
-    process if it still runs, and removes what the process has left behind. Raises ServerError if
-    the process ends before it is ready, or is not ready within `ready_timeout_s` seconds.
+    When the server is ready, yield the process, its ports, and the time in seconds that the server
+    needed to become ready. `command` returns the command line for given ports. `ready(pid, ports)`
+    says whether the server is ready on these ports. If another program takes one of the ports
+    before the server does, the function tries other ports. `end` stops the process if it still
+    runs, and removes what the process has left behind.
+
+    Raises ServerError if the process ends before it is ready, or is not ready within
+    `ready_timeout_s` seconds.
     """
     process: subprocess.Popen[bytes] | None = None
     try:
@@ -130,7 +132,7 @@ def _get(http_port: int, path: str) -> bytes | None:
 
 
 def local_ports(pid: int, status: str) -> set[int]:
-    """Return the local ports of the TCP connections of a process that have the status `status`, for
+    """Return the local ports of those TCP connections of a process whose status is `status`, for
     example LISTEN."""
     try:
         connections = psutil.Process(pid).net_connections("tcp")
@@ -140,11 +142,10 @@ def local_ports(pid: int, status: str) -> set[int]:
 
 
 def find_server(root: int, name: str) -> int | None:
-    """Return the process id of the tritonserver with the name `name`, which is the process `root`
-    or one of its descendants.
+    """Return the process id of the tritonserver with the name `name`.
 
-    The result is None if this host does not show the process, for example because it runs in a
-    virtual machine or on another host.
+    The server is the process `root` or one of its descendants. The result is None if this host does
+    not show the process, for example because the server runs in a virtual machine.
     """
     mark = f"--id={name}"
     found = None
@@ -162,10 +163,10 @@ def find_server(root: int, name: str) -> int | None:
 def stop(process: subprocess.Popen[bytes]) -> None:
     """Stop the server: let the server finish its requests, and then kill its process group.
 
-    The function kills the group as soon as no client is connected. Otherwise Triton would unload
-    its models first, which takes 1.2 s per model instance and up to 1 s more. The server's log does
-    not show when all requests have ended: the log may report no requests in flight although a
-    Python backend still executes requests.
+    The function kills the group as soon as no client is connected. Otherwise Triton would first
+    unload its models. To unload them, Triton needs 1.2 s per model instance, and up to 1 s more.
+    The server's log does not show when all requests have ended: the log may report no requests in
+    flight although a Python backend still executes requests.
     """
     if process.poll() is not None:
         return

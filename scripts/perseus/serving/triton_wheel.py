@@ -98,12 +98,11 @@ def require_plain(folder: Path) -> None:
 
 
 def fill_folder(folder: Path, installation: Installation, backends: Path) -> None:
-    """Fill the folder of a server: copy the backends into it, and link the libraries that replace
-    libraries of nvidia-pytriton.
+    """Copy the backends into the folder of a server. If the stub needs it, link a libpython.
 
-    Raises ServerError if the server needs the libpython of this Python, but this libpython is
-    missing. Also raises ServerError if the path of the folder has characters that Triton's Python
-    backend does not support.
+    The stub is the process that runs a Python backend. It may need the libpython of this Python.
+    Raises ServerError if this libpython is missing. Also raises ServerError if the path of the
+    folder has characters that Triton's Python backend does not support.
     """
     require_plain(folder.parent)
     _link_libpython(folder / "libraries", installation)
@@ -123,13 +122,12 @@ def fill_folder(folder: Path, installation: Installation, backends: Path) -> Non
 
 
 def _link_libpython(folder: Path, installation: Installation) -> None:
-    """Link the libpython of this Python for the stub (the process that runs a Python backend), if
-    the stub needs it.
+    """Link the libpython of this Python for the stub, if the stub needs it.
 
-    The stub for Python 3.13 needs the libpython of nvidia-pytriton, which loads the modules `math`
-    and `_datetime` from files. If these modules are built into this Python, as in Debian, the files
-    do not exist, and the stub would not start. In this case, the function links the libpython of
-    this Python under the file name of nvidia-pytriton's libpython.
+    The stub for Python 3.13 needs the libpython of nvidia-pytriton. This libpython loads the
+    modules `math` and `_datetime` from files. If these modules are built into this Python, as in
+    Debian, the files do not exist, and the stub would not start. In this case, the function links
+    the libpython of this Python under the file name of nvidia-pytriton's libpython.
     """
     folder.mkdir(parents=True)
     if "_datetime" not in sys.builtin_module_names:

@@ -114,8 +114,8 @@ def test_answers_that_are_too_fast_are_a_warning_of_the_attempt_that_stands(
     messages = []
     record = json.loads(run(monkeypatch, tmp_path, measured, messages.append).record.read_text())
     expected = [
-        "a answered 551 requests/s, but judging by the latency of single requests, the instances"
-        " of its model can answer only 48 requests/s: check whether a cache answers instead of the"
+        "a answered 551 requests/s, but according to the latency of single requests, its model"
+        " instances can answer only 48 requests/s: check whether a cache answers instead of the"
         " model"
     ]
     assert record["warnings"] == (expected if warned else [])

@@ -10,9 +10,8 @@ SLEEPER = {
     "unloaded_p50_ms": {"sleeper": 20.0},
 }
 SAID = (
-    "sleeper answered 551 requests/s, but judging by the latency of single requests, the instances"
-    " of its model can answer only 48 requests/s: check whether a cache answers instead of the"
-    " model"
+    "sleeper answered 551 requests/s, but according to the latency of single requests, its model"
+    " instances can answer only 48 requests/s: check whether a cache answers instead of the model"
 )
 
 

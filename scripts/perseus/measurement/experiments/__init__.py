@@ -1,9 +1,8 @@
 """Run experiments. Each kind of experiment has its own module.
 
 To add a kind of experiment, add a module to this package, and settings to study/experiments. The
-module uses a server from `server_under_test`, or starts servers itself. The module stores its
-windows with `windows.keep`, and returns `Findings`: the keys that the experiment adds to
-record.json.
+new module gets a server from `server_under_test`, or starts servers with `started`. The module
+stores its windows with `windows.keep`, and returns its results as `Findings`.
 """
 
 from __future__ import annotations
@@ -22,9 +21,9 @@ class Experiment(Protocol):
     def measure(self, cell: CellUnderTest) -> Findings:
         """Measure the cell.
 
-        Raises BlockedError before the start of a server if the cell needs a dedicated peak that is
-        unknown. Raises ServerError, VerificationError, ClientError or RouteError if the server or a
-        client fails before the experiment has a result.
+        If the cell needs a dedicated peak that is unknown, the function raises BlockedError, and
+        starts no server. Raises ServerError, VerificationError, ClientError or RouteError if the
+        server or a client fails before the experiment has a result.
         """
 
     def empty_record(self, cell: CellUnderTest) -> Mapping[str, Any]:

@@ -74,11 +74,10 @@ def load_s(task: MeasureTask) -> tuple[float, float]:
 
 
 def of_one_server(cell: CellUnderTest, system: LiveSystem, run: Run, servers_left: int) -> Rates:
-    """Return the throughput of all tenants together, in responses/s, for each window on one server.
-    The result omits the first window, which only warms the server up.
+    """Return the throughput of all tenants together, in responses/s, in each window on one server.
 
-    Raises InvalidWindowError if a window is invalid at every attempt, and ServerError if the server
-    ends.
+    The first window warms the server up, and is not in the result. Raises InvalidWindowError if a
+    window is invalid at every attempt, and ServerError if the server ends.
     """
     to_come = range(run.windows, -1, -1)
     rates_rps = [

@@ -1,9 +1,9 @@
 """Run the experiment `catalogue`: measure a model in a short time (docs/explanation/catalogue.md).
 
-On a saturated server, the experiment measures the service times (the time that the server works on
-each request). From these service times, the simulation of a queue computes the largest rate that
-keeps the SLA. Finally, the experiment tests a lower rate in a window with the arrivals of the
-study. If the server keeps the SLA in this window, the tested rate is certified.
+The experiment first saturates the server, and measures the service time of each request. From these
+service times, the simulation of a queue computes the largest rate that keeps the SLA. Finally, the
+experiment tests a lower rate in a window with the arrivals of the study. If the server keeps the
+SLA in this window, the tested rate is certified.
 """
 
 from __future__ import annotations
@@ -52,28 +52,28 @@ CERTIFY_AT: Final = (0.8, 0.6)
 The first rate whose window passes is the certified rate."""
 
 REQUESTS: Final = 300
-"""Number of requests that should count in a window. The counted part of a window takes at least
-SHORTEST_S and at most LONGEST_S seconds, so more or fewer requests may count."""
+"""Number of requests that should count in a window. More or fewer requests may count, because the
+counted part of a window takes at least SHORTEST_S and at most LONGEST_S seconds."""
 SHORTEST_S, LONGEST_S = 3.0, 8.0
 MAX_COUNTED_S: Final = 20.0
-"""Longest time in seconds in which the requests of a certification window count. If a slow model
-needs a longer time to get enough requests for a verdict, the experiment certifies no rate."""
+"""Longest counted part of a certification window, in seconds. If a slow model needs more time to
+get enough requests for a verdict, the experiment certifies no rate."""
 
 GIGAS_PER_S: Final = 30.0
-"""Assumed speed of one core in billions of multiply-add operations per second, to estimate how long
-the experiment takes."""
+"""Speed of one core in billions of multiply-add operations per second. Perseus assumes this speed
+to estimate how long the experiment takes."""
 
 SIMULATED: Final = Precision(requests=20_000, of_each=20_000, most=20_000, halvings=12)
 
 
 @dataclass(frozen=True)
 class Limit:
-    """The largest rate at which a server keeps an SLA with the latency limit `sla_ms`, and the
-    certified rate. Unknown rates are NaN.
+    """The largest rate at which a server keeps an SLA, and the certified rate, in requests/s.
 
-    `stated` is the configuration key that sets the latency limit: "times_unloaded" or "latency".
-    `low_rps` and `high_rps` are the ends of the 95 % interval of `limit_rps`. The interval has the
-    same relative width as the interval of the saturation throughput.
+    `sla_ms` is the latency limit of the SLA. `stated` is the configuration key that sets the
+    latency limit: "times_unloaded" or "latency". `limit_rps` is the largest rate, and `low_rps` and
+    `high_rps` are the ends of its 95 % interval. The interval has the same relative width as the
+    interval of the saturation throughput. Unknown rates are NaN.
     """
 
     stated: str
@@ -140,7 +140,7 @@ def _accuracy(cell: CellUnderTest, server: ServerUnderTest) -> Accuracy | None:
 
 
 def load_s(task: MeasureTask) -> tuple[float, float]:
-    """Return the usual duration and the longest duration of all requests, in seconds.
+    """Return how long the experiment sends requests, in seconds: usually, and at most.
 
     The function estimates the usual duration from the number of operations of the model. The
     longest duration assumes that each window is invalid until its last attempt, and that each
@@ -160,7 +160,7 @@ def load_s(task: MeasureTask) -> tuple[float, float]:
 
 
 def _counted_s(rate_rps: float) -> float:
-    """Return for how many seconds the requests of a window at the rate `rate_rps` count."""
+    """Return the length of the counted part of a window with the rate `rate_rps`, in seconds."""
     return float(np.clip(REQUESTS / rate_rps, SHORTEST_S, LONGEST_S))
 
 
@@ -169,17 +169,16 @@ def _settle_s(sla: Sla) -> float:
 
 
 def _certifying_s(sla: Sla, rate_rps: float) -> float:
-    """Return for how many seconds the requests of a window must count to certify the rate
-    `rate_rps`.
+    """Return the length of the counted part of a certification window, in seconds.
 
-    If the result exceeds MAX_COUNTED_S, the experiment does not certify the rate.
+    If the result exceeds MAX_COUNTED_S, the experiment does not certify the rate `rate_rps`.
     """
     return max(_counted_s(rate_rps), 1.2 * fewest_requests(sla.allowed) / rate_rps)
 
 
 def _usual_s(sla: Sla, unloaded_s: float) -> float:
-    """Return how many seconds of load the experiment usually needs to certify a rate for one SLA.
-    `unloaded_s` is the inference time of the model in seconds."""
+    """Return the usual length of the certification window for one SLA, in seconds; 0 without such a
+    window. `unloaded_s` is the inference time of the model in seconds."""
     counted_s = _certifying_s(sla, 0.6 / unloaded_s)
     if 1000 * unloaded_s > sla.latency_ms or counted_s > MAX_COUNTED_S:
         return 0.0
@@ -187,8 +186,11 @@ def _usual_s(sla: Sla, unloaded_s: float) -> float:
 
 
 def with_longer_sla(cell: CellUnderTest, alone_ms: Floats) -> CellUnderTest:
-    """Return the cell with a larger latency limit. The clients wait for responses in proportion to
-    the latency limit, and a saturated server may need longer than the configured limit."""
+    """Return the cell with a latency limit that is long enough for a saturated server.
+
+    At the end of a window, the client waits for responses in proportion to the latency limit. A
+    saturated server may need more time than the configured limit allows.
+    """
     (tenant,) = cell.task.tenants
     full_ms = IN_FLIGHT * float(np.median(alone_ms)) if len(alone_ms) else 0.0
     longest_ms = max(tenant.sla.latency_ms, full_ms)
@@ -198,7 +200,7 @@ def with_longer_sla(cell: CellUnderTest, alone_ms: Floats) -> CellUnderTest:
 
 
 def slas(task: MeasureTask, unloaded_ms: float) -> Iterator[tuple[str, Sla]]:
-    """Yield the SLAs to measure, each after the configuration key that sets its latency limit."""
+    """Yield pairs of a configuration key and the SLA whose latency limit this key sets."""
     (own,), run = task.slas, cast(Run, task.run)
     multiple_ms = run.times_unloaded * unloaded_ms
     yield "times_unloaded", own.model_copy(update={"latency_ms": multiple_ms})
@@ -208,12 +210,12 @@ def slas(task: MeasureTask, unloaded_ms: float) -> Iterator[tuple[str, Sla]]:
 def saturated_server(
     cell: CellUnderTest, system: LiveSystem, unloaded_ms: float
 ) -> tuple[Floats, tuple[float, float, float]]:
-    """Return the service times and the throughput of a saturated server. The service times are the
-    times between consecutive responses in seconds, shape (n,). The throughput is in requests/s,
-    with a 95 % interval: (value, low, high).
+    """Return the service times and the throughput of a saturated server.
 
-    Raises InvalidWindowError if the window is invalid at every attempt, and ServerError if the
-    server answers almost no request.
+    The service times are the times between consecutive responses in seconds, shape (n,). The
+    throughput is in requests/s, with a 95 % interval: (value, low, high). Raises InvalidWindowError
+    if the window is invalid at every attempt, and ServerError if the server answers almost no
+    request.
     """
     settle_s = max(1.0, 2 * unloaded_ms / 1000)
     counted_s, settle_ns = _counted_s(1000 / unloaded_ms), round(settle_s * 1e9)

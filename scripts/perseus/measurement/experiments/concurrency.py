@@ -50,9 +50,11 @@ def empty_record(cell: CellUnderTest) -> Mapping[str, Any]:
 
 
 def load_s(task: MeasureTask) -> tuple[float, float]:
-    """Return the usual duration and the longest duration of the load, in seconds. The usual
-    duration and the longest duration are equal, because all windows have the same length, and the
-    experiment repeats no window."""
+    """Return how long the experiment offers load, in seconds: usually, and at most.
+
+    Both durations are equal, because all windows have the same length, and the experiment repeats
+    no window.
+    """
     seconds = len(_concurrencies(task)) * loop_s(task.search, task.slas)
     return seconds, seconds
 
@@ -63,11 +65,11 @@ def sweep(
     rng: np.random.Generator,
     on_window: Callable[[Window, float], None],
 ) -> Iterator[list[Throughput]]:
-    """Run one window per concurrency, in random order, and yield the throughputs of its tenants.
+    """Run one window per concurrency. Yield the throughputs of the tenants in each window.
 
-    Because of the random order, a change of the host's speed does not look like an effect of the
-    concurrency. The concurrency is the number of requests in flight of each tenant. The verdict of
-    a window only says whether the window is valid, because the SLA does not apply to a closed loop.
+    The concurrency is the number of requests in flight of each tenant. Because the order is random,
+    a change of the host's speed does not look like an effect of the concurrency. The verdict of a
+    window only says whether the window is valid, because the SLA does not apply to a closed loop.
     The function calls `on_window` after each window, with the remaining seconds of load.
     """
     order = rng.permutation(np.asarray(_concurrencies(task)))

@@ -27,8 +27,11 @@ def empty_record(cell: CellUnderTest) -> dict[str, Any]:
 
 
 def load_s(task: MeasureTask) -> tuple[float, float]:
-    """Return how long the search for the peak of a slow model offers load, in seconds: usually, and
-    at most. For a faster model (rates above SLOW_RPS), the windows are shorter."""
+    """Return how long the search offers load, in seconds: usually, and at most.
+
+    The function assumes a slow model, with the rate SLOW_RPS. For a faster model, the windows are
+    shorter.
+    """
     slow_rps = [SLOW_RPS] * len(task.tenants)
     sizes = task.search, task.slas, slow_rps
     return expected_s(*sizes), longest_s(*sizes)

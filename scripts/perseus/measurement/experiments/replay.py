@@ -1,8 +1,8 @@
 """Run the experiment `replay`: offer bursty or recorded arrivals for minutes at fixed mean rates.
 
 With several tenants, the experiment has one phase with all tenants, and one phase with each tenant
-alone, on the same server. A tenant gets the same arrivals in both of its phases. The difference
-between its latencies in these phases shows the effect of the other tenants
+alone, on the same server. A tenant gets the same arrivals alone and beside the other tenants. The
+difference between the latencies in these two phases shows the effect of the other tenants
 (docs/explanation/replay.md).
 """
 
@@ -54,19 +54,20 @@ NONE: Final = np.empty(0)
 """Send times of a tenant without load."""
 
 BURSTY: Final = Tolerance(ON_IDLE_HOST.other_load, ON_BUSY_HOST.send_lag, late_within=True)
-"""Tolerance for windows with bursty arrivals. The allowed send lag is larger than in ON_IDLE_HOST,
-because the client sends requests with the same intended send time one after another."""
+"""Tolerance for windows with bursty arrivals. In a burst, several requests may have the same
+intended send time, but the client sends them one after another. Therefore the allowed send lag is
+larger than in ON_IDLE_HOST."""
 
 
 @dataclass(frozen=True)
 class Offered:
     """The result of one tenant in one window, a part of record.json.
 
-    `window` is the number of the window in windows.parquet, and `rate_rps` is the configured mean
-    rate. `attained` is the share of requests within the latency limit of the SLA; `attained_low`
-    and `attained_high` are the ends of its 95 % interval. `requests_each_s` contains the number of
-    requests in each second of the window, and `within_each_s` the number of requests within the
-    latency limit.
+    `window` is the number of the window in windows.parquet. `rate_rps` is the configured mean rate.
+    `attained` is the share of requests within the latency limit of the SLA, and `attained_low` and
+    `attained_high` are the ends of its 95 % interval. `requests_each_s` contains the number of
+    requests in each second of the window. `within_each_s` contains, for each second, the number of
+    requests within the latency limit.
     """
 
     phase: str
@@ -114,8 +115,10 @@ def empty_record(cell: CellUnderTest) -> Mapping[str, Any]:
 
 
 def load_s(task: MeasureTask) -> tuple[float, float]:
-    """Return how long the warm-up and all phases take, in seconds: usually, and at most. The
-    longest duration assumes that each phase needs all its attempts."""
+    """Return how long the warm-up and all phases take, in seconds: usually, and at most.
+
+    The longest duration assumes that each phase needs all its attempts.
+    """
     run = cast(Run, task.run)
     warm_s, window_s = loop_s(task.search, task.slas), run.duration_s + grace_s(task.slas)
     windows = len(run.phases(len(task.tenants)))
@@ -172,8 +175,10 @@ def one_window(
     drawn: Sequence[Schedule],
     tolerance: Tolerance,
 ) -> Window:
-    """Offer the arrivals of the tenants with load, and then wait for all responses, for at most
-    `grace_s` plus DRAIN_S seconds."""
+    """Offer the arrivals of the tenants with load, and then wait for all responses.
+
+    The function waits for at most `grace_s` plus DRAIN_S seconds.
+    """
     duration_s = cast(Run, task.run).duration_s
     times_s = [each.times_s if i in phase.loaded else NONE for i, each in enumerate(drawn)]
     with system.offer_at(times_s) as load:
@@ -224,7 +229,9 @@ def tenant_result(
 
 
 def offered_outcome(offered: Sequence[Offered]) -> tuple[Outcome, str]:
-    """Return the outcome of the cell, and the reason. If a tenant misses its SLA, the outcome is
-    nevertheless `ok`, because a missed SLA is a valid result."""
+    """Return the outcome of the cell, and the reason.
+
+    The outcome is `ok` even if a tenant misses its SLA, because a missed SLA is a valid result.
+    """
     ends = ((each.verdict.outcome, each.reason) for each in offered)
     return next((end for end in ends if end[0] is not Outcome.OK), (Outcome.OK, ""))

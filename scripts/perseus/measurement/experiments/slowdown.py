@@ -45,8 +45,7 @@ OnWindow = Callable[[Window, float], None]
 
 @dataclass(frozen=True)
 class Seen:
-    """Statistics of the counted requests of a tenant in one window, and the verdict on the tenant's
-    SLA.
+    """Statistics of a tenant's counted requests in one window, and the verdict on the tenant's SLA.
 
     `mean_ms` is the mean latency of the answered requests, with a 95 % interval by batch means.
     """
@@ -60,11 +59,11 @@ class Seen:
 
 @dataclass(frozen=True)
 class Step:
-    """One window of the experiment: the tenants with load, and their results. `round` is the number
-    of the round, counted from 1: each round contains all pairs of tenants.
+    """One window of the experiment: the tenants with load, and their results.
 
-    If the window was invalid at every attempt, `outcome` and `reason` state the cause, and `seen`
-    is empty.
+    Each round contains all pairs of tenants. `round` is the number of the round, counted from 1.
+    `seen` contains the results by tenant. If the window was invalid at every attempt, `outcome` and
+    `reason` state the cause, and `seen` is empty.
     """
 
     round: int
@@ -116,8 +115,10 @@ def empty_record(cell: CellUnderTest) -> Mapping[str, Any]:
 
 
 def load_s(task: MeasureTask) -> tuple[float, float]:
-    """Return how long the warm-up and all rounds take, in seconds: usually, and at most. The
-    longest duration assumes that each window of a round is invalid until its last attempt."""
+    """Return how long the warm-up and all rounds take, in seconds: usually, and at most.
+
+    The longest duration assumes that each window of a round is invalid until its last attempt.
+    """
     run = cast(Run, task.run)
     rates_rps = [SLOW_RPS if run.rate_rps is None else run.rate_rps] * len(task.tenants)
     steps = run.rounds * len(all_pairs(len(task.tenants), np.random.default_rng(0)))
@@ -142,10 +143,10 @@ def offered(
     rng: np.random.Generator,
     on_window: OnWindow,
 ) -> Iterator[Step]:
-    """Yield each step (window) of all rounds as soon as the window has ended. If a window is
-    invalid at every attempt, the experiment continues with the next window.
+    """Yield each window of all rounds as soon as the window has ended.
 
-    Raises ServerError if the server ends.
+    If a window is invalid at every attempt, the experiment continues with the next window. Raises
+    ServerError if the server ends.
     """
     to_come = [
         (number, tuple(rate if i in step else 0.0 for i, rate in enumerate(rates_rps)))

@@ -38,7 +38,8 @@ Invalid = tuple[Outcome, str]
 
 @dataclass(frozen=True)
 class Soaked:
-    """The outcome of a soak test, and the readings of the server after each window."""
+    """The outcome of a soak test, and the server's memory and number of open files after each
+    window."""
 
     outcome: Outcome
     reason: str
@@ -68,8 +69,10 @@ def empty_record(cell: CellUnderTest) -> Mapping[str, Any]:
 
 
 def load_s(task: MeasureTask) -> tuple[float, float]:
-    """Return how long the experiment offers load, in seconds: usually, and at most. Both durations
-    are equal, because the experiment repeats no window."""
+    """Return how long the experiment offers load, in seconds: usually, and at most.
+
+    Both durations are equal, because the experiment repeats no window.
+    """
     seconds = windows_of(task) * open_loop_s(task, cast(Run, task.run).window_s)
     return seconds, seconds
 
@@ -82,7 +85,8 @@ def windows_of(task: MeasureTask) -> int:
 
 
 def rates(run: Run, tenants: Sequence[str], dedicated_rps: Mapping[str, float]) -> list[float]:
-    """Return the rate of each tenant in requests/s; NaN if its dedicated peak is unknown."""
+    """Return the rate of each tenant in requests/s; NaN if the rate depends on an unknown dedicated
+    peak."""
     if run.rates_rps:
         return list(run.rates_rps)
     pairs = zip(tenants, run.percents_of_peak, strict=True)
@@ -114,7 +118,7 @@ def soak(cell: CellUnderTest, server: ServerUnderTest, rates_rps: Sequence[float
 def reading(server: RunningServer) -> dict[str, Any]:
     """Return the memory and the number of open files of the server's processes.
 
-    If the server is on another host or has ended, memory and number of open files are None.
+    Both values are None if the server is on another host or has ended.
     """
     table = process_table()
     pids = tree(table, server.pid) if server.pid is not None else set()
@@ -123,8 +127,10 @@ def reading(server: RunningServer) -> dict[str, Any]:
 
 
 def invalid_causes(window: Window) -> list[Invalid]:
-    """Return why a window is invalid; an empty list for a valid window. The verdict of the window
-    is irrelevant, because a soak test does not test SLAs."""
+    """Return why a window is invalid; an empty list for a valid window.
+
+    A window in which a tenant misses its SLA is also valid, because a soak test does not test SLAs.
+    """
     return [
         (Outcome.DISTURBED if tenant.disturbed else Outcome.CLIENT_LIMITED, tenant.reason)
         for tenant in window.invalid_tenants[:1]
@@ -132,10 +138,11 @@ def invalid_causes(window: Window) -> list[Invalid]:
 
 
 def outcome_of_death(error: ServerError | ClientError, lived_s: float) -> tuple[Outcome, str]:
-    """Return the outcome of a soak test in which the server or a client ended, and the reason. If a
-    client ended, or if the server ended during the first window, the outcome is `failed`. If the
-    server ended after the first window, the outcome is `infeasible`, which is a result of the
-    test."""
+    """Return the outcome of a soak test in which the server or a client ended, and the reason.
+
+    If a client ended, or if the server ended during the first window, the outcome is `failed`. If
+    the server ended later, the outcome is `infeasible`, because this end is a result of the test.
+    """
     if lived_s == 0:
         return Outcome.FAILED, str(error)
     is_result = isinstance(error, ServerError)
@@ -144,8 +151,10 @@ def outcome_of_death(error: ServerError | ClientError, lived_s: float) -> tuple[
 
 
 def outcome_of_windows(invalid: Sequence[Invalid], count: int) -> tuple[Outcome, str]:
-    """Return the outcome of a soak test with `count` windows, and the reason. The outcome is `ok`
-    if at least half of the windows are valid."""
+    """Return the outcome of a soak test with `count` windows, and the reason.
+
+    The outcome is `ok` if at least half of the windows are valid.
+    """
     if 2 * len(invalid) <= count:
         return Outcome.OK, ""
     ((outcome, _),) = Counter(outcome for outcome, _ in invalid).most_common(1)

@@ -1,10 +1,10 @@
 """Run the experiment `startup`: measure the time from the start of a fresh server to its first
 responses.
 
-As in every cell, Perseus starts and checks a server first. The results do not include this start.
-On every later server, Perseus measures the first request. If the study names several states of the
-page cache (warm, cold), the states alternate from start to start, so that a change of the host's
-speed does not look like an effect of the page cache.
+As in every cell, Perseus first starts a server and checks its responses. This start does not count.
+Perseus then starts further servers, and measures the start and the first requests of each server.
+If the study names several states of the page cache (warm, cold), the states alternate from start to
+start, so that a change of the host's speed does not look like an effect of the page cache.
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ LOG_LINE: Final = re.compile(
     r"I\d{4} (\d\d):(\d\d):(\d\d\.\d+) .*"
     r"\"(?:loading: (.+):\d+\"|successfully loaded '(.+)'\")"
 )
-"""A line of Triton's log with the time of day, and the name of the model whose loading begins or
-ends."""
+"""A line of Triton's log at the start or the end of the loading of a model. The line contains the
+time of day and the name of the model."""
 
 DAY, SECOND = timedelta(days=1), timedelta(seconds=1)
 
@@ -52,10 +52,10 @@ class Start:
 
     `page_cache` is the configured state of the page cache. `resident_share` is the share (0..1) of
     the model files that was in the page cache before the start. `ready_s` is the time in seconds
-    from the start of the server until the server is ready. `load_s` is the time in seconds to load
-    the models of the tenant, and omits tenants whose load time is not in the server's log.
-    `first_inference_ms` is the latency of the first request, and `steady_inference_ms` is the
-    median latency of later single requests.
+    from the start of the server until the server is ready. `load_s` contains the time in seconds to
+    load the models of each tenant, as far as the server's log states this time.
+    `first_inference_ms` contains the latency of the first request, and `steady_inference_ms`
+    contains the median latency of later single requests.
     """
 
     page_cache: str
@@ -95,9 +95,11 @@ def load_s(task: MeasureTask) -> tuple[float, float]:
 
 
 def one_start(cell: CellUnderTest, page_cache: str) -> Start:
-    """Start a server, and measure how long its start and its first requests take. Raises
-    ServerError, ClientError or RouteError if the server does not start or does not answer a
-    request."""
+    """Start a server, and measure how long its start and its first requests take.
+
+    Raises ServerError, ClientError or RouteError if the server does not start or does not answer a
+    request.
+    """
     task = cell.task
     assert cell.inputs.repository is not None  # only remote servers have none
     files = [path for path in cell.inputs.repository.glob("*/**/*") if path.is_file()]

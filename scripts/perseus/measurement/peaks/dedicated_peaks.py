@@ -16,7 +16,7 @@ from perseus.study.tasks.measure import MeasureTask
 
 
 class SearchRecord(BaseModel):
-    """The keys of a search's record.json that state its limit."""
+    """The keys of record.json that state the limit that a search found."""
 
     task: MeasureTask = Field(alias="cell")
     outcome: Outcome
@@ -25,8 +25,8 @@ class SearchRecord(BaseModel):
 
     @property
     def limit_scale(self) -> float | None:
-        """Return the estimate of the limit as a load factor (position on the load line); None if
-        the search did not find the limit of the server."""
+        """Return the estimate of the limit as a load factor; None if the search did not find the
+        limit of the server."""
         found = found_limit(self.outcome, self.estimate_scale, self.posterior_scales)
         return self.estimate_scale if found else None
 
@@ -35,7 +35,7 @@ R = TypeVar("R", bound=SearchRecord)
 
 
 def read_records(kind: type[R], paths: Iterable[Path]) -> Iterator[R]:
-    """Yield the records in files. Each file contains one record, or a list with the records of all
+    """Read and yield records. Each file contains one record, or a list with the records of all
     repeats."""
     for path in paths:
         plain = json.loads(path.read_bytes())
@@ -43,8 +43,8 @@ def read_records(kind: type[R], paths: Iterable[Path]) -> Iterator[R]:
 
 
 class DedicatedRecord(SearchRecord):
-    """The record of a cell with one tenant. With one tenant, each load factor is the rate of the
-    tenant in requests/s."""
+    """The record of a cell with one tenant. Therefore each load factor in the record is the rate of
+    this tenant in requests/s."""
 
     @property
     def tenant(self) -> str:
@@ -56,8 +56,8 @@ class DedicatedRecord(SearchRecord):
 class DedicatedPeaks:
     """The dedicated peak of each tenant, and the records of the cells that measured these peaks.
 
-    `rps` contains, by tenant, the mean of the estimates in requests/s, over all repeats that found
-    the limit of the server. The mean is NaN if no repeat found the limit.
+    `rps` contains, by tenant, the dedicated peak in requests/s: the mean of the estimates of all
+    repeats that found the limit of the server. The mean is NaN if no repeat found the limit.
     """
 
     rps: Mapping[str, float]
@@ -65,7 +65,7 @@ class DedicatedPeaks:
 
     @classmethod
     def read(cls, paths: Sequence[Path]) -> Self:
-        """Read the dedicated peaks from the records of cells."""
+        """Read the dedicated peaks from the files with the records of the cells."""
         records = list(read_records(DedicatedRecord, paths))
         found: dict[str, list[float]] = {}
         for record in records:
@@ -76,10 +76,10 @@ class DedicatedPeaks:
         return cls(mean_rps, records)
 
     def why_blocked(self, needed: Collection[str]) -> str:
-        """Return a text with the name and the outcome of each cell that found no dedicated peak of
-        a tenant in `needed`.
+        """Return a text with the cells that found no dedicated peak of a tenant in `needed`.
 
-        The text is empty if all tenants in `needed` have a dedicated peak.
+        The text states the name and the outcome of each of these cells. The text is empty if all
+        tenants in `needed` have a dedicated peak.
         """
         cells = [
             f"{record.task.cell} ({record.outcome.replace('_', ' ')})"

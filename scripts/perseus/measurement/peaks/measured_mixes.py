@@ -13,15 +13,18 @@ from perseus.peak.stats import UNKNOWN, Interval
 
 
 class MixRecord(SearchRecord):
-    """The keys that this module reads from the record.json of a mix."""
+    """The keys that Perseus reads from the record.json of a mix."""
 
     weights: tuple[int, ...]
     speeds_rps: dict[str, tuple[float | None, ...]]
 
 
 def measured_mixes(records: Sequence[Path]) -> list[MeasuredMix]:
-    """Return one entry per measured mix, with the mean sharing ratio of the repeats that found the
-    limit of the server. Without such a repeat, the sharing ratio is unknown."""
+    """Return one entry per measured mix, with its mean sharing ratio.
+
+    The mean is over the repeats that found the limit of the server. If no repeat found the limit,
+    the sharing ratio is unknown.
+    """
     of_mix: dict[tuple[int, ...], list[MixRecord]] = {}
     for path in records:
         record = MixRecord.model_validate_json(path.read_bytes())

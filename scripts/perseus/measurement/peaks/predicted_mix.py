@@ -37,14 +37,16 @@ from perseus.traffic.arrivals import Arrivals
 def predicted_peak(
     cell: CellUnderTest, weights: tuple[int, ...], within_percent: float | None
 ) -> Peak | None:
-    """Return the predicted limit of the mix with the relative rates `weights`; None if Perseus must
-    measure the mix.
+    """Return the predicted peak of a mix; None if Perseus must measure the mix.
 
-    Perseus must measure the mix in three cases: a dedicated peak is unknown, no prediction model
-    can predict the mix (for example because earlier cells measured too few mixes), or the error of
-    the best prediction model is too large. The accepted error is `within_percent` percent. If
-    `within_percent` is None, the error may be as large as the difference between two measurements
-    of the same mix.
+    `weights` contains the ratio of the rates in the mix. Perseus must measure the mix in each of
+    these cases:
+
+    - A dedicated peak is unknown.
+    - No prediction model can predict the mix, for example because earlier cells measured too few
+      mixes.
+    - The error of the best prediction model exceeds `within_percent` percent. If `within_percent`
+      is None, the error may be as large as the difference between two measurements of the same mix.
     """
     task, alone = cell.task, _alone(cell)
     memory_bytes = working_sets_bytes(cell.inputs.checks)
@@ -95,7 +97,7 @@ def _how_far_off(found: Accuracy, within_percent: float | None) -> str:
 
 
 class SoloRecord(DedicatedRecord):
-    """The keys that this module reads from the record.json of a dedicated cell."""
+    """The keys that this module reads from the record.json of a cell with one tenant."""
 
     unloaded_p50_ms: dict[str, float | None]
     speeds_rps: dict[str, tuple[float | None, ...]]
@@ -103,8 +105,10 @@ class SoloRecord(DedicatedRecord):
 
 
 def _alone(cell: CellUnderTest) -> dict[str, list[SoloRecord]]:
-    """Return, by tenant, the records of the repeats that found the tenant's dedicated peak. The
-    tenants include those that are copies of one model."""
+    """Return, by tenant, the records of the repeats that found the tenant's dedicated peak.
+
+    The result also contains the tenants of the mixes in which all tenants are copies of one model.
+    """
     paths = (*cell.inputs.dedicated_records, *cell.inputs.copies_dedicated_records)
     found: dict[str, list[SoloRecord]] = {}
     for record in read_records(SoloRecord, paths):
@@ -114,8 +118,11 @@ def _alone(cell: CellUnderTest) -> dict[str, list[SoloRecord]]:
 
 
 def _solo(repeats: Sequence[SoloRecord], memory_bytes: Mapping[str, float]) -> Solo:
-    """Return the results of the cells that measured a tenant alone. `memory_bytes` contains, by
-    model, the working set of an inference (the memory that one inference accesses)."""
+    """Return the results of the cells that measured a tenant alone.
+
+    `memory_bytes` contains, by model, the working set of an inference: the bytes of memory that one
+    inference accesses.
+    """
     (tenant,) = repeats[0].task.tenants
     return Solo.of(repeats, memory_bytes.get(tenant.model, np.nan))
 
@@ -131,7 +138,7 @@ class EarlierMix:
 
     @property
     def is_infeasible(self) -> bool:
-        """Return whether this is a mix of different models that misses an SLA at every load."""
+        """Return whether the mix has different models, and misses an SLA at every load."""
         keeps_none = not self.repeats and Outcome.INFEASIBLE in self.outcomes
         return keeps_none and not self.shared.is_of_copies
 
@@ -139,10 +146,10 @@ class EarlierMix:
 def _mixes(
     cell: CellUnderTest, solos: Mapping[str, Solo], process: Arrivals
 ) -> Iterator[EarlierMix]:
-    """Yield the mixes that earlier cells have measured: mixes of the scenario, and mixes of copies
-    of one model.
+    """Yield the mixes of this scenario, and the mixes of copies of one model, that earlier cells
+    have measured.
 
-    The function leaves out a mix if the dedicated peak of one of its tenants is unknown.
+    The function omits a mix if the dedicated peak of one of its tenants is unknown.
     """
     of_mix: dict[tuple[str, tuple[int, ...]], list[MixRecord]] = {}
     for path in (*cell.inputs.earlier_records, *cell.inputs.copies_records):
@@ -168,7 +175,7 @@ def _known(
 ) -> Known:
     """Return the measured sharing ratio of a mix, and the uncertainty of this ratio.
 
-    `found_alone` contains, by tenant, the result of `_relative_draws` for its dedicated peak.
+    `found_alone` contains, by tenant, the relative draws (`_relative_draws`) of the dedicated peak.
     """
     names = mix.repeats[0].task.tenant_names
     ratio = float(np.mean([_ratio(each, names, solos) for each in mix.repeats]))
@@ -179,8 +186,11 @@ def _known(
 
 
 def _relative_draws(repeats: Sequence[SearchRecord], rng: np.random.Generator) -> Floats:
-    """Return draws of the limit, which show its uncertainty: posterior draws, averaged over the
-    repeats and divided by the mean estimate of the repeats; shape (DRAWS,)."""
+    """Return draws that show the uncertainty of the limit, relative to its estimate; shape
+    (DRAWS,).
+
+    Each draw is the mean of one draw per repeat, divided by the mean estimate of the repeats.
+    """
     posteriors = [np.array(each.posterior_scales) for each in repeats]
     found = limit_draws(posteriors, rng, DRAWS).mean(axis=1)
     limits = np.array([each.limit_scale for each in repeats], float)
@@ -189,8 +199,11 @@ def _relative_draws(repeats: Sequence[SearchRecord], rng: np.random.Generator) -
 
 
 def _ratio(record: MixRecord, names: Sequence[str], solos: Mapping[str, Solo]) -> float:
-    """Return the sharing ratio of one repeat. The function corrects the dedicated peaks for a
-    change of the host's speed between the cell of a dedicated peak and the cell of the mix."""
+    """Return the sharing ratio of one repeat of a mix.
+
+    The host's speed may have changed since the measurement of a dedicated peak. Therefore the
+    function corrects the dedicated peaks for this change.
+    """
     assert record.limit_scale is not None
     changes = [
         speed_change(usual_speed_rps([record], name), solos[name].busy_rps) for name in names

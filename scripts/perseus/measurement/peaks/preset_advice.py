@@ -11,8 +11,8 @@ from perseus.peak.outcome import Outcome, Peak
 
 
 def with_advice(peak: Peak, cell: CellUnderTest, line: LoadLine) -> Peak:
-    """Return the peak. If the search found no certified rate because of the preset, add advice on
-    another preset to `peak.reason`."""
+    """Return the peak. If the preset made a certified rate impossible, add advice on another preset
+    to `peak.reason`."""
     task, advice = cell.task, ""
     if peak.outcome is Outcome.UNCERTIFIED:
         limits_rps = line.rates_rps(peak.estimate)

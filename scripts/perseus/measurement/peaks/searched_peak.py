@@ -20,11 +20,10 @@ from perseus.serving.failures import ServerError
 
 
 def searched_peak(cell: CellUnderTest, wanted: WantedPeak) -> Findings:
-    """Search along the load line for the limit of a fresh server, and return the findings of the
-    cell.
+    """Start a server, search for its limit along the load line, and return the findings.
 
-    Raises BlockedError before the start of a server if a needed dedicated peak is unknown. Raises
-    ServerError if the server does not start, and VerificationError if the server sends wrong
+    If a needed dedicated peak is unknown, the function raises BlockedError, and starts no server.
+    Raises ServerError if the server does not start, and VerificationError if the server sends wrong
     responses.
     """
     if wanted.blocked:

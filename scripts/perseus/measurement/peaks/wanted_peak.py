@@ -1,4 +1,4 @@
-"""Determine the load line of a cell (the rates to try), also from the results of other cells."""
+"""Determine the load line of a cell. The load line may depend on dedicated peaks."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ class WantedPeak:
 
     If the load line belongs to a mix, `run` contains the weights of the mix. `dedicated_rps`
     contains, by tenant, the dedicated peaks on which the load line depends, in requests/s. Unknown
-    dedicated peaks are NaN. If a dedicated peak that the load line needs is unknown, Perseus cannot
-    measure the cell, and `blocked` states the reason; otherwise `blocked` is empty.
+    dedicated peaks are NaN. If the load line needs an unknown dedicated peak, Perseus cannot
+    measure the cell. `blocked` then states the reason, and is empty otherwise.
     """
 
     run: Run
@@ -30,8 +30,8 @@ def wanted_peak(cell: CellUnderTest, run: Run) -> WantedPeak:
     """Return the load line of the cell.
 
     If `run` contains the tenants' shares of a demand (`rate_shares`), the function computes the
-    weights of the mix from these shares and the dedicated peaks. If a dedicated peak is unknown,
-    the mix then has no weights.
+    weights of the mix from these shares and the dedicated peaks. With an unknown dedicated peak,
+    the computed mix has no weights.
     """
     names, dedicated = cell.task.tenant_names, DedicatedPeaks.read(cell.inputs.dedicated_records)
     idle = {name for name, weight in zip(names, run.weights, strict=False) if weight == 0}

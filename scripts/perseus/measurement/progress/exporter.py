@@ -1,4 +1,4 @@
-"""Export the progress of running cells to Prometheus, by HTTP on the loopback address.
+"""Offer the progress of running cells to Prometheus, by HTTP on the loopback address.
 
 `/metrics` contains the progress of the cells. `/targets` contains the addresses at which Prometheus
 can read the metrics of the cells' servers.
@@ -25,10 +25,10 @@ PORT: Final = 9877
 
 
 class Exporter(ThreadingHTTPServer):
-    """An HTTP server that reads the progress files of the running cells at each request. `logs` is
-    the folder with the logs of all studies.
+    """An HTTP server that reads the progress files of the running cells at each request.
 
-    Raises OSError if another program uses the port. Port 0 selects a free port.
+    `logs` is the folder with the logs of all studies. With port 0, the server uses a free port.
+    Raises OSError if another program uses the port.
     """
 
     daemon_threads = True

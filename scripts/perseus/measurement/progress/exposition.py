@@ -47,11 +47,11 @@ def targets(cells: Sequence[Progress]) -> list[dict[str, Any]]:
 
 
 def _parameters(query: str) -> dict[str, str]:
-    """Return URL parameters as labels in Prometheus's format. If a parameter has several values,
-    the function uses the first value.
+    """Return the parameters of a URL as labels of Prometheus.
 
-    The function omits a parameter whose name is not a valid label, because Prometheus rejects all
-    targets if one label is invalid.
+    If a parameter has several values, the function uses the first value. The function omits a
+    parameter whose name is not a valid label, because Prometheus rejects all targets if one label
+    is invalid.
     """
     return {
         f"__param_{name}": values[0]
@@ -63,7 +63,7 @@ def _parameters(query: str) -> dict[str, str]:
 def _of_cells(cells: Sequence[Progress]) -> Iterator[Metric]:
     info = GaugeMetricFamily(
         "perseus_cell_info",
-        "Always 1. The labels name the study, the running cell, its server and its experiment",
+        "Always 1. The labels name the study, the running cell, the server and the experiment",
         labels=(*CELL, "server", "experiment"),
     )
     attempt = GaugeMetricFamily(
@@ -126,12 +126,12 @@ def _of_tenants(cells: Sequence[Progress]) -> Iterator[Metric]:
     )
     latency = GaugeMetricFamily(
         "perseus_tenant_latency_seconds",
-        "Measured latency at the percentile that the SLA limits, in the last window",
+        "Measured latency at the percentile of the SLA, in the last window",
         labels=SLA,
     )
     sla = GaugeMetricFamily(
         "perseus_tenant_sla_seconds",
-        "Largest latency that the SLA allows at its percentile",
+        "Latency limit of the SLA",
         labels=SLA,
     )
     for cell in cells:

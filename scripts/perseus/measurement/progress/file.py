@@ -15,11 +15,11 @@ SUFFIX: Final = ".progress.json"
 
 @contextmanager
 def progress_file(log: Path) -> Iterator[OnProgress]:
-    """Yield a function that writes the progress of the job to a file beside the log of the job.
-    Remove the file at the end of the context.
+    """Yield a function that writes the progress of a job to a file beside the log of the job.
 
-    Perseus calls the function between windows. Each call replaces the whole file. If Perseus cannot
-    write the file, the measurement continues.
+    Perseus calls the yielded function between windows. Each call replaces the whole file. If the
+    file cannot be written, the measurement continues. At the end of the context, the file is
+    removed.
     """
     path = log.with_suffix(SUFFIX)
     partial = path.with_name(f".{path.name}.partial")  # `files.whole` would list the whole folder
@@ -52,8 +52,8 @@ def under_way(logs: Path) -> list[Progress]:
 def delete_progress_files(logs: Path) -> None:
     """Delete the progress files of all studies. Call this function while no cell is measured.
 
-    A progress file survives a power failure. After the reboot, `under_way` cannot tell that the
-    process that wrote the file has ended, and returns the cell as a running cell.
+    After a power failure, old progress files remain. `under_way` cannot tell that the processes
+    that wrote these files have ended, and would return their cells as running cells.
     """
     for path in _files(logs):
         with suppress(OSError):

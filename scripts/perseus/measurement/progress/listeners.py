@@ -17,8 +17,7 @@ from perseus.measurement.progress.state import OnProgress, Progress
 
 @contextmanager
 def listeners(log: str, say: Callable[[str], None]) -> Iterator[OnProgress]:
-    """Yield a function that writes the progress to the terminal, and to a file beside the log of
-    the job.
+    """Yield a function that shows the progress, and writes it to a file beside the log of the job.
 
     Perseus shows a live view if the terminal can move its cursor, and if no other job of the run
     shows a live view. Without a live view, `say` gets one line per window.
@@ -46,10 +45,10 @@ def listeners(log: str, say: Callable[[str], None]) -> Iterator[OnProgress]:
 
 @contextmanager
 def _is_first(logs: Path) -> Iterator[bool]:
-    """Yield whether this job may show a live view. Only one job of a run may show a live view at a
-    time, because two live views on one terminal would erase each other.
+    """Yield whether this job may show a live view.
 
-    The job that may show a live view locks the file with the plan of the run (flock) until the
+    Only one job of a run may show a live view at a time, because two live views on one terminal
+    would erase each other. This job locks the file with the plan of the run (flock) until the
     context ends. Each run has its own plan, so jobs of different runs do not exclude each other.
     Without a plan, or on a file system without flock, the function yields True to every job.
     """

@@ -1,8 +1,8 @@
 """Show a live view of the running cell in the last lines of a terminal.
 
-The cursor stays above the view, on an empty line. Output of other programs, such as the message of
-Snakemake after Ctrl-C, appears on the empty line and remains. To erase the view, Perseus erases
-everything below the cursor, so Perseus need not know the size of the view.
+The cursor stays on an empty line above the view. Other programs may print to the same terminal, for
+example Snakemake after Ctrl-C. Their output appears on the empty line and remains. To erase the
+view, Perseus erases everything below the cursor, so Perseus need not know the size of the view.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ STYLES: Final = {"pass": "green", "fail": "red", "undecided": "yellow", "invalid
 MAX_PEAKS: Final = 8
 UNKNOWN: Final = "\N{EN DASH}"
 ERASE_BELOW: Final = "\x1b[J"
-"""Control sequence that erases everything after the cursor. The text before the cursor remains,
-because this text may be an unfinished line of another program."""
+"""Control sequence that erases everything after the cursor. Text before the cursor remains, because
+it may be an unfinished line of another program."""
 
 
 @contextmanager
@@ -48,8 +48,9 @@ def live_view(
 ) -> Iterator[OnProgress | None]:
     """Show the progress below all printed lines while the context is open.
 
-    Yields the function that shows new progress. Yields None if `stream` is not a terminal that can
-    move its cursor, or if another job already shows its view there (`is_first` is false).
+    Yields the function that shows new progress. Yields None if `stream` is not a terminal, or a
+    terminal that cannot move its cursor. Also yields None if another job already shows its view
+    there (`is_first` is false).
     """
     console = Console(file=stream)
     if not (stream.isatty() and console.is_interactive):
@@ -87,8 +88,8 @@ class _View(RenderHook):
     def show(self, progress: Progress) -> None:
         """Show the progress.
 
-        The first call starts the thread that refreshes the view, on the CPUs that the job uses at
-        the time of this call.
+        The first call starts the thread that refreshes the view. This thread runs on the CPUs that
+        the job uses at the time of the first call.
         """
         is_first, self._progress = self._progress is None, progress
         if is_first:

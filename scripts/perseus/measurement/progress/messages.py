@@ -14,7 +14,7 @@ from perseus.study.tasks.measure import MeasureTask
 
 
 def describe_mix(task: MeasureTask, weights: Sequence[int]) -> str:
-    """Return the mix of a cell (its `weights`) as text. Without weights, the text has no tenant."""
+    """Return a message with the weight of each tenant in a mix."""
     pairs = zip(task.tenant_names, weights, strict=False)
     ratio = ", ".join(f"{name} {weight}" for name, weight in pairs)
     return f"mix (ratio of the rates, each in units of its dedicated peak): {ratio}"
@@ -23,8 +23,11 @@ def describe_mix(task: MeasureTask, weights: Sequence[int]) -> str:
 def describe_search(
     task: MeasureTask, weights: Sequence[int], rates_rps: Sequence[float], warning: str
 ) -> Iterator[str]:
-    """Yield messages with the mix and the duration of a search. If `warning` states why the search
-    may end without a certified rate, also yield the warning."""
+    """Yield messages with the mix and the duration of a search.
+
+    `warning` states why the search may end without a certified rate. If `warning` is not empty, the
+    last message contains it.
+    """
     if weights:
         yield describe_mix(task, weights)
     sizes = task.search, task.slas, rates_rps

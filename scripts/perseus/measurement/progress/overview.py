@@ -1,8 +1,7 @@
-"""From the plan and the results of a run, compute the remaining time and the dedicated peaks found
-so far.
+"""Compute the remaining time of a run, and read the dedicated peaks found so far.
 
-The plan contains the estimated seconds of load of each cell. The workflow writes the plan before
-the first job.
+The workflow writes the plan of a run before the first job. The plan contains the estimated seconds
+of load of each cell.
 """
 
 from __future__ import annotations
@@ -36,8 +35,8 @@ class RunPlan(Part):
     """The cells of a run.
 
     `started_s` is the start time of the run on the Unix clock, in seconds. `load_s` contains the
-    estimated seconds of load of each cell. `slots` contains the slot of each cell: Perseus measures
-    the cells of one slot one after another (`study.slots`). `raw` is the folder with the raw
+    estimated seconds of load of each cell. `slots` contains the slot of each cell (`study.slots`).
+    Perseus measures the cells of one slot one after another. `raw` is the folder with the raw
     results. `alone` contains the cells that measure dedicated peaks.
     """
 
@@ -63,9 +62,9 @@ class Overview:
     """The position of a cell in its run, and the dedicated peaks found so far.
 
     The cell is number `number` of `total` cells on its host. `hosts` is the number of hosts of the
-    run. `later_s` is the estimated load in seconds that follows after the cell. `others_end_s` is
-    the estimated time, on the Unix clock, at which the cells of the other hosts end, or 0 if no
-    other host has cells to measure.
+    run. `later_s` is the estimated time in seconds that Perseus offers load after the cell.
+    `others_end_s` is the estimated end time of the cells on other hosts, in seconds on the Unix
+    clock. It is 0 if no other host has cells to measure.
     """
 
     number: int
@@ -76,8 +75,11 @@ class Overview:
     others_end_s: float = 0.0
 
     def left_s(self, cell_s: float, now_s: float) -> float:
-        """Return the estimated seconds until the end of the run, if `cell_s` seconds of the cell
-        remain. `now_s` is the present time on the Unix clock."""
+        """Return the estimated seconds until the end of the run.
+
+        `cell_s` is the remaining time of the cell in seconds. `now_s` is the present time on the
+        Unix clock.
+        """
         return max(cell_s + self.later_s, self.others_end_s - now_s)
 
 
@@ -88,7 +90,7 @@ def write_plan(logs: Path, plan: RunPlan) -> None:
 
 
 def overview(logs: Path, cell: str) -> Overview | None:
-    """Return the overview at the start of a cell; None if the run has no plan with this cell."""
+    """Return the overview at the start of a cell; None if no plan contains the cell."""
     try:
         plan = RunPlan.model_validate_json((logs / NAME).read_text())
     except (OSError, ValueError):
@@ -143,8 +145,8 @@ def _records(path: Path) -> Iterator[Mapping[str, Any]]:
 
 
 def _rates_rps(records: list[Mapping[str, Any]], scale: str) -> Iterator[float]:
-    """Yield dedicated peaks in requests/s. In a cell with one tenant, the load factor equals the
-    rate."""
+    """Yield dedicated peaks in requests/s. In a cell with one tenant, a load factor is a rate in
+    requests/s."""
     for record in records:
         if record.get(scale) is not None:
             yield float(record[scale])

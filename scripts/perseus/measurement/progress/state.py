@@ -17,12 +17,12 @@ from perseus.study.tasks.measure import MeasuredTenant, MeasureTask
 class TenantProgress(Part):
     """The state of a tenant in the last window. Unknown values are None.
 
-    `sla_ms` is the latency limit of the SLA in the last window. Before the first window, `sla_ms`
-    is the configured limit. `answered_rps` is the rate of responses in the window. `latency_ms` is
-    the latency at the percentile of the SLA, from the intended send time. `send_lag_ms` is the 99th
-    percentile of the send lag in the window, and `send_lag_limit_ms` is its largest allowed value.
-    `passed_rps` is the highest offered rate in a window that passed, and `failed_rps` is the lowest
-    offered rate in a window that failed.
+    `percentile` is the percentile of the SLA, and `latency_ms` is the latency at this percentile.
+    `sla_ms` is the latency limit of the SLA in the last window; before the first window, it is the
+    configured limit. `answered_rps` is the rate of responses. `send_lag_ms` is the 99th percentile
+    of the send lag, and `send_lag_limit_ms` is its largest allowed value. Over all windows of the
+    attempt, `passed_rps` is the highest offered rate of a window that passed, and `failed_rps` is
+    the lowest offered rate of a window that failed.
     """
 
     name: str
@@ -42,10 +42,10 @@ class Progress(Part):
     """The state of one attempt to measure a cell. Times are on the Unix clock, in seconds.
 
     `process` identifies the measuring process. `told_s` is the time of this report, and `end_s` is
-    the estimated end of the cell. `metrics_url` is the address of the metrics of the running
-    server, or None if the metrics need a token or a certificate of the study. `phase` is the phase
-    of the last ended window. `windows` contains the number of ended windows by verdict. `text`
-    describes the last window.
+    the estimated end of the cell. `metrics_url` is the address of the server's metrics. It is None
+    if no server runs, or if the metrics need a token or a certificate of the study. `phase` is the
+    phase of the last ended window. `windows` contains the number of ended windows by verdict.
+    `text` describes the last window.
     """
 
     process: str
@@ -72,8 +72,10 @@ class Progress(Part):
         seconds_left: float | None,
         text: str = "",
     ) -> Progress:
-        """Compute the state from the rows of windows.parquet. `seconds_left` is the estimated
-        remaining time of load in seconds."""
+        """Compute the state from the rows of windows.parquet.
+
+        `seconds_left` is the estimated remaining time of the cell in seconds.
+        """
         own = [row for row in rows if row["attempt"] == attempt]
         last = {row["tenant"]: row for row in own if row["window"] == own[-1]["window"]}
         verdicts = {row["window"]: str(row["window_verdict"]) for row in own}
@@ -105,8 +107,11 @@ def ignored(progress: Progress) -> None:
 def _of_tenant(
     tenant: MeasuredTenant, row: Mapping[str, Any] | None, rows: Sequence[Mapping[str, Any]]
 ) -> TenantProgress:
-    """Return the state of a tenant. `row` is the tenant's row for the last window. `rows` contains
-    the rows of all tenants for all windows of the attempt."""
+    """Return the state of a tenant.
+
+    `row` is the tenant's row for the last window. `rows` contains the rows of all tenants for all
+    windows of the attempt.
+    """
     seen = _seen(row) if row else {"sla_ms": tenant.sla.latency_ms}
     return TenantProgress(
         name=tenant.name,

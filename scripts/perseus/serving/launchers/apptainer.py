@@ -63,7 +63,7 @@ def apptainer_triton(
 ) -> Iterator[RunningServer]:
     """Serve a model repository in a container of apptainer. `inside.image` is a URI or a path.
 
-    The arguments after `inside` and the errors are those of `engine_triton`.
+    All other arguments have the same meaning as in `engine_triton`, and the errors are the same.
     """
     check_served(repository, cores)
     engine = find_engine("apptainer")
@@ -116,8 +116,11 @@ def apptainer_exec(engine: str, of: Container) -> list[str]:
 def apptainer_environment(
     environment: Mapping[str, str], gpus: Sequence[int | str]
 ) -> dict[str, str]:
-    """Return the environment variables of `apptainer exec`. For a server with GPUs, one variable
-    contains the list of GPUs. The option --env would split this list at its commas."""
+    """Return the environment variables of `apptainer exec`.
+
+    For a server with GPUs, a variable contains the list of GPUs. (The option --env cannot pass this
+    list, because it splits values at commas.)
+    """
     if not gpus:
         return dict(environment)
     return {
@@ -128,7 +131,7 @@ def apptainer_environment(
 
 
 def _stop_child(name: str, process: subprocess.Popen[bytes]) -> None:
-    """Stop the server first, so that its parent process apptainer can clean up and then end."""
+    """Stop the server. Its parent process apptainer then cleans up and ends."""
     if process.poll() is None:
         with contextlib.suppress(psutil.Error):
             server = psutil.Process(find_server(process.pid, name) or process.pid)

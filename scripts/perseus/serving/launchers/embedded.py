@@ -77,8 +77,8 @@ def embedded_triton(
         cores: CPU ids that the server and its stubs may use.
         ready_timeout_s: seconds after which all models must be ready.
         backends: folder of Python backends; each backend is a file `<name>/model.py`.
-        shm_mib: MiB of shared memory that a model instance has at its start, and that Triton adds
-            each time the instance needs more; at least 4.
+        shm_mib: shared memory of a model instance at its start, in MiB; at least 4. Each time the
+            instance needs more, Triton adds this amount.
         rate_limited_cores: number of cores that tenants with a priority share by Triton's rate
             limiter; 0 switches the rate limiter off.
         gpus: GPUs of this host that the server can use; the server numbers these GPUs from 0.

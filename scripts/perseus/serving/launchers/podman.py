@@ -9,8 +9,10 @@ from perseus.serving.containers import serve_in_engine
 
 
 def gpu_options(gpus: Sequence[int | str]) -> list[str]:
-    """Return the options with which a container may use the GPUs with these ids. The options name
-    the GPUs as devices of the Container Device Interface (CDI)."""
+    """Return the options with which a container may use the GPUs with these ids.
+
+    The options name the GPUs as devices of the Container Device Interface (CDI).
+    """
     return [f"--device=nvidia.com/gpu={gpu}" for gpu in gpus]
 
 

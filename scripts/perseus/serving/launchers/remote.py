@@ -1,11 +1,10 @@
-"""Connect to a server that runs on another host, to measure its own models or models that Perseus
-pushes.
+"""Connect to a server that runs on another host.
 
-The launcher starts no server. If the server is a Triton with explicit model control, the launcher
-can push the models of a scenario over gRPC (load models that are not on the server's disk). At the
-end of a measurement, also after an error, the launcher unloads the pushed models. The server's own
-models stay unchanged. If Perseus measures only the server's own models, any server of the Open
-Inference Protocol is suitable.
+Perseus measures the server's own models, or pushes models to the server (loads models that are not
+on the server's disk). To push models, the launcher needs a Triton with explicit model control and
+gRPC. At the end of a measurement, also after an error, the launcher unloads the pushed models. The
+server's own models stay unchanged. If Perseus measures only the server's own models, any server of
+the Open Inference Protocol is suitable.
 """
 
 from __future__ import annotations
@@ -38,8 +37,10 @@ def serve(
     say: Callable[[str], None],
     rate_limited_cores: int = 0,
 ) -> AbstractContextManager[RunningServer]:
-    """Yield a remote server. The arguments are those of `launch`, but `cores` and
-    `rate_limited_cores` have no effect on a remote server."""
+    """Yield a remote server.
+
+    The arguments are those of `launch`, but `cores` and `rate_limited_cores` have no effect.
+    """
     if server.remote is None:
         raise ServerError(
             f"{server.name}: the launcher 'remote' needs the address of the server: set the key"
@@ -98,11 +99,11 @@ def remote_server(
 
 
 def _found(remote: Remote, *, needs_grpc: bool) -> tuple[RunningServer, str]:
-    """Return the server, and its name, version and address as text. The function calls the server
-    over gRPC, or over HTTP if the server has no gRPC.
+    """Return the server, and a text with the name, the version and the address of the server.
 
-    Raises ServerError if the server responds neither over gRPC nor over HTTP. The message states
-    the error of gRPC.
+    The function calls the server over gRPC, or over HTTP if the server has no gRPC. Raises
+    ServerError if the server responds neither over gRPC nor over HTTP. The message states the error
+    of gRPC.
     """
     access = read_access(remote, os.environ)
     server = RunningServer(remote.grpc, remote.http, remote.metrics, None, access)
