@@ -3,8 +3,8 @@ model (docs/explanation/load.md).
 
 The null model does no work, so only the client and the network limit the throughput. First, closed
 loops measure the largest throughput. Then Perseus searches below this throughput for the ceiling:
-the highest rate at which an open-loop window is valid. The configuration of the study determines
-the arrivals, the protocol, and when a window is valid.
+the highest rate at which an open-loop window is valid. The arrivals, the protocol and the latency
+limits come from the configuration of the study.
 """
 
 from __future__ import annotations

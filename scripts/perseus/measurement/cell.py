@@ -29,7 +29,7 @@ class Inputs:
     """The files that the measurement of a cell reads.
 
     `repository` is the model repository, or None if the server already has all models. `references`
-    contains, by tenant, the file with the reference responses of each model that the study deploys.
+    contains the file with the reference responses of each tenant whose model the study deploys.
     `dedicated_records` contains the records of the cells that measured the dedicated peaks of the
     tenants, and is empty if this cell needs no dedicated peaks. If the study replays a trace,
     `trace` is the file with the recorded arrivals. In a frontier, `earlier_records` contains the

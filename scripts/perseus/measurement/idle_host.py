@@ -19,9 +19,9 @@ class IdleHostWaiter:
     """Waits until the host is idle, for at most PATIENCE_S seconds in total.
 
     During a wait, `say` gets a message about the load of other processes. Other processes are all
-    processes except the server's process `root` and its descendants. If `root` is None, the server
-    runs on another host, whose load is unknown. `on_gpus` measures the work of other processes on
-    the server's GPUs, and is None without GPUs.
+    processes except the server's process `root` and its descendants. `root` is None if the server
+    runs on another host, because the load of another host is unknown. `on_gpus` measures the load
+    of other processes on the server's GPUs, and is None without GPUs.
     """
 
     def __init__(

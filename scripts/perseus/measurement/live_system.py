@@ -61,9 +61,9 @@ class LiveSystem:
     """Offers windows of load to a running server, and stores every request.
 
     `longest_sla_s` is the largest latency limit of the tenants' SLAs in seconds. At the end of a
-    window, the system waits for responses for at most `longest_sla_s` seconds. `on_gpus` measures
-    the load of other processes on the server's GPUs, and is None without GPUs. While the system
-    waits for other processes, `say` gets a message about their load.
+    window, the system waits for responses for at most this time. `on_gpus` measures the load of
+    other processes on the server's GPUs, and is None without GPUs. `say` gets a message when the
+    system waits until the load of other processes ends.
     """
 
     def __init__(

@@ -61,12 +61,12 @@ WINDOWS_SCHEMA = pa.schema(
         column("phase", TEXT, "",
             "purpose of the window. In a search (docs/explanation/search.md): warm_up, bracket,"
             " bisect, near_limit, certify, probe (saturation probe), alone (one tenant without the"
-            " other tenants, at its share of the certified rate; without a certified rate, at its"
-            " share of 82 % of the estimate). In experiments with closed loops: concurrency, aa"
-            " (comparison of several starts of the same server). In a slowdown experiment: warm_up,"
-            " slowdown. In a replay: warm_up, shared (all tenants), alone (one tenant). In a soak"
-            " test: soak. In a catalogue: full (saturated server), within (rate at which the server"
-            " should keep the SLA)."),
+            " other tenants, at its certified rate, or at 82 % of its estimate if no rate is"
+            " certified). In experiments with closed loops: concurrency, aa (comparison of several"
+            " starts of the same server). In a slowdown experiment: warm_up, slowdown. In a replay:"
+            " warm_up, shared (all tenants), alone (one tenant). In a soak test: soak. In a"
+            " catalogue: full (saturated server), within (rate at which the server should keep the"
+            " SLA)."),
         column("scale", REAL, "",
             "load factor s of the window: each tenant has the rate base + s x direction (key `line`"
             " of record.json). In a closed loop outside a search, `scale` is the number of requests"

@@ -11,11 +11,10 @@ from perseus.study.triton_models import answers_file, files_of
 
 
 def reference_files(repository: Path, task: MeasureTask) -> dict[str, Path]:
-    """Return, by tenant, the file with the reference responses of each model that the study
-    deploys.
+    """Return the file with the reference responses of each tenant whose model the study deploys.
 
-    Raises ServerError if a file is missing. The workflow does not create a missing file again,
-    because the workflow checks only whether the model repository exists.
+    Raises ServerError if a file of the model repository is missing. The workflow does not create a
+    missing file again, because the workflow checks only whether the model repository exists.
     """
     loaded = RUNTIMES[task.server.runtime].model_file
     deployed = [tenant for tenant in task.tenants if tenant.name in task.deployed]

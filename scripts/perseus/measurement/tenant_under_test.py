@@ -177,9 +177,9 @@ def tenants_on(
 ) -> list[TenantUnderTest]:
     """Return the tenants of a cell.
 
-    `references` contains, by tenant, the file with the reference responses of each model that the
-    study deploys. Raises ServerError if the server lacks a model, or if Perseus cannot measure a
-    model that the server already has.
+    `references` contains the file with the reference responses of each tenant whose model the study
+    deploys. Raises ServerError if the server lacks a model, or if Perseus cannot measure a model
+    that the server already has.
     """
     open_route = partial(route_to, server, task.client)
     return [

@@ -46,7 +46,7 @@ class QuotaWatch:
             return replace(found, record={**found.record, "throttled": None})
         who = "the client" if task.server.remote else "server and client"
         message = (
-            f"the CPU quota of {self.quota.cores:g} cores stopped {who} in {share:.0%} of its"
+            f"the CPU quota of {self.quota.cores:g} cores stopped {who} in {share:.0%} of the quota"
             " periods"
         )
         record = {**found.record, "throttled": message}

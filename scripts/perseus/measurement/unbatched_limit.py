@@ -43,8 +43,8 @@ first and the last request distort the throughput."""
 class UnseenRequests:
     """The result of single requests with inputs that the server had not seen.
 
-    `p50_ms` is the median latency. `limit_rps` is the rate in requests/s that the instances of the
-    model can answer without batching. Unknown values are None.
+    `p50_ms` is the median latency. `limit_rps` is the highest rate in requests/s that the instances
+    of the model can answer without batching. Unknown values are None.
     """
 
     p50_ms: float | None
@@ -54,14 +54,16 @@ class UnseenRequests:
 def unseen_requests(
     server: RunningServer, tenant: TenantUnderTest, round_trip_ms: float | None
 ) -> UnseenRequests:
-    """Send requests one after another, with inputs that the server has not seen.
+    """Send requests with unseen inputs one after another, and compute the limit of the model.
 
     The limit is the number of the model's instances divided by the service time. The service time
-    is the smaller of two values: the shortest latency minus `round_trip_ms` (the round trip of a
-    health request), and the mean time per request in the server's statistics. The limit is unknown
-    if the service time or the number of instances is unknown (`_instances`), or if the server
-    answers no requests with unseen inputs. For a server that has only HTTP, `round_trip_ms` is
-    None. Raises ServerError if the server sends no statistics.
+    is the smaller of two values: the shortest latency minus `round_trip_ms`, and the mean time per
+    request in the server's statistics. `round_trip_ms` is the time of a health request, or None for
+    a server that has only HTTP.
+
+    The limit is unknown if the service time or the number of instances is unknown (`_instances`),
+    or if the server does not answer requests with unseen inputs. Raises ServerError if the server
+    sends no statistics.
     """
     unseen = tenant.unseen_batches()
     if not unseen:

@@ -1,4 +1,4 @@
-"""Give access to a server: TLS, and the headers that every call to the server carries.
+"""Define the access to a server: TLS, and the headers of every call to the server.
 
 The value of a header contains a secret from an environment variable. The `repr` of a header or an
 access does not show the secret. Perseus sends the secret to each client process over a pipe.
@@ -84,8 +84,10 @@ class Access:
         return None if self.ca_pem is None else _context(self.ca_pem, protocols)
 
     def grpc_client(self, address: str) -> triton.InferenceServerClient:
-        """Return Triton's own gRPC client, which Perseus uses for all calls except inferences. Pass
-        the headers from `values()` with each call, because the client does not add them."""
+        """Return Triton's own gRPC client, which Perseus uses for all calls except inferences.
+
+        Pass the headers from `values()` with each call, because the client does not add headers.
+        """
         credentials = self._grpc_credentials()
         return triton.InferenceServerClient(
             address, ssl=credentials is not None, creds=credentials, channel_args=CHANNEL_OPTIONS
@@ -162,8 +164,8 @@ def read_within(reply: _Readable, deadline_s: float) -> bytes:
     """Return the whole body of an HTTP response.
 
     Raises OSError if the body is truncated, or longer than MAX_BYTES bytes. Raises TimeoutError if
-    the body does not end before `deadline_s` (on the monotonic clock). The timeout of the socket
-    alone would not limit the total time, because this timeout begins again with every byte.
+    the body is incomplete at the time `deadline_s` on the monotonic clock. The timeout of the
+    socket alone would not limit the total time, because this timeout begins again with every byte.
     """
     parts: list[bytes] = []
     length = reply.length
@@ -183,11 +185,11 @@ def read_within(reply: _Readable, deadline_s: float) -> bytes:
 
 
 def read_access(remote: Remote, environment: Mapping[str, str]) -> Access:
-    """Return the access to a remote server. The secrets of the headers come from the environment
-    variables in `environment`.
+    """Return the access to a remote server.
 
-    Raises ServerError if a variable is missing or cannot be the value of a header, or if the file
-    of certificates is unusable. The message names all these problems.
+    The secrets of the headers come from the environment variables in `environment`. Raises
+    ServerError if a variable is missing or cannot be the value of a header, or if the file of
+    certificates is unusable. The message names all these problems.
     """
     problems: list[str] = []
     headers: list[Header] = []
@@ -223,8 +225,10 @@ def _read_cas(tls: str) -> str | None:
 
 
 def system_cas() -> str:
-    """Return the certificates of the authorities that this system trusts. Without these
-    certificates, gRPC would trust its own list of authorities."""
+    """Return the certificates of the authorities that this system trusts.
+
+    Without these certificates, gRPC would trust its own list of authorities.
+    """
     paths = ssl.get_default_verify_paths()
     files = [Path(paths.cafile)] if paths.cafile else Path(paths.capath or "").glob("*.pem")
     found = "\n".join(map(pem_text, files))

@@ -101,7 +101,7 @@ def _asked(server: RunningServer, kind: type[A], method: str, path: str, *argume
         first = error.errors()[0]
         fault = f"{'.'.join(map(str, first['loc']))}: {first['msg']}"
         raise ServerError(
-            f"the server at {server.asked_address} does not speak the Open Inference Protocol: its"
+            f"the server at {server.asked_address} does not follow the Open Inference Protocol: its"
             f" response is invalid ({fault})"
         ) from None
 

@@ -18,13 +18,13 @@ _HINTS = (
     ),
     (
         r"WRONG_VERSION|wrong version|record layer|handshake|SSL",
-        "The server does not speak TLS on this port, but the key `tls` asks for TLS. (The HTTP"
-        " server inside Triton has no TLS.)",
+        "The server does not use TLS on this port, but the key `tls` requires TLS. (The HTTP server"
+        " of Triton has no TLS.)",
     ),
     (
         r"UNAUTHENTICATED|PERMISSION_DENIED|HTTP 40[13]",
-        "The server requires authentication: under the key `headers`, add the header, and the"
-        " environment variable that contains its token.",
+        "The server requires authentication: add a header to the key `headers`, with the name of"
+        " the environment variable that contains the token.",
     ),
     (
         r"model load / unload is not allowed",

@@ -146,7 +146,7 @@ def test_a_cpu_quota_that_stopped_the_server_is_its_outcome_and_a_warning(
     monkeypatch.setattr(
         CpuQuota, "throttling", lambda quota: Throttling(100 * (n := next(counts)), 30 * n)
     )
-    told = "the CPU quota of 2 cores stopped server and client in 30% of its periods"
+    told = "the CPU quota of 2 cores stopped server and client in 30% of the quota periods"
     for found, outcome, reason in (
         ({**OK, "outcome": "unsteady", "reason": "slow"}, "throttled", f"{told} (slow)"),
         (OK, "ok", OK["reason"]),

@@ -33,7 +33,7 @@ def named(watch, outcome, task=TASK):
     return named.outcome, named.record["reason"], named.record["throttled"]
 
 
-SAID = "the CPU quota of 2 cores stopped server and client in 30% of its periods"
+SAID = "the CPU quota of 2 cores stopped server and client in 30% of the quota periods"
 
 
 @pytest.mark.parametrize("outcome", ["unsteady", "disturbed", "client_limited"])

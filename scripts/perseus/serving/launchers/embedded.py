@@ -75,16 +75,16 @@ def embedded_triton(
         log_path: file for the server's output. The function creates its folder, and overwrites an
             earlier file.
         cores: CPU ids that the server and its stubs may use.
-        ready_timeout_s: seconds after which all models must be ready.
+        ready_timeout_s: seconds within which all models must become ready.
         backends: folder of Python backends; each backend is a file `<name>/model.py`.
         shm_mib: shared memory of a model instance at its start, in MiB; at least 4. Each time the
             instance needs more, Triton adds this amount.
-        rate_limited_cores: number of cores that tenants with a priority share by Triton's rate
-            limiter; 0 switches the rate limiter off.
+        rate_limited_cores: number of cores that Triton's rate limiter divides between tenants with
+            a priority; 0 switches the rate limiter off.
         gpus: GPUs of this host that the server can use; the server numbers these GPUs from 0.
 
     Raises:
-        GpuError: CUDA_VISIBLE_DEVICES hides some of the GPUs `gpus` from this process.
+        GpuError: CUDA_VISIBLE_DEVICES hides one of the GPUs in `gpus` from this process.
         ServerError: nvidia-pytriton is missing or unsuitable, no core is available, the server ends
             early, a model does not load, or the models are not ready in time. After an error, no
             process, shared memory or folder of the server remains.

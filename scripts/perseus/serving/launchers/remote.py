@@ -66,9 +66,11 @@ def remote_server(
 
     Raises ServerError if the server is unreachable or refuses a call, or if another measurement
     pushes models before the context closes. If `repository` is not None, the function also raises
-    ServerError in three cases: the server has no explicit model control, the server has loaded
-    other models and `remote.other_models` is not "allow", or the server does not serve the pushed
-    models.
+    ServerError in each of these cases:
+
+    - The server has no explicit model control.
+    - The server has loaded other models, and `remote.other_models` is not "allow".
+    - The server does not serve the pushed models.
     """
     models = _read(repository) if repository else []
     server, about = _found(remote, needs_grpc=bool(models))
