@@ -62,8 +62,6 @@ def _classes(tenant: TenantUnderTest, labelled: Labelled, parts: list[range]) ->
 
 
 def _inputs(tenant: TenantUnderTest, labelled: Labelled, images: Sequence[int]) -> Batch:
-    """Return the inputs of one request: tensors, or encoded images if the server preprocesses
-    images."""
     if tenant.settings.preprocessing == "server":
         return {INPUT: as_batch([labelled.pictures.files[i] for i in images])}
     return {INPUT: labelled.tensors(images)}

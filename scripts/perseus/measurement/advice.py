@@ -13,8 +13,7 @@ from perseus.study.tasks.measure import MeasuredClient, MeasuredServer
 
 
 def with_advice(found: Findings, cell: CellUnderTest) -> Findings:
-    """Return the findings. If the client limited the load of the cell, add to the key `reason` how
-    the client can send more load."""
+    """Return the findings. If the client limited the load, add advice to the key `reason`."""
     if found.outcome is not Outcome.CLIENT_LIMITED:
         return found
     ways = advice_for(cell.task.client, cell.task.server, len(cell.client_cores))
@@ -22,8 +21,10 @@ def with_advice(found: Findings, cell: CellUnderTest) -> Findings:
 
 
 def advice_for(client: MeasuredClient, server: MeasuredServer, client_cores: int) -> str:
-    """Return a text with the settings and resources with which the client can send more load. The
-    text omits settings that the study already uses."""
+    """Return a text that lists how the client can send more load: by settings, or by more cores.
+
+    The text omits settings that the study already uses.
+    """
     return "the client can send more load with: " + ", ".join(_ways(client, server, client_cores))
 
 

@@ -199,7 +199,6 @@ def measure(
 
 
 def _cores(task: CeilingTask) -> tuple[list[int], list[int]]:
-    """Return the cores of the null model, and the cores of the client."""
     if task.client_cores is not None:
         return split_client_cores(task.client_cores)
     assert task.cores is not None

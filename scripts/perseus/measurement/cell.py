@@ -125,15 +125,20 @@ class CellUnderTest:
         seconds_left: float | None = None,
         text: str = "",
     ) -> None:
-        """Report the progress of the measurement. `server` is the running server, or None if no
-        server runs. After a window, `text` describes the window."""
+        """Report the progress of the measurement.
+
+        `server` is the running server, or None if no server runs. After a window, `text` describes
+        the window.
+        """
         url = self._metrics_url_for_others(server) if server else None
         rows = self.raw.windows
         self.on_progress(Progress.of(self.task, self.attempt, rows, url, seconds_left, text))
 
     def _metrics_url_for_others(self, server: RunningServer) -> str | None:
-        """Return the URL of a server's metrics. Return None if other programs cannot read the
-        metrics, because access needs a token or a certificate of the study."""
+        """Return the URL of a server's metrics; None if other programs cannot read the metrics.
+
+        Other programs have neither the tokens nor the certificates of the study.
+        """
         remote = self.task.server.remote
         has_pem_file = remote is not None and remote.tls not in ("none", "system")
         needs_pem_file = has_pem_file and server.metrics_url.startswith("https:")

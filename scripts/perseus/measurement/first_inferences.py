@@ -23,9 +23,10 @@ MAX_SIZES = 32
 def first_inferences(tenants: Sequence[TenantUnderTest]) -> dict[str, float]:
     """Return the latency of each tenant's first request, in milliseconds.
 
-    If the server already ran before the measurement, other users may have sent earlier requests to
-    the model. The latency is then not the latency of the model's first inference. Raises
-    ServerError if the server does not answer a request.
+    If the server already ran before the measurement, other users may have sent requests to the
+    model. The returned latency is then not the latency of the model's first inference.
+
+    Raises ServerError if the server does not answer a request.
     """
     return {tenant.name: _first_ms(tenant) for tenant in tenants}
 
@@ -50,11 +51,10 @@ def _first_ms(tenant: TenantUnderTest) -> float:
 
 
 def batch_sizes(request: int, largest: int, batching: bool) -> list[int]:
-    """Return the sizes of the batches that the server can form from requests with `request` images
-    each. The sizes are numbers of images, in ascending order.
+    """Return the sizes of the batches that the server can form, as ascending numbers of images.
 
-    If there are more than MAX_SIZES batch sizes, the function returns MAX_SIZES evenly spaced
-    sizes, including the smallest and the largest size.
+    Each request contains `request` images. If there are more than MAX_SIZES batch sizes, the
+    function returns MAX_SIZES evenly spaced sizes, including the smallest and the largest size.
     """
     sizes = range(request, largest + 1, request) if batching else [request]
     picked = np.linspace(0, len(sizes) - 1, min(len(sizes), MAX_SIZES)).round().astype(int)

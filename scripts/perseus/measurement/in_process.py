@@ -90,8 +90,11 @@ def in_process_ms(
 
 
 def printed_ms(lines: Sequence[str]) -> Floats | None:
-    """Return the times that the process printed; None if it printed no times. The times need not be
-    in the last line, because libraries may print messages when the process ends."""
+    """Return the times that the process printed; None if it printed no times.
+
+    The times need not be in the last line, because libraries may print messages when the process
+    ends.
+    """
     for line in reversed(lines):
         if line.startswith("["):
             with suppress(ValueError):
@@ -139,8 +142,10 @@ class _Metrics:
 
 
 def _stub() -> ModuleType:
-    """Return a stand-in for the module that Triton offers to Python backends. For the stand-in, a
-    request is a dictionary of tensors."""
+    """Return a stand-in for the module that Triton offers to Python backends.
+
+    In the stand-in, a request is a dictionary of tensors.
+    """
     stub = ModuleType(STUB)
     for name, value in {
         "Tensor": _Tensor,
@@ -155,7 +160,6 @@ def _stub() -> ModuleType:
 
 
 def _backend(runtime: str) -> Any:
-    """Load the code of the runtime's backend, and return a new object of its model class."""
     sys.modules[STUB] = _stub()
     tensors = sys.modules["perseus_tensors"] = _loaded("perseus_tensors", "perseus_tensors.py")
     tensors.tensor = _Tensor  # type: ignore[attr-defined]
@@ -177,8 +181,10 @@ def _spec(of: pb.ModelInput) -> TensorSpec:
 
 
 def run(folder: Path, runtime: str, batch: int, seconds: float) -> list[float]:
-    """Run a request of `batch` random examples repeatedly for `seconds` seconds. Return the time of
-    each run in ms, without the first run."""
+    """Run a request of `batch` random examples repeatedly for `seconds` seconds.
+
+    Return the time of each run in ms, without the first run.
+    """
     config = text_format.Parse((folder / "config.pbtxt").read_text("utf-8"), pb.ModelConfig())
     backend = _backend(runtime)
     backend.initialize(

@@ -188,8 +188,10 @@ class LiveSystem:
         return self._writer.add(names, [result.requests for result in results]), results
 
     def _server_times(self) -> list[ServerTimes | None]:
-        """Return Triton's counters of each tenant's model; None for a model whose counters lack
-        some of the times that `decompose` needs."""
+        """Return Triton's counters of each tenant's model.
+
+        The counters are None if they lack a time that `decompose` needs.
+        """
         return [
             None if each.steps is None else tenant_times(self.server, each.model, each.steps)
             for each in self._clients

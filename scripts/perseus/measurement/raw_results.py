@@ -147,10 +147,10 @@ WINDOWS_SCHEMA = pa.schema(
             " several GPUs: the largest share. Null without GPUs, or if NVML does not"
             " report the share."),
         column("slowed", REAL, "times",
-            "factor by which the server was slower than its usual speed at full load, during the"
-            " largest temporary slowdown in the window. The factor is 1 if no slowdown is"
-            " statistically significant. In all phases except bracket, bisect and near_limit, the"
-            " factor is always 1."),
+            "factor by which the server was slower than usual at full load, during the largest"
+            " temporary slowdown in the window. The factor is 1 if no slowdown is statistically"
+            " significant. In all phases except bracket, bisect and near_limit, the factor is"
+            " always 1."),
         column("verdict", TEXT, "",
             "verdict on the tenant in this window: pass, fail, undecided or invalid"),
         column("reason", TEXT, "", "reason for the verdict"),

@@ -87,15 +87,14 @@ class Sampler:
         self._gpus.close()
 
     def _of_processors(self) -> Iterator[Row]:
-        """Yield a sample of the processors' energy. The time of the sample is the time of the
-        energy reading."""
+        """Yield the energy of the processors, with the time of this reading."""
         now_ns = time.monotonic_ns()
         joules = None if self._energy is None else self._energy.joules()
         if joules is not None:
             yield Row(now_ns, powercap.METRIC, None, joules)
 
     def _of_gpus(self) -> Iterator[Row]:
-        """Yield samples of the GPUs. The time of a sample is the time of the energy reading."""
+        """Yield samples of the GPUs, with the time of their energy reading."""
         now_ns = time.monotonic_ns()
         for number, metric, value in self._gpus.sample():
             yield Row(now_ns, metric, None, value, number)

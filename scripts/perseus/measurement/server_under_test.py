@@ -98,8 +98,11 @@ class ServerUnderTest:
 
 
 def without_server(cell: CellUnderTest) -> dict[str, Any]:
-    """Return NO_SERVER for the record.json of a cell without a server. If the file server.log does
-    not exist, write this file with the text that no server was started."""
+    """Return the keys in NO_SERVER, for the record.json of a cell without a server.
+
+    If the file server.log does not exist, the function writes this file. Its text says that Perseus
+    started no server.
+    """
     if not cell.server_log.exists():
         cell.server_log.write_text("No server was started.\n")
     return dict(NO_SERVER)

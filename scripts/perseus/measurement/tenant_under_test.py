@@ -139,7 +139,7 @@ class TenantUnderTest:
             yield transport
 
     def unseen_batches(self) -> list[Mapping[str, Tensor]]:
-        """Return inputs that no other request has, so that no cache can answer these requests.
+        """Return inputs that no other request has, so no cache can answer requests with them.
 
         The inputs are the values of the examples, shifted by a few places. The list is empty if the
         server gets images as encoded files.
@@ -152,8 +152,6 @@ class TenantUnderTest:
         return list(chain.from_iterable(map(self._shifted_requests, shifts)))
 
     def _shifted_requests(self, places: int) -> list[Mapping[str, Tensor]]:
-        """Return the inputs of the requests of the load, with the values of each example shifted by
-        `places`."""
         examples = {name: _shifted(values, places) for name, values in self.examples.items()}
         return replace(self, pictures=None, examples=examples).batches(self.load_images)
 

@@ -111,7 +111,6 @@ def apptainer_image(engine: str, image: str, log_path: Path, say: Say) -> str:
 
 
 def _prepare(command: list[str], image: str, log_path: Path, say: Say) -> None:
-    """Run a command that pulls an image, and report the progress."""
     program = Path(command[0]).name
     process = None
     begun_s = said_s = time.monotonic()

@@ -131,7 +131,6 @@ def empty_record(cell: CellUnderTest) -> Mapping[str, Any]:
 
 
 def _accuracy(cell: CellUnderTest, server: ServerUnderTest) -> Accuracy | None:
-    """Return the accuracy on the labelled images, or None without labelled images."""
     (tenant,), path = server.tenants, cell.inputs.labelled
     if path is None:
         return None
@@ -248,7 +247,7 @@ def saturated_server(
 
 
 def _done_ns(seen: Observation) -> NDArray[np.int64]:
-    """Return the times of the tenant's responses, ascending."""
+    """Return the times of all responses in ascending order."""
     (requests,) = seen.requests
     return np.sort(requests.done_ns[requests.answered])
 
@@ -324,7 +323,6 @@ def _window(
     counted_s: float,
     tolerance: Tolerance,
 ) -> Window:
-    """Run a window with the arrivals of the study, and judge whether the tenant keeps the SLA."""
     settle_s = _settle_s(sla)
     grace_s = 2 * sla.latency_ms / 1000
     elapsed_s = settle_s + counted_s + grace_s

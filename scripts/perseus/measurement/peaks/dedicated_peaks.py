@@ -43,8 +43,8 @@ def read_records(kind: type[R], paths: Iterable[Path]) -> Iterator[R]:
 
 
 class DedicatedRecord(SearchRecord):
-    """The record of a cell with one tenant. Therefore each load factor in the record is the rate of
-    this tenant in requests/s."""
+    """The record of a cell with one tenant. In such a record, each load factor is the rate of the
+    tenant in requests/s."""
 
     @property
     def tenant(self) -> str:

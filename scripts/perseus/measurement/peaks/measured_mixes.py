@@ -33,8 +33,10 @@ def measured_mixes(records: Sequence[Path]) -> list[MeasuredMix]:
 
 
 def _ratio(repeats: Sequence[MixRecord]) -> Interval:
-    """Return the mean sharing ratio over the repeats of a mix, with a 95 % interval from the
-    posterior draws of all repeats."""
+    """Return the mean sharing ratio of the repeats of a mix, with a 95 % interval.
+
+    The interval comes from the posterior draws of all repeats.
+    """
     found = [(each.limit_scale, each.posterior_scales) for each in repeats]
     limits = [limit for limit, _ in found if limit is not None]
     if not limits:

@@ -1,5 +1,7 @@
-"""Fill the keys of record.json that state the peak of a cell. `results.records.PeakRecord`
-describes these keys."""
+"""Fill the keys of record.json that state the peak of a cell.
+
+`results.records.PeakRecord` describes these keys.
+"""
 
 from __future__ import annotations
 
@@ -42,8 +44,10 @@ def peak_record(
 
 
 def without_peak(wanted: WantedPeak, names: Sequence[str]) -> dict[str, Any]:
-    """Return the same keys as `peak_record` for a cell without a server. The measured values are
-    unknown."""
+    """Return the same keys as `peak_record` for a cell without a server.
+
+    The measured values are unknown.
+    """
     unknown_ms = dict.fromkeys(names, np.nan)
     line, _ = load_line(wanted.run, names, wanted.dedicated_rps, unknown_ms)
     return peak_record(wanted, names, no_peak(Outcome.FAILED, ""), line)

@@ -17,9 +17,9 @@ SUFFIX: Final = ".progress.json"
 def progress_file(log: Path) -> Iterator[OnProgress]:
     """Yield a function that writes the progress of a job to a file beside the log of the job.
 
-    Perseus calls the yielded function between windows. Each call replaces the whole file. If the
-    file cannot be written, the measurement continues. At the end of the context, the file is
-    removed.
+    Perseus calls the yielded function between windows. Each call replaces the whole file. If
+    Perseus cannot write the file, the measurement continues. At the end of the context, Perseus
+    removes the file.
     """
     path = log.with_suffix(SUFFIX)
     partial = path.with_name(f".{path.name}.partial")  # `files.whole` would list the whole folder
