@@ -99,8 +99,7 @@ class LiveLoad:
         """Read the mean queue time of the requests that the server has answered since the previous
         reading.
 
-        If the server does not report the queue times of a model, the function only checks that the
-        server is alive.
+        If the server reports no statistics, the function only checks that the server is alive.
         """
         for i, client in enumerate(self._clients):
             try:

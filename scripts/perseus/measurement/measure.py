@@ -231,9 +231,9 @@ def is_finding(cell: CellUnderTest, error: Exception) -> bool:
     """Return whether an error of the server is a result of the study.
 
     An error of the server is a result if the scenario is one of the settings that a grid compares,
-    or if the cell measures a model of a catalogue. For several tenants, the error is a result if
-    Perseus has already measured each tenant alone on such a server: for example, the memory may be
-    too small for all models together.
+    or if the cell measures a model of a catalogue. For several tenants, the error is also a result
+    if Perseus has already measured each tenant alone. For example, the memory may be too small for
+    all models together.
     """
     of_server = isinstance(error, (ServerError, VerificationError))
     served_alone = bool(cell.inputs.dedicated_records)

@@ -68,9 +68,9 @@ def as_table(rows: Sequence[Row]) -> pa.Table:
 class Monitor:
     """Context manager that takes samples in a thread of the measuring process.
 
-    Samples are due at start + k x period on the monotonic clock. If a sample is late, the next
-    sample is nevertheless taken on time. If a sample is due while the monitor still takes another
-    sample, the monitor skips the sample that is due.
+    Samples are due at start + k x period on the monotonic clock. A late sample does not delay the
+    next sample. If a sample is due while the monitor still takes another sample, the monitor skips
+    the sample that is due.
 
     Args:
         file: receives the samples.

@@ -75,7 +75,8 @@ def counter_increases(before: Mapping[Key, float], after: Mapping[Key, float]) -
 
     A counter that is lower in the second reading began at 0 again, because the server was restarted
     or the model was loaded again. A counter that is missing in the first reading also began at 0.
-    In both cases, the increase is the value in the second reading, as for Prometheus's `increase`.
+    In both cases, the increase is the value in the second reading. (The function `increase` of
+    Prometheus does the same.)
     """
     return {
         key: value - before.get(key, 0.0) if value >= before.get(key, 0.0) else value

@@ -2,9 +2,9 @@
 
 A container uses the host's network, and the server listens only on the loopback address. When the
 context closes, Perseus stops and removes the container. If the measuring process is killed, the
-kernel sends SIGTERM to the engine's program, which forwards the signal to the container. If a
-container remains nevertheless, Perseus removes it before the next start of a server. The name of
-each container identifies its measuring process, so Perseus finds the containers of ended processes.
+kernel sends SIGTERM to the engine's program, which forwards the signal to the container. If the
+container still remains, Perseus removes it before the next start of a server. The name of each
+container identifies its measuring process, so Perseus finds the containers of ended processes.
 """
 
 from __future__ import annotations

@@ -140,8 +140,8 @@ class Control:
         server no longer has the pushed `models`.
 
         Two measurements from different machines may both find a server without models, and then
-        both push their models. This check detects such a conflict. If the server does not respond,
-        the method raises no error, because the measurement itself detects such a server.
+        both push their models. This method detects the conflict. If the server does not respond,
+        the method raises no error, because the measurement itself then reports an error.
         """
         ours = {model.config.name for model in models}
         try:

@@ -1,4 +1,4 @@
-"""Read the dedicated peaks, which other cells have measured, from the records of these cells."""
+"""Read the dedicated peaks from the records of the cells that measured the peaks."""
 
 from __future__ import annotations
 
