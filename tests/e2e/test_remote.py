@@ -168,7 +168,7 @@ def test_what_a_killed_measurement_left_is_removed_by_the_next(elsewhere, reposi
     messages: list[str] = []
     with served(elsewhere, repository, tmp_path, messages):
         assert loaded(elsewhere) == ["tiny"]
-    assert any("an ended measurement left: tiny" in line for line in messages)
+    assert any("models of an ended measurement: tiny" in line for line in messages)
     assert loaded(elsewhere) == []
 
 
@@ -181,7 +181,7 @@ def test_what_an_earlier_attempt_left_is_removed_by_the_next(elsewhere, reposito
         served(elsewhere, repository, tmp_path, messages),
     ):
         assert loaded(elsewhere) == ["tiny"]
-    assert any("an ended measurement left: tiny" in line for line in messages)
+    assert any("models of an ended measurement: tiny" in line for line in messages)
     assert loaded(elsewhere) == []
 
 

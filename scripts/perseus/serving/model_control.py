@@ -116,7 +116,7 @@ class Control:
             if owner.partition(" ")[0] in dead or identity() in owner
         ]
         if left:
-            say(f"unloading the models that an ended measurement left: {', '.join(left)}")
+            say(f"unloading the models of an ended measurement: {', '.join(left)}")
             self.unload(left, say)
             owners = {name: owner for name, owner in owners.items() if name not in left}
         problems = [
@@ -274,7 +274,7 @@ class Control:
 
 
 def differences(asked: pb.ModelConfig, served: pb.ModelConfig) -> list[str]:
-    """Return one message per setting that affects a measurement and that the server has changed."""
+    """Return one message for each changed setting that affects a measurement."""
     found: list[str] = []
     for what, read in _SETTINGS.items():
         wanted, got = read(asked), read(served)

@@ -107,7 +107,7 @@ def _unknown(server: RunningServer, name: str, known: Sequence[str]) -> str:
 
 
 def _digest(config: pb.ModelConfig) -> str:
-    """Return a hash of the configuration that does not depend on the order of its fields."""
+    """Return a hash of the configuration. The order of the fields does not change the hash."""
     plain = json_format.MessageToDict(config, preserving_proto_field_name=True)
     return hashlib.sha256(json.dumps(plain, sort_keys=True).encode()).hexdigest()
 

@@ -18,7 +18,7 @@ SYSTEM = SimpleNamespace(arrivals=Arrivals())
 @pytest.mark.parametrize(
     ("late", "reason"),
     [
-        (10, "10% of the requests take longer than 200 ms, more than the SLA allows"),
+        (10, "10% of the requests take longer than 200 ms, more late requests than the SLA allows"),
         (4, "has too few requests to certify the SLA"),
     ],
 )
