@@ -285,7 +285,7 @@ def within(
     if late > sla.allowed:
         why = (
             f"even without queueing, {late:.0%} of the requests take longer than"
-            f" {sla.latency_ms:g} ms, more than the SLA allows"
+            f" {sla.latency_ms:g} ms, more late requests than the SLA allows"
         )
         return no_limit(np.nan, np.nan, np.nan, np.nan, why)
     limit_rps = limit_scale(
