@@ -27,14 +27,15 @@ from perseus.report.shown_tables import plain_words
 
 RATE: Final = "requests/s"
 LEVEL_STEP: Final = 5
-"""Cards of a catalogue name the cheapest network above certain accuracies. These accuracies are
-multiples of this number of percentage points."""
+"""Cards of a catalogue name the cheapest network above an accuracy. This accuracy is a multiple of
+LEVEL_STEP percentage points."""
 PHASES: Final = {"shared": "together", "alone": "alone"}
 STARTS: Final = {
     "startup": "medians and ranges of the starts",
     "aa": "95 % intervals over the starts",
 }
-"""Note on the certainty of experiments that start a server several times in a cell, by kind."""
+"""Notes on certainty, by kind of experiment. A cell of these kinds starts a server several
+times."""
 
 
 def cards_of_kinds(finding: Finding, most: int) -> list[Card]:
@@ -49,8 +50,8 @@ def cards_of_kinds(finding: Finding, most: int) -> list[Card]:
 
 
 def outcomes(rows: pd.DataFrame, noun: str) -> Iterator[Card]:
-    """Yield two cards in place of missing results: the number of verdicts `ok`, and the most
-    frequent verdict. `noun` says what a row of `rows` is."""
+    """Yield two cards in place of missing results: the number of rows with the verdict `ok`, and
+    the most frequent verdict. `noun` is the noun for a row, for example "runs"."""
     verdicts = rows["verdict"].value_counts()
     if len(verdicts):
         yield Card(

@@ -30,8 +30,8 @@ between starts of a server."""
 MAX_REPEATS: Final = 20
 """The report suggests at most this many repeats to the reader."""
 RESOLVED: Final = 0.03
-"""Half-width of the interval of a saving at which more repeats are no longer worth their time: the
-interval then distinguishes every relevant saving from 0."""
+"""If the half-width of the interval of a saving is at most this number, more repeats are not worth
+their time. Such an interval distinguishes every relevant saving from 0."""
 MAX_MINUTES: Final = 100
 """If a time is longer than this number of minutes, the report states the time in hours."""
 UNKNOWN: Final = "The study has no result, so no interval is known."
@@ -107,9 +107,11 @@ def _repeats_of_kinds(tables: Tables) -> int:
 
 
 def _repeats_of_plan(tables: Tables, repeats: int) -> int:
-    """Return the number of repeats that the plan for the demand needs: twice `repeats` if the
-    planned servers may not suffice. If the servers suffice, or if doubling exceeds MAX_REPEATS,
-    return 0."""
+    """Return the number of repeats that the plan for the demand needs.
+
+    If the planned servers may not suffice, return twice `repeats`. If the servers suffice, or if
+    twice `repeats` exceeds MAX_REPEATS, return 0.
+    """
     if tables["fleets"].empty or 2 * repeats > MAX_REPEATS:
         return 0
     enough = top_fleets(tables["fleets"])[SHARING]["probability_enough"]
@@ -125,11 +127,11 @@ def _known(peaks: pd.DataFrame) -> pd.DataFrame:
 def _repeats_to_resolve(saving: pd.Series | None) -> float:
     """Return the number of repeats after which the interval of the saving excludes 0.
 
-    Some savings are so close to 0 that excluding 0 takes too many repeats. If the distance from 0
-    is below RESOLVED, return the number of repeats after which the half-width of the interval is
-    RESOLVED. If the saving is unknown, or if the interval already excludes 0, return 0. If the
-    interval is infinite, return infinity. The function assumes that the width of an interval is
-    proportional to 1 / sqrt(number of repeats).
+    The half-width of the interval must shrink to the distance of the saving from 0. If this
+    distance is below RESOLVED, the half-width must only shrink to RESOLVED, since a smaller
+    interval takes too many repeats. The function assumes that the width is proportional to
+    1 / sqrt(number of repeats). If the saving is unknown, or if the interval already excludes 0,
+    return 0. If the interval is infinite, return infinity.
     """
     if saving is None or not saving["ci_simultaneous_low"] <= 0 <= saving["ci_simultaneous_high"]:
         return 0
@@ -154,8 +156,11 @@ def _standard_s(records: Sequence[Record]) -> float:
 
 
 def _times_as_long(record: Record) -> float:
-    """Return the expected time under load of a search with the preset standard, divided by its
-    expected time with the preset of the cell. For a cell without an estimate, return 1."""
+    """Return how many times as long the search of a cell would take with the preset standard.
+
+    The result is the expected time under load with the preset standard, divided by the expected
+    time under load with the preset of the cell. For a cell without an estimate, return 1.
+    """
     if not isinstance(record, PeakRecord) or math.isnan(record.estimate_scale):
         return 1.0
     line = zip(record.line.base_rps, record.line.direction_rps, strict=True)

@@ -23,8 +23,7 @@ from perseus.report.style import MAX_WEIGHTS, short
 from perseus.results.fleets.plans import HOURS_PER_MONTH
 
 CLOSED_LOOP: Final = "closed loop"
-"""Label of windows in a closed loop in place of a verdict: a closed loop has no SLA, and so no
-verdict."""
+"""Label of a window in a closed loop. A closed loop has no SLA, so the window has no verdict."""
 VERDICTS: Final = {
     "pass": "#009E73",
     "fail": "#D55E00",
@@ -32,22 +31,23 @@ VERDICTS: Final = {
     CLOSED_LOOP: "#0072B2",
     "invalid": "#777777",
 }
-"""Colour of the point of a window in a chart, by the verdict of the window."""
+"""Colour of a window in a chart, by the verdict of the window."""
 SCALES: Final = {
     "estimate": ("estimate", "#0072B2"),
     "certified": ("certified", "#009E73"),
     "first_failing": ("first failing", "#D55E00"),
 }
-"""Name and colour of each kind of mark in the chart of a frontier. A key is the prefix of the
-columns with the values of the mark."""
+"""Name and colour of each kind of point in the chart of a frontier. A key is a value of
+`Marker.scale`."""
 MARKS: Final = {**SCALES, PREDICTED: ("predicted", "#56B4E9")}
-"""SCALES, and the name and the colour of the mark for a mix that was predicted, not measured."""
+"""Like SCALES, but with an additional kind of point for mixes that Perseus predicted but did not
+measure."""
 UTILISATION: Final = {"CPU (cores)": "cpu", "GPU (share)": "gpu"}
-"""Quantities of the monitor that have a chart. A value is the start of the name of the chart's CSV
+"""Quantities of the monitor that have a chart, each with the first word in the name of its CSV
 file."""
 GREY: Final = "#888888"
 ENDS: Final = ("ci_low", "ci_high")
-"""Prefixes of the columns with the two ends of the interval of an estimate."""
+"""Values of `Marker.scale` at the two ends of the interval of an estimate."""
 INTERVAL: Final = "#56A0D3"
 """Colour of the intervals in a chart."""
 OPEN_END: Final = 1.5
@@ -78,8 +78,8 @@ class Chart:
     """A chart. `x` and `y` are the titles of the axes, and `id` is the name of the CSV file.
 
     If `has_logarithm` is true, the y axis is logarithmic. If `from_zero` is true, both axes begin
-    at 0. `labels` has pairs of a place on the x axis and a text: if `labels` is not empty, the axis
-    shows these texts in place of numbers.
+    at 0. `labels` has pairs of a place on the x axis and a text. If `labels` is not empty, the x
+    axis shows these texts in place of numbers.
     """
 
     id: str
@@ -120,8 +120,9 @@ def of_windows(windows: pd.DataFrame, line: str) -> Iterator[Chart]:
     """Yield two charts of a search: the offered rate of each window over time, and the latency of
     each tenant over the offered rate.
 
-    If too many requests failed, the latency is infinite, and only the CSV file of the chart has its
-    value. `windows` has the rows of windows.parquet for all repeats of the load line.
+    If too many requests of a window failed, its latency is infinite. Only the CSV file of the chart
+    has infinite latencies. `windows` has the rows of windows.parquet for all repeats of the load
+    line.
     """
     began_ns = windows.groupby("cell")["start_ns"].transform("min")
     timed = windows.assign(minute=(windows["start_ns"] - began_ns) / 60e9)
@@ -172,7 +173,7 @@ def of_samples(samples: pd.DataFrame, line: str) -> Iterator[Chart]:
     """Yield one chart for each quantity in UTILISATION, with the utilisation of the server and the
     client over time.
 
-    `samples` has the monitor samples of all repeats of the load line, as from the function
+    `samples` has the monitor samples of all repeats of the load line, in the format of the function
     `perseus.report.samples.samples`.
     """
     for quantity in (name for name in UTILISATION if name in set(samples["quantity"])):
@@ -271,8 +272,11 @@ def _ratios(scenario: str, lines: pd.DataFrame, names: Sequence[str]) -> Iterato
 
 
 def _label(line: pd.Series, are_few: bool) -> str:
-    """Return the label of a mix on the axis: its weights if `are_few` is true and the weights
-    describe the whole mix, or otherwise a short description."""
+    """Return the label of a mix on the axis: its weights, or a short description.
+
+    The label is the weights if they describe the whole mix and if `are_few` is true. Then there are
+    so few tenants that the title of the axis names them.
+    """
     label = short(line).removeprefix("mix ")
     return str(line["weights"]) if are_few and label == line["mix"] else label
 
@@ -309,7 +313,7 @@ def _intervals(markers: Sequence[Marker]) -> Iterator[Series]:
 
 
 def _of_scales(markers: Sequence[Marker]) -> Iterator[Series]:
-    """Yield one series for each kind of mark in a frontier chart, for example all estimates."""
+    """Yield one series for each kind of point in a frontier chart, for example all estimates."""
     for scale, (name, colour) in MARKS.items():
         mine = [m for m in markers if m.scale == scale and all(map(math.isfinite, m.rates_rps))]
         if mine:

@@ -24,8 +24,8 @@ MAX_SLIDERS: Final = 4
 sliders."""
 MAX_DRAWN: Final = 400
 """If the table operating_points has more rows than this number, the page contains no draws (random
-samples of the capacities), so that the page stays small. In place of probabilities, the form then
-states this reason."""
+samples of the capacities), so that the page stays small. The form then says why it states no
+probabilities."""
 SLIDER_SERVERS: Final = 4
 """The largest demand on the slider of a model is the load of this many dedicated servers."""
 
@@ -41,12 +41,12 @@ class DemandForm:
     """Data of the form in which the reader of the report enters a demand.
 
     `points` is the table operating_points, and `draws` is the table operating_point_draws. The
-    columns POINT identify a load line: `dedicated` has their values for each load line of a
-    dedicated server, and `open_above` has their values for each load line without an upper limit of
-    its capacity. `rps` has the initial demand of each model in requests/s: the demand of the study
-    or, without a demand, one third of the estimated capacity of a dedicated server. `machines` maps
-    each server with costs to the name of the machine whose price the plans use. `stated` is the
-    demand in the configuration.
+    values in the columns POINT identify a load line. `dedicated` has these values for each load
+    line on a dedicated server. `open_above` has these values for each load line whose capacity has
+    no upper limit. `rps` is the initial demand of each model in requests/s. This demand is the
+    demand of the study or, if the study has no demand, one third of the estimated capacity of a
+    dedicated server. `machines` maps each server with costs to the name of the machine whose price
+    the plans use. `stated` is the demand in the configuration.
     """
 
     points: pd.DataFrame
@@ -92,14 +92,14 @@ class DemandForm:
 
     @property
     def usd_per_month(self) -> dict[str, float | None]:
-        """Price of one server in USD per month, by server; None for servers that the demand
-        excludes."""
+        """Price of one server in USD per month, by server. The price is None if it is unknown, or
+        if the demand excludes the server."""
         return self._prices("usd_per_month")
 
     @property
     def spot_usd_per_month(self) -> dict[str, float | None]:
-        """Spot price of one server in USD per month, by server; None without a spot price, and for
-        servers that the demand excludes."""
+        """Spot price of one server in USD per month, by server. The price is None if it is unknown,
+        or if the demand excludes the server."""
         return self._prices("spot_usd_per_month")
 
     def _prices(self, column: str) -> dict[str, float | None]:
@@ -134,7 +134,7 @@ class DemandForm:
 
     @property
     def _why_no_draws(self) -> str:
-        """Reason why the page cannot state probabilities: some points have no draws."""
+        """Reason why some capacities have no draws, so that the page states no probabilities."""
         if self._is_drawn:
             return "the study has no random samples of a capacity"
         return (
@@ -199,7 +199,7 @@ def _of_study(tables: Tables) -> dict[str, float]:
 
 
 def _is_bought(server: str, stated: Demand | None) -> bool:
-    """Return whether a fleet may use a server; false for servers that the demand excludes."""
+    """Return whether the demand permits a server."""
     servers = stated.servers if stated else None
     return servers is None or configured(server) in servers
 
@@ -224,7 +224,7 @@ def _thirds(points: pd.DataFrame, dedicated: Set[Hashable]) -> dict[str, float]:
 
 
 def _rounded(rows: pd.DataFrame, column: str) -> dict[str, float]:
-    """Return, by model, the known rates in `column`, in requests/s with five significant digits."""
+    """Return the known rates of a column in requests/s, by model, with five significant digits."""
     known = rows.dropna(subset=column)
     return {of: float(f"{rps:.5g}") for of, rps in zip(known["model"], known[column], strict=True)}
 

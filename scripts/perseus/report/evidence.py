@@ -115,7 +115,7 @@ class PageEvidence:
         return self._lines.get((scenario, load_line), ())
 
     def searches_of(self, scenario: str, load_line: str) -> Sequence[PeakRecord]:
-        """Return the records of the repeats of a load line that have a section on the page."""
+        """Return the records of those repeats of a load line that have a section on the page."""
         return [r for r in self.cells_of(scenario, load_line) if isinstance(r, PeakRecord)]
 
     def certified(self, cell: str) -> int | None:
@@ -157,8 +157,8 @@ class PageEvidence:
 
 
 def read_records(files: Sequence[Path]) -> list[Record]:
-    """Return the records of all cells. A search with a section on the page becomes a PeakRecord,
-    which has the results of the search. All other records are of the class Record."""
+    """Return the records of all cells. If a cell is a search and has a section on the page, its
+    record is a PeakRecord, which has the results of the search."""
     records = [Record.read(file.parent) for file in files]
     return [
         PeakRecord.read(record.folder)
@@ -170,7 +170,7 @@ def read_records(files: Sequence[Path]) -> list[Record]:
 
 def read_windows(records: Sequence[Record]) -> dict[str, pd.DataFrame]:
     """Return the windows of the first MAX_CELLS cells. If Perseus measured a cell several times,
-    the result has the windows of the attempt in the record of the cell."""
+    the windows are from the attempt that the record of the cell describes."""
     found = {each.task.cell: pd.DataFrame(each.windows()) for each in records[:MAX_CELLS]}
     return {
         cell: _without_sla(frame.assign(cell=cell)) for cell, frame in found.items() if len(frame)
@@ -178,8 +178,8 @@ def read_windows(records: Sequence[Record]) -> dict[str, pd.DataFrame]:
 
 
 def _without_sla(windows: pd.DataFrame) -> pd.DataFrame:
-    """Return the windows of a cell with CLOSED_LOOP in place of the verdict of closed loops, for
-    example of saturation probes: a closed loop has no SLA, and so no verdict."""
+    """Return the windows of a cell. A window in a closed loop has no SLA, so CLOSED_LOOP replaces
+    its verdict. For example, saturation probes are closed loops."""
     closed = (windows["reason"] == NO_SLA) & (windows["window_verdict"] == Verdict.UNDECIDED)
     values = {"window_verdict": CLOSED_LOOP, "reason": "", "exceedance": np.nan}
     return windows.assign(**{name: windows[name].mask(closed, of) for name, of in values.items()})
@@ -187,7 +187,7 @@ def _without_sla(windows: pd.DataFrame) -> pd.DataFrame:
 
 def read_samples(records: Sequence[Record]) -> dict[str, pd.DataFrame]:
     """Return the samples of the utilisation in the first MAX_CELLS cells. If there are more than
-    MAX_SAMPLES samples in total, return means over consecutive samples in their place."""
+    MAX_SAMPLES samples in total, each returned sample is a mean of consecutive samples."""
     busy: dict[str, pd.DataFrame] = {}
     for record in records[:MAX_CELLS]:
         if (record.folder / "monitor.parquet").exists():
@@ -199,7 +199,7 @@ def read_samples(records: Sequence[Record]) -> dict[str, pd.DataFrame]:
 
 
 def _means(frame: pd.DataFrame, together: int) -> pd.DataFrame:
-    """Return fewer samples: the mean of each group of `together` consecutive rows of a metric."""
+    """Replace each group of `together` consecutive samples of a metric by the mean of the group."""
     named = ["cell", "quantity", "metric", "who"]
     group = frame.groupby(named, sort=False).cumcount() // together
     return frame.groupby([*named, group.rename("group")], sort=False).mean().reset_index()
@@ -242,8 +242,8 @@ def _value_text(value: object) -> str:
 
 
 def _window(number: int, tenants: pd.DataFrame) -> list[Entry]:
-    """Return the table row for a window. `tenants` has the rows of windows.parquet for all tenants
-    of the window: the row has their total rate and the worst share of late requests."""
+    """Return the table row for a window, with the total rate and the largest exceedance of all
+    tenants. `tenants` has one row of windows.parquet for each tenant."""
     worst = tenants["exceedance"].max()
     reasons = tenants[tenants["verdict"] != "pass"]["reason"].dropna()
     first = tenants.iloc[0]

@@ -172,8 +172,8 @@ class FigureData:
         return DASHES[self._pattern(tenant)]
 
     def _pattern(self, tenant: str) -> int:
-        """Return the index of the tenant's hatch, marker and dash pattern. Up to twelve tenants
-        have different indexes. Among more tenants, tenants of the same colour still differ."""
+        """Return the index of the tenant's hatch, marker and dash pattern. If more than twelve
+        tenants exist, several tenants have the same index, but different colours."""
         place = self.names.index(tenant)
         return (place + place // len(MARKERS)) % len(MARKERS)
 
@@ -182,6 +182,6 @@ class FigureData:
         return {"color": self.colour(tenant), "marker": self.marker(tenant)}
 
     def handles(self, among: pd.Series) -> list[Line2D]:
-        """Return legend handles for the tenants whose names occur in the series."""
+        """Return legend handles for the tenants whose names `among` contains."""
         there = set(among)
         return [Line2D([], [], **self.look(n), label=n) for n in self.names if n in there]

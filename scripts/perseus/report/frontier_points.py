@@ -1,5 +1,5 @@
-"""Compute the points that figures of the frontier mark: the rates of two tenants at the estimate of
-a load line, at its certified rate, and so on."""
+"""Compute the points in figures of a frontier. Each point is a pair of rates of two tenants, for
+example at the estimate or at the certified rate of a load line."""
 
 from __future__ import annotations
 
@@ -13,16 +13,15 @@ import pandas as pd
 from perseus.peak.stats import Floats
 
 PREDICTED: Final = "predicted"
-"""Value of `Marker.scale` at the estimate of a mix that was predicted, not measured."""
+"""Value of `Marker.scale` for the estimate of a mix that Perseus predicted but did not measure."""
 
 
 @dataclass(frozen=True)
 class Marker:
     """A point of a load line: `rates_rps` has the rates of both tenants, shape (2,).
 
-    `scale` is the kind of the point: "estimate", "certified", "first_failing", "ci_low" or
-    "ci_high" (the ends of the interval of the estimate), or PREDICTED. `mix` is the label of the
-    load line.
+    `scale` is the kind of the point: "estimate", "certified", "first_failing", PREDICTED, or an end
+    of the interval of the estimate ("ci_low" or "ci_high"). `mix` is the label of the load line.
     """
 
     scale: str
@@ -31,9 +30,11 @@ class Marker:
 
 
 def dedicated_markers(alone: pd.Series, place: int, scales: Sequence[str]) -> Iterator[Marker]:
-    """Yield one marker for each kind of point in `scales` on the dedicated load line of one tenant.
-    `alone` is the row of the load line in the table peaks. `place` is 0 for the first tenant, and 1
-    for the second tenant."""
+    """Yield the points of a tenant on a dedicated server, one for each kind in `scales`.
+
+    `alone` is the row of the dedicated load line in the table peaks. `place` is the index of the
+    tenant in a pair of rates: 0 or 1.
+    """
     for scale in scales:
         rates = alone[f"{scale}_rps"] * np.eye(2)[place]
         yield Marker(scale, f"{alone['mix']} alone", rates)
@@ -42,9 +43,9 @@ def dedicated_markers(alone: pd.Series, place: int, scales: Sequence[str]) -> It
 def shared_markers(
     line: pd.Series, tenants: pd.DataFrame, scales: Sequence[str]
 ) -> Iterator[Marker]:
-    """Yield one marker for each kind of point in `scales` on a shared load line. The rates are
-    converted to the speed of the host during the dedicated peaks.
+    """Yield the points of a shared load line, one for each kind in `scales`.
 
+    The rates are converted to the speed that the host had while the dedicated peaks were measured.
     `line` is the row of the load line in the table peaks, and `tenants` has the rows of both
     tenants in the table tenants.
     """
@@ -57,12 +58,12 @@ def shared_markers(
 
 
 def relative_speed(line: pd.Series, tenants: pd.DataFrame) -> float:
-    """Return the speed of the host while the shared peak was measured, divided by its speed while
-    the dedicated peaks were measured. If the relative speed is unknown, return 1.
+    """Return the relative speed of the host during the search on the shared server.
 
-    The relative speed is the sum over the tenants of (rate at the shared peak / dedicated peak),
-    divided by the sharing ratio. The sum and the ratio differ by the relative speed, since only the
-    sharing ratio is corrected for the speed of the host.
+    The result is relative to the speed during the searches on dedicated servers. If this relative
+    speed is unknown, return 1. Without correction, the sharing ratio would be the sum of (rate at
+    the shared peak / dedicated peak) over all tenants. The sharing ratio in the table is this sum,
+    divided by the relative speed. Therefore the function divides the sum by the sharing ratio.
     """
     rates_rps = tenants["base_rps"] + line["estimate_scale"] * tenants["direction_rps"]
     speed = float((rates_rps / tenants["dedicated_rps"]).sum(skipna=False) / line["sharing_ratio"])

@@ -37,7 +37,7 @@ MAX_WORDS: Final = 20
 
 BY_CAPACITIES: Final = f"each capacity {percent(1 - LOWER)} sure"
 """Certainty in the headline if the probability of a saving is unknown. The plan uses lower limits
-of the capacities, and each capacity exceeds its lower limit with the stated probability."""
+of the capacities. Each capacity exceeds its lower limit with this probability."""
 
 QUESTIONS: Final = tuple(kind for kind in HEADLINES if kind != "aa")
 """Kinds of experiments whose result is a better headline than the capacity of one server."""
@@ -169,8 +169,8 @@ def _over_demand(tables: Tables) -> Headline | None:
 
 
 def _split(asked: Asked) -> str:
-    """Return the share of the requests that the first of two models gets, for example "(69 % a)".
-    For more than two models, return "in total"."""
+    """Return a text such as "(69 % a)": the name of the first of two models, and its share of the
+    requests. For more than two models, return "in total"."""
     parts = str(asked.demand_ranges[0]["proportion"]).split(", ")
     if len(parts) != 2:
         return "in total"
@@ -189,8 +189,8 @@ def known_groups(tables: Tables) -> list[Asked]:
 
 
 def chance_of_saving(known: Sequence[Asked]) -> float:
-    """Return the lowest probability of a saving over all demands at which the headline states a
-    saving; NaN if a probability is unknown."""
+    """Return the lowest probability of a saving, among all demands at which the headline states a
+    saving. If one of the probabilities is unknown, return NaN."""
     rows = [row for each in known for row in _shared(each)]
     if len(known) == 1:
         rows = list(known[0].shared_at_first) or rows
@@ -202,8 +202,8 @@ def _certainty(chance: float) -> str:
 
 
 def best_saving(tables: Tables) -> pd.Series | None:
-    """Return the row of the table savings with the largest saving on full servers, among mixes of
-    different models; None if no saving is known."""
+    """Return the row of the table savings with the largest saving on full servers. Mixes of copies
+    of one model do not count. If no saving is known, return None."""
     savings = tables["savings"]
     several = savings["models"].map(lambda names: len(set(names.split(" + "))) > 1)
     known = savings[several.astype(bool) & savings["saving"].notna()]
@@ -211,8 +211,8 @@ def best_saving(tables: Tables) -> pd.Series | None:
 
 
 def cost_bounds(row: pd.Series) -> str:
-    """Return the interval of the additional cost of sharing (the negative saving) as text. The
-    interval is corrected for the choice of the best mix."""
+    """Return the interval of the additional cost of sharing as text. The additional cost is the
+    negative saving. The interval is corrected for the choice of the best mix."""
     low, high = float(row["ci_simultaneous_low"]), float(row["ci_simultaneous_high"])
     return bounds(-np.inf if high >= 1 else -high, -low, percent)  # no saving exceeds 1
 
@@ -315,9 +315,11 @@ def _one_server(tables: Tables) -> Headline | None:
 
 
 def _experiment(tables: Tables, experiments: Collection[str] = ()) -> Headline | None:
-    """Return the headline on experiments other than searches. If `experiments` names kinds of
-    experiments, the headline is on one of these kinds, and the result is None if no result of these
-    kinds is known."""
+    """Return the headline on an experiment other than a search.
+
+    `experiments` names the permitted kinds of experiments, or is empty if all kinds are permitted.
+    If `experiments` is not empty and no result of these kinds is known, return None.
+    """
     found = finding(tables, experiments)
     if found is None or (experiments and found.kind == "unknown"):
         return None

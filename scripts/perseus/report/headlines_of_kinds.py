@@ -54,9 +54,11 @@ class Measured:
 
 
 def finding(tables: Tables, experiments: Collection[str] = ()) -> Finding | None:
-    """Return the result with the most important kind of headline (see ORDER), among experiments of
-    the kinds `experiments`, or of all kinds by default. Return None if the study has no such
-    experiment."""
+    """Return the result whose kind of headline comes first in ORDER.
+
+    The function examines experiments of the kinds `experiments`, or of all kinds if `experiments`
+    is empty. If the study has no such experiment, return None.
+    """
     found = [
         Finding(experiment, *HEADLINES[experiment](on, rows), rows)
         for experiment in HEADLINES
@@ -72,9 +74,11 @@ def measured(
     ends: tuple[str, str],
     write: Callable[[float], str] = significant,
 ) -> Measured:
-    """Return the value in `column` with its 95 % interval or, for several repeats, the mean and the
-    range of their values. `ends` names the columns with the ends of the interval, and `write`
-    converts a number into text."""
+    """Return the value of `column` with its 95 % interval. For several repeats, return the mean of
+    the values with the range of the values.
+
+    `ends` names the columns with the ends of the interval, and `write` converts a number into text.
+    """
     values = rows[column].dropna()
     if values.empty:
         return Measured("\N{EN DASH}", "not known")
@@ -112,7 +116,8 @@ def repeats(rows: pd.DataFrame) -> str:
 
 
 def _groups(experiment: str, tables: Tables) -> Iterator[tuple[str, pd.DataFrame]]:
-    """Yield the rows of each experiment (or scenario) with a headline of its own, with its name."""
+    """Yield a name and the rows of `experiment` for each headline: per experiment, per scenario for
+    the kind "background", or once for the whole study for the kind "catalogue"."""
     table = tables["knees" if experiment == "concurrency" else experiment]
     if table.empty:
         return

@@ -98,8 +98,8 @@ def _values(records: Sequence[Record]) -> dict[str, dict[str, None]]:
 
 
 def _facts(record: Record) -> Iterator[tuple[str, Any]]:
-    """Yield the facts about the host and the software of a record. The cores of the job are left
-    out, since each job of a study may get other cores."""
+    """Yield the facts about the host and the software of a record. The cores of server and client
+    are left out, since they may differ between the cells of a study."""
     host, server = record.host, record.task.server.name
     for name, label in LABELS.items():
         yield label, host.get(name)

@@ -76,8 +76,8 @@ def _how_sure(tables: Tables, known: pd.DataFrame, evidence: str) -> Card:
 
 
 def _chance(tables: Tables) -> tuple[str, str] | None:
-    """Return the probability that the headline is true, and the event with this probability, as
-    texts; None if the headline has no probability."""
+    """Return a probability and the event with this probability, as texts. The event is the
+    statement of the headline. If the headline has no probability, return None."""
     if len(tables["fleets"]):
         row = top_fleets(tables["fleets"])[SHARING]
         enough, saving = row["probability_enough"], row["probability_of_saving"]
@@ -127,10 +127,10 @@ def _sla(tenant: pd.Series) -> str:
 
 
 def _together(tables: Tables) -> Iterator[Card]:
-    """Yield a card with the peak of one mix on a shared server.
+    """Yield a card with the peak of one mix on a shared server: the highest sharing ratio wins.
 
-    If the headline states a proportion of the models, this mix carries the most requests/s in the
-    stated proportion. If the headline states no proportion, this mix has the highest sharing ratio.
+    If the headline states a proportion of the models, choose instead the mix that carries the most
+    requests/s in this proportion.
     """
     groups = [each for each in all_questions(tables) if len(each.models) > 1]
     if len(groups) == 1 and (mixes := groups[0].mixes(tables["operating_points"])):

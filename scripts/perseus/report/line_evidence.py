@@ -54,8 +54,8 @@ def lines(evidence: PageEvidence, peaks: pd.DataFrame) -> Iterator[LineEvidence]
 
 
 def _searched(windows: pd.DataFrame) -> pd.DataFrame:
-    """Return the windows with a rate on the load line, without warm-ups and saturation probes. If
-    no window has such a rate, return all windows."""
+    """Return the windows that offered a load of the load line. These are all windows except
+    warm-ups and saturation probes. If there are no such windows, return all windows."""
     of_search = windows[windows["scale"].notna()]
     return of_search if len(of_search) else windows
 
@@ -73,9 +73,11 @@ def _result(row: Row) -> str:
 
 
 def _facts(windows: pd.DataFrame, row: Row | None) -> dict[str, str]:
-    """Return short texts about a load line, by name: how many windows Perseus offered at what
-    rates, and how many of them got each verdict. `windows` has the rows of windows.parquet of all
-    repeats."""
+    """Return short texts about a load line, by name. The texts state how many windows Perseus
+    offered, the rates in these windows, and how many windows got each verdict.
+
+    `windows` has the rows of windows.parquet of all repeats.
+    """
     each = windows.groupby(["cell", "window"], sort=False)
     offered = each["offered_rps"].sum()
     verdicts = each["window_verdict"].first()

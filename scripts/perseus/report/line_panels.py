@@ -24,9 +24,11 @@ LINE = ("server", "scenario", "load_line")
 
 
 def of_lines(results: FigureData, read: Callable[[pd.Series], pd.DataFrame]) -> pd.DataFrame:
-    """Call `read` for each row of the table peaks, and return the data of all load lines with the
-    columns LINE. The function stops after MAX_PANELS load lines with data, since the figure has no
-    panels for more."""
+    """Call `read` for each row of the table peaks, and join the returned data.
+
+    The columns LINE of the result identify the load line. The function stops after MAX_PANELS load
+    lines with data, since the figure has no more panels.
+    """
     found: list[pd.DataFrame] = []
     for _, row in results.peaks.iterrows():
         frame = read(row)
@@ -41,9 +43,12 @@ def of_lines(results: FigureData, read: Callable[[pd.Series], pd.DataFrame]) -> 
 def by_line(
     results: FigureData, data: pd.DataFrame, style: FigureTask, **shared: Any
 ) -> tuple[pd.DataFrame, Figure, list[Axes]]:
-    """Return the rows of the table peaks whose load lines occur in `data`, a figure with one panel
-    for each of these rows, and the panels. A note below the figure names the load lines without
-    data. If no load line has data, the figure is empty."""
+    """Make a figure with one panel for each load line that has rows in `data`.
+
+    Return the rows of the table peaks for these load lines, the figure, and its panels. A note
+    below the figure names the load lines without data. If no load line has data, the figure is
+    empty.
+    """
     lines = set(map(tuple, data[[*LINE]].to_numpy()))
     has = [tuple(row) in lines for row in results.peaks[[*LINE]].to_numpy()]
     shown = results.peaks[has]

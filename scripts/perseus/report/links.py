@@ -54,8 +54,8 @@ def to_lines(peaks: pd.DataFrame) -> tuple[Link, ...]:
     """Return a link to each row of `peaks`, which is a part of the table peaks.
 
     If `peaks` has more than MAX_LINES rows, or if the page does not show all its rows, return a
-    single link to the table of peaks. The index of `peaks` must have the numbers of the rows in the
-    whole table.
+    single link to the table of peaks. The index of `peaks` must contain the numbers that its rows
+    have in the whole table.
     """
     if len(peaks) > MAX_LINES or (peaks.index >= MAX_ROWS).any():
         return (to_section(PEAKS),)

@@ -141,9 +141,11 @@ def _peak(row: Row, evidence: PageEvidence) -> list[Entry]:
 
 
 def _decisive(row: Row, evidence: PageEvidence) -> tuple[str, str]:
-    """Return the anchors of two windows among all repeats of a load line: the window that certified
-    the lowest rate, and the window that failed at the lowest rate. If there is no such window, the
-    anchor is empty."""
+    """Return the anchors of two windows of a load line: the window that certified the lowest rate,
+    and the window that failed at the lowest rate. The windows of all repeats count.
+
+    If no window certified a rate, or if no window failed, the anchor of this window is empty.
+    """
     cells = evidence.searches_of(str(row["scenario"]), str(row["load_line"]))
     certified = min(
         (record for record in cells if record.certified_window >= 0),
@@ -282,8 +284,8 @@ def _costs(rows: list[Row], peaks: list[Row]) -> Iterator[ShownTable]:
 
 
 def _costs_of(paid: Mapping[str, Row], pricings: Sequence[str]) -> Iterator[Entry]:
-    """Yield the entries of a row of the table of costs: the load line and, for each pricing, three
-    costs. `paid` maps a pricing to the row of the load line in the table costs."""
+    """Yield the entries of a row of the table of costs: the load line, and three costs for each
+    pricing. `paid` has the rows of the table costs for this load line, by pricing."""
     first = _any(paid)
     yield Entry(str(first["server"]))
     yield Entry(str(first["mix"]), link=line_id(first))

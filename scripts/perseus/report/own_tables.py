@@ -49,8 +49,9 @@ def _linked(
     lines: Set[str],
     evidence: PageEvidence,
 ) -> Entry:
-    """Return the entry for a value of a row. A cell links to its section of the page, and a mix
-    links to its row in the table of peaks, if the page has this section or row."""
+    """Return the entry for a value of a row. A cell has a link to its section of the page, and a
+    mix has a link to its row in the table of peaks. If the page does not show this section or row,
+    there is no link."""
     entry = entry_of(row, columns, shares)
     if columns == "cell":
         return entry.to(evidence.link(str(row["cell"])))

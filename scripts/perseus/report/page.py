@@ -54,7 +54,7 @@ FIRST: Final = {
 }
 """Figures for the first screen, in the order of preference, each with a caption of one sentence."""
 CLOSED_LOOPS: Final = ("concurrency", "startup", "aa")
-"""Kinds of experiments that send no requests in an open loop."""
+"""Kinds of experiments that send all requests in closed loops."""
 MAX_WARNINGS: Final = 5
 MEANINGS: Final[Mapping[str, str]] = {
     Outcome.UNCERTIFIED: "No rate passed its certification, or no tested rate failed, so the limit"
@@ -105,7 +105,8 @@ def render(
     """Return the HTML of the report, with all text from the data escaped and each figure embedded.
 
     `windows` and `samples` map the name of a cell to its windows and its monitor samples. If a cell
-    was measured several times, they belong to the attempt that its record describes.
+    was measured several times, the windows and samples are from the attempt that its record
+    describes.
     """
     evidence = PageEvidence({record.task.cell: record for record in records}, windows, samples)
     failures = [record for record in records if record.outcome not in ("ok", "predicted")]

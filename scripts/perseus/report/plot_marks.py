@@ -27,12 +27,13 @@ BASELINE: dict[str, Any] = {"marker": "|", "color": DARK, "markersize": 11, "lin
 
 
 def by_server(rows: pd.DataFrame) -> dict[str, pd.DataFrame]:
-    """Return, by server, the rows that a figure shows: at most MAX_ROWS for each of the first
-    MAX_PANELS servers, and at most MAX_ROWS_IN_ALL in total.
+    """Return the rows that a figure shows, by server.
 
-    If a server has too many load lines, one third of its returned load lines are dedicated, and two
-    thirds are shared. If there are too few load lines of one kind, the function returns more load
-    lines of the other kind. In `rows`, dedicated load lines come before shared load lines.
+    The result has at most MAX_ROWS rows for each of the first MAX_PANELS servers, and at most
+    MAX_ROWS_IN_ALL rows in total. If a server has more load lines, one third of its rows are
+    dedicated load lines, and two thirds are shared load lines. If there are too few load lines of
+    one kind, load lines of the other kind take their places. In `rows`, dedicated load lines come
+    before shared load lines.
     """
     servers = list(dict.fromkeys(rows["server"]))[:MAX_PANELS]
     of_each = {server: rows[rows["server"] == server] for server in servers}
@@ -88,17 +89,21 @@ def upright(
 
 
 def _shown(ends: tuple[float, float, float], limit: float) -> tuple[float, float, float, bool]:
-    """Return what the figure draws of an interval: the value, the lower end, the length above the
-    value, and whether the interval continues, so that it ends in an arrow."""
+    """Return the drawn part of an interval: the value, the lower end, and the length above the
+    value. The fourth item is true if the interval ends in an arrow, since it is longer than the
+    drawn part."""
     value, low, high = ends
     last = min((1 + BEYOND) * value if np.isinf(high) else high, max(limit, value))
     return value, min(max(low, 0), value), max(last - value, 0), bool(high > last)
 
 
 def no_estimate(axes: Axes, row: pd.Series, certified: float, y: int, bound: str) -> None:
-    """Write the verdict of a load line without an estimate, in place of a mark. If `certified` (the
-    certified rate, or the cost at this rate) is known, the text also says that the true value is
-    `bound` ("at least" or "at most") this value."""
+    """Write the verdict of a load line without an estimate, in place of a mark.
+
+    `certified` is the certified rate of the load line or, in a figure of costs, the cost at this
+    rate. If `certified` is known, the text is beside this value and says "at least this" or "at
+    most this". `bound` is "at least" or "at most".
+    """
     text = verdict(row) + (f": {bound} this" if is_known(certified) else ": no estimate")
     x = certified if is_known(certified) else 0.0
     axes.annotate(

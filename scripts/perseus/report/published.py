@@ -29,9 +29,8 @@ of both models <= 750 ms, by number and type of GPUs."""
 def shares(searched: str, background: str) -> Iterator[tuple[str, list[Point]]]:
     """Yield the published points with load on both models, by number and type of GPUs.
 
-    A point has two shares: the rate of the background model / its dedicated peak, and the rate of
-    the searched model / its dedicated peak. If the two models are not the published pair, yield
-    nothing.
+    A point has the rate of the background model and the rate of the searched model, each divided by
+    the dedicated peak of the model. If the two models are not the published pair, yield nothing.
     """
     if {searched, background} != {RESNET50, INCEPTION_V3}:
         return

@@ -46,9 +46,12 @@ COLUMNS: Final = ["cell", "quantity", "metric", "who", "time_s", "value"]
 
 
 def samples(folder: Path) -> Iterator[pd.DataFrame]:
-    """Yield a table with the columns COLUMNS for each metric that has samples. A value is the sum
-    over all GPUs or all tenants, or the mean if `Metric.mean` is true. The column `time_s` has the
-    seconds since the start of the cell."""
+    """Yield a table with the columns COLUMNS for each metric that has samples.
+
+    If several GPUs or tenants have a metric, a value is the sum of their values or, if
+    `Metric.mean` is true, the mean. The column `time_s` has the seconds since the start of the
+    cell.
+    """
     start_ns = Record.read(folder).started.monotonic_ns
     monitored = pd.read_parquet(folder / "monitor.parquet")
     for quantity, metrics in QUANTITIES.items():

@@ -21,13 +21,12 @@ GONE_UP, STAYS = "\N{BLACK CIRCLE}", "\N{WHITE CIRCLE}"
 
 
 def beside(panel: Axes, results: FigureData, lines: pd.DataFrame, style: FigureTask) -> None:
-    """Draw one column of marks for each tenant, to the right of a panel with one row for each load
-    line of `lines`.
+    """Draw marks to the right of a panel that has one row for each load line of `lines`.
 
-    A filled mark shows a tenant whose rate rises along the load line. Its area is proportional to
-    the rise of the rate, divided by the dedicated peak of the tenant. A hollow mark shows a tenant
-    with a constant rate. The function draws the marks as texts, since the layout of a figure
-    reserves space for texts.
+    Each tenant has its own column of marks. A filled mark shows a tenant whose rate rises along the
+    load line. The area of the mark is proportional to the rise of the rate, divided by the
+    dedicated peak of the tenant. A hollow mark shows a tenant with a constant rate. The function
+    draws the marks as texts, since the layout of a figure reserves space for texts.
     """
     tenants = [results.tenants_of(line).drop_duplicates("tenant") for _, line in lines.iterrows()]
     names = list(dict.fromkeys(name for rows in tenants for name in rows["tenant"]))

@@ -59,9 +59,9 @@ def panels(
 ) -> tuple[Figure, list[Axes]]:
     """Return a figure with `count` panels in rows of `columns` panels, and the axes of the panels.
 
-    `height_mm` is the height of each row, or has one value per row. These heights do not include
-    the legend and the notes, for which the function `fit` makes the figure higher. `shared` has the
-    arguments sharex and sharey of matplotlib.
+    `height_mm` is the height of each row, or has one value per row. The function `fit` later adds
+    the heights of the legend and the notes. `shared` has the arguments sharex and sharey of
+    matplotlib.
     """
     rows = -(-count // columns)
     heights = [height_mm] * rows if isinstance(height_mm, (int, float)) else list(height_mm)
@@ -109,8 +109,8 @@ def text_mm(text: str, font_pt: float) -> float:
 
 
 def short(row: pd.Series) -> str:
-    """Return a short label of a load line, such as "mix 2 : 1". The label leaves out the names of
-    the tenants if the legend of the figure shows them."""
+    """Return a short label of a load line, such as "mix 2 : 1". If all tenants of a mix have load,
+    the label leaves out their names."""
     if row["kind"] == "dedicated":
         return f"{row['mix']} alone"
     if row["load_line"] == DEMANDED:
@@ -128,8 +128,8 @@ def short(row: pd.Series) -> str:
 
 
 def few(tenants: str) -> str:
-    """Return the names of tenants, joined by plus signs, as they are. If there are too many names
-    or characters for a label, return "the others"."""
+    """Return `tenants`, which has the names of tenants joined by plus signs. If these are too many
+    names or characters for a label, return "the others"."""
     names = tenants.split(" + ")
     is_short = len(names) <= MAX_BACKGROUND_NAMED and len(tenants) <= MAX_BACKGROUND_CHARACTERS
     return tenants if len(names) == 1 or is_short else "the others"

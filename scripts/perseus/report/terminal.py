@@ -42,9 +42,9 @@ PLAIN = str.maketrans(
 def lines(tables: Path, encoding: str | None = None) -> Iterator[str]:
     """Return the first conclusions of the report, and the peaks, as lines for the terminal.
 
-    If tables are missing or damaged, return no lines. Replace characters that `encoding`, the
-    encoding of the terminal, lacks. The function raises no error in these cases, since the run
-    itself was successful.
+    If tables are missing or damaged, return no lines. This is no error, since the run itself was
+    successful. `encoding` is the encoding of the terminal. Characters without a code in this
+    encoding are replaced.
     """
     return (writable(line, encoding or "utf-8") for line in _lines(tables))
 

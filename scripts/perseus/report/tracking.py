@@ -40,8 +40,8 @@ LOGGED: Final = {
     "costs": ("mix pricing", ("usd_per_hour", "usd_per_million_inferences")),
     "fleets": ("level strategy", ("servers", "usd_per_month", "saving")),
 }
-"""Columns that become metrics, by table. The first text of an entry has the columns that identify a
-row among the rows of one server; the tuple has the columns that become metrics."""
+"""Columns that become metrics, by table. An entry is a pair. The first part names the columns that
+distinguish the rows of a server, and the second part names the columns that become metrics."""
 
 MAX_VALUES, MAX_CHARACTERS = 100, 6000
 """The API of MLflow accepts at most MAX_VALUES parameters or metrics in one request, and at most
@@ -149,9 +149,11 @@ def _log(
 
 
 def parameters(configuration: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """Yield the keys of the configuration and their values as text, as parameters of the run. For a
-    value in an entry of a list, the key contains the `name` of the entry, or, without a name, its
-    number in the list."""
+    """Yield the keys of the configuration and their values as text, as parameters of the run.
+
+    If a key belongs to an entry of a list, its name contains the `name` of the entry. If the entry
+    has no `name`, the name of the key contains the number of the entry in the list.
+    """
     for place, value in _leaves(configuration, ()):
         yield _name(place), str(value)[:MAX_CHARACTERS]
 

@@ -37,8 +37,8 @@ def test_pairs_that_were_not_measured_are_told_with_their_error_and_the_best_and
         row("b 1 : c 1", np.nan, 1.1),
     )
     assert conclusion.headline == (
-        "On cpu1, 2 pairs need no measurement if you accept an error of 9.0 % (nine in ten"
-        " predictions of a sharing ratio have at most this error)"
+        "On cpu1, 2 pairs need no measurement if you accept an error of 9.0 % (90 % of the"
+        " predicted sharing ratios have at most this error)"
     )
     told = "Perseus predicts these pairs from 6 measured mixes, with the prediction model B2."
     assert conclusion.sentences[0] == told
@@ -71,9 +71,8 @@ def test_pairs_that_measuring_would_tell_better_are_not_said_to_need_none():
     near, told = concluded(row("a 1 : e 1", np.nan, 0.7), *far)
     assert near.headline.startswith("On cpu1, one pair needs no measurement")
     assert told.headline == (
-        "On cpu1, 2 pairs are predicted with an error of up to 275 % (nine in ten"
-        " predictions of a sharing ratio have at most this error): measure the pairs that matter to"
-        " you"
+        "On cpu1, 2 pairs are predicted with an error of up to 275 % (90 % of the predicted"
+        " sharing ratios have at most this error): measure the pairs that matter to you"
     )
     assert told.kind == "unclear"
 

@@ -930,8 +930,8 @@ def test_a_prediction_of_which_nothing_is_sure_is_no_reason_not_to_measure():
 
 
 OF_PREDICTIONS = {
-    "On cpu1, 2 pairs need no measurement if you accept an error of 20 % (nine in ten predictions"
-    " of a sharing ratio have at most this error)": (
+    "On cpu1, 2 pairs need no measurement if you accept an error of 20 % (90 % of the predicted"
+    " sharing ratios have at most this error)": (
         FORETOLD,
         KNOWN_BY_NOW,
     ),
@@ -940,8 +940,8 @@ OF_PREDICTIONS = {
         FORETOLD,
         TOO_FAR_OFF,
     ),
-    "On cpu1, 2 pairs are predicted with an error of up to 20 % (nine in ten predictions of a"
-    " sharing ratio have at most this error): measure the pairs that matter to you": (
+    "On cpu1, 2 pairs are predicted with an error of up to 20 % (90 % of the predicted"
+    " sharing ratios have at most this error): measure the pairs that matter to you": (
         TOO_FAR_OFF,
         FORETOLD,
     ),

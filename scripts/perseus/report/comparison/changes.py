@@ -21,14 +21,15 @@ NONE = "none"
 """Value of a setting or a price that a study does not have."""
 
 NAMES = ("study", "cell", "scenario", "repeat")
-"""Keys in the task of a cell that identify the cell. All other keys are settings."""
+"""Keys of a task that identify its cell. All other keys of the task are settings."""
 
 
 def changes(base: Source, new: Source) -> list[Change]:
     """Return the differences in hosts, software, settings, neural networks and prices.
 
-    If a study has no records, its hosts, software and settings are unknown, and the function does
-    not compare them. The function compares settings only between cells that both studies have.
+    If the records of a study are missing, its hosts, software and settings are unknown, and the
+    function does not compare them. The function compares settings only between cells that both
+    studies have.
     """
     of_hosts = hosts.changes(base.records, new.records) if has_records(base, new) else []
     return [

@@ -46,8 +46,8 @@ WRAPPED = 42
 """A label has at most this many characters on one line."""
 
 APART = 0.17
-"""In each row, the mark of base is this far above the middle, and the mark of new this far below,
-in heights of a row."""
+"""Distance between the middle of a row and a mark, as a share of the height of the row. The mark of
+base is above the middle, and the mark of new is below the middle."""
 
 WIDEST = 4.0
 """Largest ratio on the axis. If an end of an interval lies above this value, or below its inverse,

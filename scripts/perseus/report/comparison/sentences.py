@@ -33,9 +33,9 @@ CHANGE_BETWEEN = "changes of the host between the two studies"
 USUAL = "the usual changes in a host's speed"
 SEARCH = "the uncertainty of each search"
 FAR = 10
-"""The text of a change leaves out an end of an interval if the end differs both from the value and
-from 1 by more than this factor. Such an end says nothing: if the noise of the host is unknown, the
-simultaneous intervals of a thousand rows are very wide."""
+"""The text of a change leaves out an end of an interval that is very distant: the end differs both
+from the value and from 1 by more than this factor. Such an end says nothing. It occurs if the noise
+of the host is unknown and a comparison has very many rows."""
 
 
 NOTHING_ELSE = "The records show no difference: hosts, versions, settings and prices are the same."
@@ -75,8 +75,8 @@ def conclusion(found: Comparison) -> str:
 def _mean_change(judged: Sequence[Judged]) -> str:
     """Return the end of a sentence: the mean change of the peaks of one server, with its interval.
 
-    If there are several servers, this server is the server with the worst verdict. Among servers
-    with the same verdict, this server has the largest change.
+    If there are several servers, the text is about the server with the worst verdict. If several
+    servers have this verdict, the text is about the server with the largest change.
     """
     known = [each for each in ranked(judged) if not each.pair.lost]
     means = [each for each in known if each.pair.metric == OVERALL]
@@ -169,14 +169,14 @@ def _deviations(found: Comparison) -> str:
 
 
 def _has_intervals_of_repeats(source: Source) -> bool:
-    """Return whether the study has repeats but no records, so that only the intervals in its tables
-    show the variation between repeats."""
+    """Return whether a study has repeats, but its records are missing. Then only the intervals in
+    its tables show the variation between repeats."""
     return bool(source.without_records and (source.tables["peaks"]["repeats_used"] > 1).any())
 
 
 def _of_tables(found: Comparison) -> str:
-    """Return sentences that say which variation the intervals include, if a study has repeats but
-    no records."""
+    """Return sentences about the variation that the intervals include. A study has repeats, but its
+    records are missing."""
     once = any((source.tables["peaks"]["repeats_used"] == 1).any()
                for source in (found.base, found.new))  # fmt: skip
     allowed = USUAL
@@ -217,16 +217,19 @@ def sentences(found: Comparison) -> Iterator[str]:
 
 
 def hidden(compared: Sequence[Judged]) -> float | None:
-    """Return the smallest relative change of a typical peak that the comparison detects: the median
-    over all peaks with a bounded interval. If there is no such peak, return None."""
+    """Return the smallest relative change of a peak that the comparison can detect.
+
+    This change is the median over all peaks with a bounded interval. If there is no such peak,
+    return None.
+    """
     known, _ = _known_peaks(compared)
     reaches = [np.fmax(_reach(each.simultaneous), each.pair.floor) for each in known]
     return float(np.median(reaches)) if reaches else None
 
 
 def _known_peaks(compared: Sequence[Judged]) -> tuple[list[Judged], int]:
-    """Return the peaks with a bounded interval, and the number of these peaks whose noise floor
-    exceeds the half-width of the interval."""
+    """Return the peaks with a bounded interval, and a number: how many of these peaks have a noise
+    floor above the half-width of their interval."""
     peaks = [each for each in compared if each.pair.metric == PEAK]
     known = [each for each in peaks if np.isfinite(_reach(each.simultaneous))]
     return known, sum(each.pair.floor > _reach(each.simultaneous) for each in known)
@@ -263,8 +266,8 @@ def signed(share: float) -> str:
 
 
 def _reach(ratio: Interval) -> float:
-    """Return the relative half-width of an interval on a logarithmic scale, for example 0.05. The
-    comparison does not detect a change that is smaller than this half-width."""
+    """Return the half-width of an interval as a relative change, for example 0.05. The comparison
+    does not detect a smaller change. The half-width is computed on a logarithmic scale."""
     return float(np.sqrt(ratio.high / ratio.low)) - 1 if ratio.low > 0 else math.inf
 
 
@@ -283,8 +286,8 @@ def what(each: Judged) -> str:
 
 
 def not_compared(judged: Sequence[Judged]) -> Iterator[str]:
-    """Yield a line for each value that Perseus does not compare, with the reason; lost peaks are
-    left out.
+    """Yield a line for each value that Perseus does not compare, with the reason. Lost peaks have
+    no line.
 
     Perseus does not compare the latencies of a tenant whose certified rates differ between the
     studies. The function yields a single line for all these latencies.

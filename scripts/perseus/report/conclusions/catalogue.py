@@ -41,8 +41,8 @@ def conclusions(tables: Tables) -> Iterator[Conclusion]:
 
 
 def _front(rows: pd.DataFrame, of_sla: pd.DataFrame, images: str, sla: str) -> Conclusion:
-    """Return the conclusion on one SLA. `of_sla` has all rows of this SLA, and `rows` has the rows
-    with a known cost and accuracy."""
+    """Return the conclusion on one SLA. `of_sla` has the rows of all cells with this SLA, and
+    `rows` has only the rows with a known cost and accuracy."""
     fronts = _fronts(rows)
     name, first = fronts[0]
     low, high = first.iloc[0], first.iloc[-1]
@@ -63,15 +63,18 @@ def _front(rows: pd.DataFrame, of_sla: pd.DataFrame, images: str, sla: str) -> C
 
 
 def first_front(catalogue: pd.DataFrame) -> pd.DataFrame:
-    """Return the rows on the Pareto front of the first conclusion, from the cheapest network to the
-    most expensive network. The result is empty if no front is known."""
+    """Return the Pareto front that the first conclusion describes, from the cheapest network to the
+    most expensive network. If no front is known, the result is empty."""
     rows = first_group(catalogue)
     return rows if rows.empty else _fronts(rows)[0][1]
 
 
 def first_group(catalogue: pd.DataFrame) -> pd.DataFrame:
-    """Return the rows of the first conclusion: one SLA, one number of images per request, and only
-    networks with a known cost and accuracy."""
+    """Return the rows of the table catalogue that the first conclusion uses.
+
+    These rows have the same SLA and the same number of images per request, and a known cost and
+    accuracy.
+    """
     known = catalogue[catalogue["on_front"].notna()]
     if known.empty:
         return known
@@ -79,15 +82,15 @@ def first_group(catalogue: pd.DataFrame) -> pd.DataFrame:
 
 
 def _fronts(rows: pd.DataFrame) -> list[tuple[str, pd.DataFrame]]:
-    """Return the name and the rows of each Pareto front in the order of `front_order`. The rows of
-    a front begin with the cheapest network."""
+    """Return the name and the rows of each Pareto front, with the fronts in the order of
+    `front_order`. The first row of a front is its cheapest network."""
     front = rows[rows["on_front"].astype(bool)].sort_values(COST)
     fronts = [(str(name), of) for name, of in front.groupby("front", sort=False)]
     return sorted(fronts, key=lambda each: front_order(each[0]))
 
 
 def _networks(front: pd.DataFrame) -> str:
-    """Return a sentence with the networks on the Pareto front of one precision."""
+    """Return a sentence that names the networks on a Pareto front."""
     each = [_named(row) for _, row in front.iterrows()]
     shown = each[:: -(-len(each) // MAX_NAMED)]
     few = f" These are evenly spread examples of the {len(each)} networks on the front."
@@ -113,8 +116,11 @@ def _way(row: pd.Series) -> str:
 
 
 def _without(rows: pd.DataFrame, of_sla: pd.DataFrame) -> tuple[str, ...]:
-    """Return sentences about two limits of the result: the relative errors of the responses in
-    precisions other than fp32 (in `rows`), and the cells without a certified rate (in `of_sla`)."""
+    """Return sentences about what the conclusion leaves out.
+
+    For networks of `rows` in other precisions than fp32, the sentences state the relative error of
+    the responses. For cells of `of_sla` without a certified rate, a sentence states their number.
+    """
     told = []
     published = rows[rows["front"] != MEASURED]
     others = published[
@@ -165,5 +171,6 @@ def _factors(ratios: pd.Series) -> str:
     values = ratios.to_numpy()
     return (
         f"half of the predictions differ from the measured time by a factor of at most"
-        f" {within(values, 0.5):.2f}, nine of ten by a factor of at most {within(values, 0.9):.2f}"
+        f" {within(values, 0.5):.2f}, and 90 % of the predictions by a factor of at most"
+        f" {within(values, 0.9):.2f}"
     )

@@ -51,9 +51,10 @@ def costs_of_models(costs: pd.DataFrame) -> Iterator[pd.DataFrame]:
 
 
 def in_precision(rows: pd.DataFrame) -> str:
-    """Return the precision of the first row in brackets; empty if all rows have the same precision.
+    """Return the precision of the first row in brackets, such as " (in int8)".
 
-    The precision warns the reader: servers with different precisions give different responses.
+    If all rows have the same precision, return an empty text. Otherwise, the precision warns the
+    reader, because servers with different precisions give different responses.
     """
     return f" (in {rows['precision'].iloc[0]})" if rows["precision"].nunique() > 1 else ""
 

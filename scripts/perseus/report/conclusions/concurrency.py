@@ -43,8 +43,8 @@ def _beyond(known: pd.DataFrame, highest_levels: pd.Series) -> Iterator[str]:
     law.
 
     Without a coherency term (kappa), throughput tends to a constant. With this term, throughput has
-    a maximum and then falls. The sentences mention the maximum only if a valid window reached its
-    concurrency.
+    a maximum and then falls. The sentences mention the maximum only if a valid window had at least
+    as many requests in flight as the maximum.
     """
     tends = known[known["kappa"].isna()]
     if len(tends) == len(known):

@@ -25,9 +25,9 @@ class Asked:
     """The question which servers are the cheapest for a group of models, at each total demand.
 
     The demands of the models rise in a fixed proportion. `demand_ranges` has rows of the table
-    crossings, sorted by ascending demand: within a range, the number of the cheapest servers may
-    change, but not their type, and not whether models share them. `points` has the rows of the
-    table peaks from which the ranges follow.
+    crossings, sorted by ascending demand. Within a range, the cheapest servers all have the same
+    type, and either some of them are shared or none; only their number may change. `points` has
+    the rows of the table peaks from which the ranges follow.
     """
 
     models: tuple[str, ...]
@@ -68,11 +68,12 @@ class Asked:
         )
 
     def mixes(self, carried: pd.DataFrame) -> list[tuple[float, pd.Series]]:
-        """Return, for each mix, the largest total demand that one server carries, and the load line
-        of the mix. The mix with the largest demand is first.
+        """Return the largest demand that one server carries with each mix, and the load line of the
+        mix. The largest demand comes first.
 
-        The demand is in requests/s, and the models get the shares of `_shares`. `carried` is the
-        table operating_points. The list is empty if the mixes belong to several scenarios.
+        A demand is the total of all models in requests/s, in the proportion that `_shares` returns.
+        `carried` is the table operating_points. If the mixes belong to several scenarios, the list
+        is empty.
         """
         shared = self.points[self.points["models"] == " + ".join(self.models)]
         if shared["scenario"].nunique() != 1:
@@ -95,8 +96,7 @@ class Asked:
 
     @property
     def shared_at_first(self) -> tuple[pd.Series, ...]:
-        """The ranges before the first range in which shared servers are not reliably the cheapest,
-        in ascending order of the demand."""
+        """First ranges of the demand, as long as shared servers are reliably the cheapest."""
         return tuple(takewhile(saves, self.demand_ranges))
 
     @property
@@ -122,7 +122,7 @@ def saves(row: pd.Series) -> bool:
 
 
 def conclusions(tables: Tables) -> Iterator[Conclusion]:
-    """Yield one conclusion for each group of two or more models, without results of the preset
+    """Yield one conclusion for each group of two or more models that has no result of the preset
     smoke."""
     for each in all_questions(tables):
         if len(each.models) > 1:
@@ -130,9 +130,11 @@ def conclusions(tables: Tables) -> Iterator[Conclusion]:
 
 
 def all_questions(tables: Tables) -> Iterator[Asked]:
-    """Yield the question for each model and each group of models without a result of the preset
-    smoke. If the study has a configured demand, yield nothing, since the module `servers_to_buy`
-    answers the question."""
+    """Yield the question for each model and for each group of models.
+
+    Leave out models with a result of the preset smoke. If the study has a configured demand, yield
+    nothing, since the module `servers_to_buy` answers the question.
+    """
     if len(tables["fleets"]) or (tables["peaks"]["preset"] == "smoke").all():
         return
     for models, demand_ranges in tables["crossings"].groupby("models", sort=False):

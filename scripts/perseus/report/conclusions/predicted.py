@@ -42,8 +42,8 @@ def _enough(where: str, pairs: pd.DataFrame, once: str) -> Conclusion:
     count = "one pair needs" if len(pairs) == 1 else f"{len(pairs)} pairs need"
     within = percent(pairs["within"].max())
     headline = (
-        f"On {where}, {count} no measurement if you accept an error of {within} (nine in"
-        " ten predictions of a sharing ratio have at most this error)"
+        f"On {where}, {count} no measurement if you accept an error of {within} (90 % of the"
+        " predicted sharing ratios have at most this error)"
     )
     sentences = (
         *_by_what(pairs),
@@ -56,9 +56,8 @@ def _too_far_off(where: str, pairs: pd.DataFrame, once: str) -> Conclusion:
     count = "one pair is" if len(pairs) == 1 else f"{len(pairs)} pairs are"
     within = percent(pairs["within"].max())
     headline = (
-        f"On {where}, {count} predicted with an error of up to {within} (nine in ten"
-        " predictions of a sharing ratio have at most this error): measure the pairs that matter to"
-        " you"
+        f"On {where}, {count} predicted with an error of up to {within} (90 % of the predicted"
+        " sharing ratios have at most this error): measure the pairs that matter to you"
     )
     return Conclusion("unclear", headline, (*_by_what(pairs), *_caveats(pairs, once)), _BEHIND)
 

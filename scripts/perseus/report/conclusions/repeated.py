@@ -11,10 +11,10 @@ from perseus.report.numbers import bounds, listed
 
 
 def runs(table: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
-    """Yield, for each experiment, its name in the report and the rows of all its repeats.
+    """For each experiment, yield its name in the report and the rows of all its repeats.
 
-    The name is the name of the server. If a server has several experiments, the name also contains,
-    in brackets, the name of the cells without the number of the repeat.
+    The name is the name of the server. If a server has several experiments, a name such as
+    "cpu1 (cpu1.shared.soak)" also contains the name of the cells, without the number of the repeat.
     """
     yield from _distinct_names(table, table["cell"].str.replace(r"\.r\d+$", "", regex=True))
 
@@ -34,8 +34,8 @@ def _distinct_names(table: pd.DataFrame, names: pd.Series) -> Iterator[tuple[str
 def over_repeats(
     rows: pd.DataFrame, column: str, low: str, high: str, write: Callable[[float], str]
 ) -> str:
-    """Return a value with its interval as text or, for several repeats, the mean of their values
-    with the range of their values."""
+    """Return a value and its interval as text. For several repeats, the text has the mean and the
+    range of the values."""
     values = rows[column].dropna()
     if len(values) > 1:
         ends = bounds(values.min(), values.max(), write)

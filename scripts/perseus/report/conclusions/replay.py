@@ -20,8 +20,8 @@ ARRIVALS = {
 }
 
 JUDGED = ("ok", "sla_missed")
-"""Verdicts about the server. Other verdicts are about the client, the host, or a server that did
-not start."""
+"""Verdicts that say whether the server keeps the SLA. All other verdicts say why the server has no
+valid result."""
 
 
 def conclusions(tables: Tables) -> Iterator[Conclusion]:
@@ -60,9 +60,9 @@ def _known(shared: pd.DataFrame) -> list[str]:
 
 
 def _of_tenant(shared: pd.DataFrame, alone: pd.DataFrame, name: str) -> str:
-    """Return the sentence about a tenant. The sentence is about the worst valid repeat: the repeat
-    with the lowest share of requests within the SLA. If no repeat is valid, the sentence is about
-    the worst of all repeats."""
+    """Return the sentence about a tenant. The sentence is about the valid repeat with the lowest
+    share of requests within the SLA. If no repeat is valid, the sentence is about the repeat with
+    the lowest share among all repeats."""
     of = shared[(shared["tenant"] == name) & shared["attained"].notna()]
     judged = of[of["verdict"].isin(JUDGED)]
     of = judged if len(judged) else of

@@ -17,8 +17,8 @@ def conclusions(tables: Tables) -> Iterator[Conclusion]:
 
 
 def _is_choice(asked: Asked) -> bool:
-    """Return whether there is a choice for the model: several types of server, or a server that
-    copies of the model share to save money."""
+    """Return whether the model has a choice of servers. This means that several types of server
+    carry the model, or that copies of the model save money on a shared server."""
     is_shared = any(map(saves, asked.demand_ranges))
     return is_shared or asked.points["server"].nunique() > 1
 

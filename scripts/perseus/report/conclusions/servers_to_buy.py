@@ -99,8 +99,8 @@ def infeasible_models(tables: Tables, row: pd.Series) -> list[str]:
 
 
 def is_doubtful(tables: Tables, row: pd.Series) -> bool:
-    """Return whether there are doubts about the fleet in a row of the table fleets: a model misses
-    its SLA in the simulated queue, or a load line was measured with the preset smoke."""
+    """Return whether a fleet is doubtful: a model misses its SLA in the simulated queue, or a load
+    line was measured with the preset smoke. `row` is the row of the fleet in the table fleets."""
     mine = _models_of(tables, row)
     is_late = bool((mine["attained"] < mine["sla_share"]).any())
     return is_late or bool((_points_of(tables, row)["preset"] == "smoke").any())
@@ -120,7 +120,7 @@ def _points_of(tables: Tables, row: pd.Series) -> pd.DataFrame:
 
 def is_saving_known(tables: Tables, row: pd.Series) -> bool:
     """Return whether the saving of sharing is known for the fleet in a row of the table fleets. The
-    saving is unknown if no load line of several models has a lower limit."""
+    saving is unknown if no load line with several models has a lower limit above 0."""
     points = _points_of(tables, row)
     return len(_models_of(tables, row)) < 2 or bool((points["kind"] != "dedicated").any())
 
@@ -128,8 +128,8 @@ def is_saving_known(tables: Tables, row: pd.Series) -> bool:
 def may_save_less(tables: Tables, row: pd.Series) -> bool:
     """Return whether the fleet in a row of the table fleets may save less than the row states.
 
-    The saving may be smaller if dedicated servers may carry more than their estimate: the
-    probability of a saving is unknown, and the interval of a dedicated peak has no upper end.
+    The function returns true if the probability of a saving is unknown, and the interval of a
+    dedicated peak has no upper end. Then dedicated servers may carry more than their estimate.
     """
     points = _points_of(tables, row)
     alone = points[points["kind"] == "dedicated"]
@@ -338,8 +338,8 @@ def not_sure(tables: Tables, points: pd.DataFrame) -> Iterator[str]:
 
 
 def _of_batches(carried: pd.DataFrame, points: pd.DataFrame) -> Iterator[str]:
-    """Yield a note on capacities that were measured with several images per request, since the
-    demand counts requests of single images."""
+    """Yield a sentence about capacities that were measured with several images per request. The
+    demand counts requests with a single image."""
     batched = carried[carried["request_batch_size"] > 1][["scenario", "load_line"]]
     mixes = points.merge(batched.drop_duplicates())["mix"].drop_duplicates()
     if len(mixes):

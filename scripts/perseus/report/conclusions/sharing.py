@@ -26,12 +26,11 @@ MAX_MIXES = 4
 """A sentence states the sharing ratios of at most this many mixes besides the best mix."""
 
 MATTERS = 0.12
-"""A saving or an additional cost above this share of the cost of dedicated servers is relevant. The
-PERSEUS paper of LeMay, Li and Guo (2020) found savings of up to this share."""
+"""A saving or an additional cost is relevant if it exceeds this share of the cost of dedicated
+servers. The PERSEUS paper of LeMay, Li and Guo (2020) found savings of up to this share."""
 
 Line: TypeAlias = pd.Series | Mapping[Hashable, Any]
-"""A row that has at least the columns `models` and `weights`, which have the same meaning as in the
-table peaks."""
+"""A row with at least the columns `models` and `weights` of the table peaks."""
 
 
 def conclusions(tables: Tables) -> list[Conclusion]:
@@ -43,8 +42,11 @@ def conclusions(tables: Tables) -> list[Conclusion]:
 
 
 def of_scenarios(tables: Tables, *, copies: bool) -> Iterator[Conclusion]:
-    """Yield one conclusion for each scenario whose tenants are copies of one model. If `copies` is
-    false, yield one conclusion for each scenario with at least two different models."""
+    """Yield one conclusion for each scenario with at least two different models.
+
+    If `copies` is true, yield instead one conclusion for each scenario whose tenants are copies of
+    one model.
+    """
     peaks, savings = tables["peaks"], tables["savings"]
     smoke, which = set(peaks["scenario"][peaks["preset"] == "smoke"]), _which(savings)
     where = _where(savings, which)
@@ -72,8 +74,8 @@ def _named(models: Iterable[str]) -> str:
 
 
 def _which(savings: pd.DataFrame) -> dict[str, str]:
-    """Return, by scenario, a text that names the scenario, such as " (as in cpu1.shared)". The text
-    is empty if no other scenario has the same models on the same server."""
+    """Map each scenario to a text with its name, such as " (as in cpu1.shared)". The text is empty
+    if no other scenario has the same models on the same server."""
     rows = savings.drop_duplicates("scenario")
     several = rows.duplicated(["models", "server"], keep=False)
     pairs = zip(rows["scenario"], several, strict=True)
@@ -81,9 +83,11 @@ def _which(savings: pd.DataFrame) -> dict[str, str]:
 
 
 def _where(savings: pd.DataFrame, which: Mapping[str, str]) -> dict[str, str]:
-    """Return, by scenario, a text such as "full servers". If another scenario has the same models
-    on another server, the text names the server. If another scenario has the same models on the
-    same server, the text names the scenario."""
+    """Map each scenario to a text about its servers, such as "full cpu1 servers".
+
+    If another scenario has the same models on the same server, the text also names the scenario.
+    Otherwise, the text names the server if another scenario has the same models on another server.
+    """
     rows = savings.drop_duplicates("scenario")
     found = {}
     for name, server, models in zip(rows["scenario"], rows["server"], rows["models"], strict=True):
@@ -169,16 +173,16 @@ def _without_saving(who: str, which: str, savings: pd.DataFrame, tables: Tables)
 
 
 def _most(lines: pd.DataFrame, rate: str) -> pd.Series:
-    """Return the load line with the highest rate among the load lines on which the most tenants
-    have load."""
+    """Return the load line on which the most tenants have load. If there are several such load
+    lines, return the load line with the highest `rate`."""
     known = lines[lines[rate].notna()]
     loaded_tenants = [len(_loaded_models(row)) for _, row in known.iterrows()]
     return known.assign(tenants=loaded_tenants).sort_values(["tenants", rate]).iloc[-1]
 
 
 def _worth_again(savings: pd.DataFrame, tables: Tables) -> Iterator[str]:
-    """Yield the names of the load lines that the user should measure again: a temporary failure is
-    the reason why the load line has no estimate."""
+    """Yield the names of the load lines that have no estimate because of a temporary failure. The
+    user should measure these load lines again."""
     for _, saving in savings.iterrows():
         used = _used(saving, tables)
         for _, row in used[used["estimate_rps"].isna()].iterrows():
@@ -198,8 +202,8 @@ def _dearer(known: int, mixes: int) -> str:
 
 
 def _best(known: pd.DataFrame) -> pd.Series:
-    """Return the row of the best mix: the row with the largest significant saving or, if no saving
-    is significant, with the largest saving."""
+    """Return the row of the mix with the largest significant saving. If no saving is significant,
+    return the row of the mix with the largest saving."""
     for low in ("ci_simultaneous_low", "ci_low"):
         if (known[low] > 0).any():
             known = known[known[low] > 0]
@@ -216,12 +220,11 @@ def _kind(best: pd.Series, known: pd.DataFrame) -> str:
 
 
 def at_most(known: pd.DataFrame) -> str:
-    """Return a text with the largest possible saving and the largest possible additional cost, for
-    a scenario in which sharing may save money or cost more.
+    """Return the largest possible saving and the largest possible additional cost as text.
 
     The text is empty if the interval of the saving does not contain 0. The text is also empty if
-    the interval contains both a relevant saving and a relevant additional cost (see MATTERS): such
-    an interval is too wide to be a result.
+    both ends of the interval are further from 0 than MATTERS, because such an interval is too wide
+    to be a result.
     """
     low = float(known.sort_values("saving").iloc[-1]["ci_simultaneous_low"])
     high = float(known["ci_simultaneous_high"].max())
@@ -233,9 +236,9 @@ def at_most(known: pd.DataFrame) -> str:
 
 
 def _ends(saving: pd.Series) -> tuple[float, float]:
-    """Return both ends of the interval of the saving, corrected for the choice among all mixes.
+    """Return both ends of the interval of a saving, corrected for the choice among all mixes.
 
-    The function replaces an upper end of 1 by infinity, since no saving exceeds 1 anyway.
+    An upper end of 1 becomes infinity, so that texts leave out this end: no saving exceeds 1.
     """
     low, high = saving["ci_simultaneous_low"], saving["ci_simultaneous_high"]
     return float(low), np.inf if high >= 1 else float(high)
@@ -287,8 +290,8 @@ def _doubt(probability: float) -> str:
 
 
 def _other_mixes(best: pd.Series, known: pd.DataFrame) -> Iterator[str]:
-    """Yield sentences about the sharing ratios of all mixes but the best, and about the mixes that
-    the data cannot distinguish from the best mix."""
+    """Yield a sentence with the sharing ratios of all mixes but the best mix. If intervals of these
+    mixes overlap with the interval of the best mix, yield a second sentence with these mixes."""
     others = known[(known["load_line"] != best["load_line"]) & known["sharing_ratio"].notna()]
     others = others.sort_values("sharing_ratio", ascending=False)
     each = [f"{row['sharing_ratio']:.2f} ({row['mix']})" for _, row in others.iterrows()]
@@ -332,8 +335,8 @@ def usd_bounds(row: pd.Series) -> str:
 
 
 def _used(best: pd.Series, tables: Tables) -> pd.DataFrame:
-    """Return the rows of the table peaks from which Perseus computes a saving: the row of the
-    shared peak, and the rows of the dedicated peaks of its tenants."""
+    """Return the rows of the table peaks behind a saving: the shared peak, and the dedicated peaks
+    of its tenants."""
     peaks, tenants = tables["peaks"], tables["tenants"]
     names = _with_load(best, list(dict.fromkeys(tenants[on_line(tenants, best)]["tenant"])))
     alone = tenants[(tenants["kind"] == "dedicated") & tenants["tenant"].isin(names)]

@@ -40,16 +40,16 @@ class SlowedPair:
 
     @property
     def slowdown(self) -> float:
-        """Slowdown of the tenant that is slowed down more, as the mean over all repeats."""
+        """The larger slowdown of the two tenants. Each slowdown is the mean over all repeats."""
         return float(max(rows["slowdown"].mean() for rows in self.ways))
 
     @property
     def ends(self) -> tuple[float, float]:
-        """Bounds (low, high) of `slowdown`.
+        """Low and high bound of the property `slowdown`.
 
-        The bounds of a tenant are the smallest low bound and the largest high bound of all repeats.
-        An unknown low bound counts as 0, and an unknown high bound as infinity. The result has the
-        larger low bound and the larger high bound of the two tenants.
+        The low bound of a tenant is the lowest bound of all repeats, and the high bound is the
+        highest bound of all repeats. An unknown low bound counts as 0, and an unknown high bound as
+        infinity. The result has the larger low bound and the larger high bound of both tenants.
         """
         return (
             float(max(rows["slowdown_low"].fillna(0).min() for rows in self.ways)),
@@ -58,8 +58,8 @@ class SlowedPair:
 
     @property
     def is_slowed(self) -> bool:
-        """True if at least one tenant is slowed down in every repeat: its interval lies above 1,
-        and the slowdown exceeds the noise of the host if this noise is known."""
+        """True if at least one tenant is slowed down in every repeat. This means that its interval
+        lies above 1, and that its slowdown exceeds the noise of the host if the noise is known."""
         return any(
             (rows["slowdown_low"].fillna(0) > 1).all()
             and rows["beyond_noise"].dropna().astype(bool).all()
@@ -173,14 +173,14 @@ def _ranked(known: Sequence[SlowedPair]) -> Iterator[str]:
 
 
 def _as_good(known: Sequence[SlowedPair]) -> list[SlowedPair]:
-    """Return the pairs that may have the least slowdown, because no other pair has a significantly
-    smaller slowdown."""
+    """Return the pairs that may have the least slowdown: no other pair has a significantly smaller
+    slowdown."""
     return [pair for pair in known if pair.ends[0] <= min(each.ends[1] for each in known)]
 
 
 def _as_bad(known: Sequence[SlowedPair]) -> list[SlowedPair]:
-    """Return the pairs that may have the most slowdown, because no other pair has a significantly
-    larger slowdown."""
+    """Return the pairs that may have the most slowdown: no other pair has a significantly larger
+    slowdown."""
     return [pair for pair in known if pair.ends[1] >= max(each.ends[0] for each in known)]
 
 

@@ -35,8 +35,8 @@ BAND = "#e8e8e8"
 
 
 def draw(frame: pd.DataFrame, results: FigureData, style: FigureTask) -> Figure:
-    """Draw one panel per cell, with a band around the mean throughput that is as high as the noise
-    floor."""
+    """Draw one panel per cell, with a band around the mean throughput. The height of the band is
+    the noise floor."""
     if frame.empty:
         return empty_figure(style, "nothing was measured on restarted servers")
     cells = list(dict.fromkeys(frame["cell"]))

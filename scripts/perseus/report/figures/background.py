@@ -74,7 +74,7 @@ def draw(frame: pd.DataFrame, results: FigureData, style: FigureTask) -> Figure:
 
 
 def _absolute(panel: Axes, rows: pd.DataFrame, look: dict[str, Any]) -> None:
-    """Draw a panel in requests/s, with the dedicated peak at background load 0."""
+    """Draw a panel in requests/s. The mark at background load 0 is the dedicated peak."""
     first = rows.iloc[0]
     _points(panel, rows, "background_rps", ("peak_rps", "peak_low_rps", "peak_high_rps"), look)
     panel.plot(rows["background_rps"], rows["certified_rps"], **CERTIFIED)

@@ -41,8 +41,8 @@ def draw(frame: pd.DataFrame, results: FigureData, style: FigureTask) -> Figure:
     if frame.empty:
         return empty_figure(
             style,
-            "no group of models has known lower limits of all its dedicated capacities on one type"
-            " of server",
+            "no type of server has dedicated capacities with known lower limits for all models of a"
+            " group",
         )
     groups = [rows for _, rows in frame.groupby("models", sort=False)]
     every = list(dict.fromkeys(frame["server"]))
@@ -113,8 +113,9 @@ def _first_shown(rows: pd.DataFrame) -> float:
     """Return the demand at which the axis starts, so that a long flat start of all lines is left
     out.
 
-    This demand is FLAT times the lowest demand at which a plotted cost changes, but at least the
-    lowest examined demand. If no plotted cost changes, this demand is the lowest examined demand.
+    The axis starts at FLAT times the lowest demand at which a plotted cost changes. If this start
+    is below the lowest examined demand, or if no plotted cost changes, the axis starts at the
+    lowest examined demand.
     """
     firsts = rows.groupby(["server", "shared"], sort=False)["usd_per_hour"].transform("first")
     changed = rows[rows["usd_per_hour"] != firsts]["total_rps"]

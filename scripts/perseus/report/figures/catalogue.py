@@ -33,9 +33,9 @@ MAX_PANELS, MAX_NAMED = 4, 12
 MARKERS: Final = ("o", "s", "^", "D", "v", "P", "X", "*")
 SLAS: Final = {"times_unloaded": "a multiple of its unloaded latency", "latency": "one SLA for all"}
 NAMES_SHARE, LEAST_FOR_NAMES, BESIDE = 0.35, 6.0, 1.5
-"""Limits of the cost axis. The part of the axis below the least cost has the names of the networks.
-This part takes the share NAMES_SHARE of the axis, but begins at the least cost / LEAST_FOR_NAMES or
-further left. The axis ends at the highest cost times BESIDE."""
+"""Limits of the cost axis. The names of networks are in the part of the axis below the least cost.
+This part takes the share NAMES_SHARE of the axis, but at least the range from the least cost /
+LEAST_FOR_NAMES to the least cost. The axis ends at the highest cost times BESIDE."""
 
 WIDE: Final = 30.0
 """If the highest cost exceeds the least cost by this factor, the axis has ticks at powers of ten
@@ -114,7 +114,7 @@ def _title(runtime: str, precision: str) -> str:
 
 def _names(panel: Axes, rows: pd.DataFrame, height: float) -> None:
     """Write the names of at most MAX_NAMED networks on a Pareto front. Each name is to the left of
-    the mark of its network, where few other marks are.
+    its mark, where few other marks are.
 
     `height` is the least vertical distance between two names, in percentage points of accuracy.
     """

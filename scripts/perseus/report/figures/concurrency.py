@@ -94,8 +94,8 @@ def _fit(fits: pd.DataFrame, cell: str) -> pd.Series:
 def _curve(
     panel: Axes, results: FigureData, levels: pd.DataFrame, tenant: str, fits: pd.DataFrame
 ) -> None:
-    """Draw the curve of one tenant of a scenario: one mark for each measurement of each cell, and a
-    line through their means."""
+    """Draw the curve of one tenant of a scenario, with one mark for each measurement. The line
+    joins the means over all cells."""
     rows = levels[levels["tenant"] == tenant]
     limit = furthest(rows[["p95_ms"]])
     mean = rows.groupby("concurrency").mean(numeric_only=True).reset_index()

@@ -43,9 +43,9 @@ PAIR = ["server", "first", "second", "usd_per_month"]
 class ModelPair:
     """Two models that were measured alone and together on the same type of server.
 
-    `lines` has, for each operating point of one or both models, the rates that one server carries,
-    by model. `alone_rps` has, for each model, the rate that a dedicated server carries. All rates
-    are lower limits in requests/s.
+    Each entry of `lines` is an operating point with one or both models: the rates that one server
+    carries, by model. `alone_rps` has the rate that a dedicated server of each model carries. All
+    rates are lower limits in requests/s.
     """
 
     server: str
@@ -148,8 +148,8 @@ def _map(panel: Axes, rows: pd.DataFrame, style: FigureTask, columns: int) -> Qu
 
 
 def _middle(region: np.ndarray) -> tuple[int, int]:
-    """Return the row and the column of the place for the number of a region: the place inside the
-    region that is nearest to the centre of the region."""
+    """Return the row and the column at which the map shows the number of a region. This place is
+    inside the region and as near as possible to the centre of the region."""
     places = np.argwhere(region)
     nearest = np.argmin(np.square(places - places.mean(axis=0)).sum(axis=1))
     row, column = places[nearest].tolist()

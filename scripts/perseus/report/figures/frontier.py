@@ -68,14 +68,14 @@ ALSO = ("tenants", "costs")
 BLUE, AREA = "#0072B2", "#dcebf5"
 FAR = 10.0
 """If an interval has no upper bound, the figure draws the interval up to this multiple of the
-estimate, which lies beyond the axes."""
+estimate. The interval then continues beyond the axes."""
 
 PLANE_MM, HEIGHT = 100.0, 0.8
 """A panel for two tenants is at most PLANE_MM high, and at most HEIGHT times as high as wide."""
 
 EDGE = 1.05
 """The axes of a panel for two tenants end at EDGE times the largest rate of a marker or of an
-interval. However, an interval extends the axes at most to EDGE x LONGEST_INTERVAL times the largest
+interval. Long intervals are cut: the axes end at most at EDGE x LONGEST_INTERVAL times the largest
 rate of a marker."""
 LONGEST_INTERVAL = 1.25
 TITLE_PT = 8.0  # distance to the panel below
@@ -253,8 +253,8 @@ def _furthest(points: list[np.ndarray]) -> np.ndarray:
 
 
 def _area(axes: Axes, estimates: list[np.ndarray]) -> None:
-    """Fill the area of all pairs of rates that one server carries according to the estimates: for
-    each estimate, all pairs of rates up to the estimated rates.
+    """Fill the area of the rates that one server carries according to the estimates. For each
+    estimate, this area is a rectangle from the origin to the estimated rates.
 
     The function joins no two estimates by a line: plans do not assume that a server can carry more
     load of one model in exchange for less load of the other model.
@@ -264,7 +264,7 @@ def _area(axes: Axes, estimates: list[np.ndarray]) -> None:
 
 
 def _interval(axes: Axes, ends: np.ndarray, limit: np.ndarray) -> None:
-    """Draw an interval as a thick line between two points, the rows of `ends`. If the line leaves
+    """Draw an interval as a thick line between its two ends, the rows of `ends`. If the line leaves
     the axes, it ends in an arrow."""
     if not np.isfinite(ends[0]).all():
         return

@@ -122,7 +122,7 @@ def _names(results: FigureData, rows: pd.DataFrame) -> list[str]:
 
 def _with_ends(panel: Axes, rows: pd.DataFrame, *names: str) -> None:
     """Draw the value of each row with its interval, or the verdict if there is no value. `names`
-    has the columns of the value and of the ends of its interval."""
+    has three columns: the value, and the low and the high end of its interval."""
     limit = furthest(rows[[names[0]]])
     for y, (_, row) in enumerate(rows.iterrows()):
         if pd.isna(row[names[0]]):

@@ -101,8 +101,11 @@ def _tenant(rate: Axes, attainment: Axes, results: FigureData, phases: pd.DataFr
 
 
 def _bins(results: FigureData, row: pd.Series) -> pd.DataFrame:
-    """Return the rows of the table attainment that belong to `row`, a row of the table replay. An
-    additional row at the end of the replay ends the last step of the line."""
+    """Return the rows of the table attainment that belong to `row`, a row of the table replay.
+
+    The last row appears once more, at the end of the replay. Without this row, the drawn line would
+    end too early.
+    """
     frame, end_s = results.tables["attainment"], row["duration_s"]
     bin_s = 1 if end_s <= MAX_SECONDS else 60
     same = [frame[name] == row[name] for name in ("cell", "tenant", "phase")]

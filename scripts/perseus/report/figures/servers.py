@@ -120,10 +120,10 @@ def _servers(axes: Sequence[Axes], goals: Sequence[str], rows: pd.DataFrame) -> 
 
 
 def _front(rows: pd.DataFrame) -> list[bool]:
-    """Return, for each row, whether its server is on the Pareto front of GOALS. A server without a
-    known cost and latency is not on the front.
+    """Return, for each row, whether its server is on the Pareto front of the quantities in GOALS.
 
-    Energy is one of the goals only if it is known for all servers with a known cost and latency.
+    A server is not on the front if its cost or its latency is unknown. The front takes energy into
+    account only if energy is known for all servers with a known cost and latency.
     """
     known = rows[["usd_per_million_inferences", "p95_ms"]].notna().all(axis=1).to_numpy()
     energy = rows["joules_per_inference"].notna().to_numpy()

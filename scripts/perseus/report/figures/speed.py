@@ -33,12 +33,13 @@ COLUMNS = ["server", "cell", "tenant", "unix_ns", "speed_rps", "minutes"]
 
 
 def data(results: FigureData) -> pd.DataFrame:
-    """Return one row per value of `speeds_rps` in the records of the cells."""
+    """Return each measured saturation throughput of a tenant in a cell, one per row."""
     return pd.DataFrame(_looks(results.cells), columns=COLUMNS)
 
 
 def draw(looks: pd.DataFrame, results: FigureData, style: FigureTask) -> Figure:
-    """Draw one panel per server, with the relative throughput in all saturation probes."""
+    """Draw one panel per server. A mark is a measured saturation throughput of a tenant, relative
+    to the mean of the tenant on this server."""
     if looks.empty:
         return empty_figure(style, "no saturation probe in this study")
     every = list(dict.fromkeys(looks["server"]))
@@ -70,8 +71,8 @@ def draw(looks: pd.DataFrame, results: FigureData, style: FigureTask) -> Figure:
 
 
 def _looks(cells: Sequence[Path]) -> list[Row]:
-    """Return one row per value of `speeds_rps` in the records, in the order of time. The column
-    `minutes` has the minutes since the first probe of the study."""
+    """Return each measured saturation throughput of a tenant in a cell, one per row, in the order
+    of time. The column `minutes` has the minutes since the first of these measurements."""
     found: list[Row] = []
     records = [PeakRecord.read(folder) for folder in cells]
     windows = of_speed(records)
@@ -95,12 +96,13 @@ def _looks(cells: Sequence[Path]) -> list[Row]:
 
 
 def _starts_ns(probes: Sequence[Row], tenant: str) -> list[int]:
-    """Return the start time of each measurement of the saturation throughput of `tenant`, in ns.
+    """Return the start times in ns of all measurements of the saturation throughput of `tenant`.
 
-    A search measures the saturation throughput three or four times. With several tenants, each
-    measurement is a sequence of windows: its start is the start of the first window in which only
-    `tenant` has load. A fourth measurement directly follows the third, so both look like one
-    sequence: the result therefore also has the start of the last window of `tenant` alone.
+    A search measures the saturation throughput three or four times. With several tenants, a
+    measurement has several consecutive windows. It starts with the first window in which only
+    `tenant` has load. A fourth measurement directly follows the third, so the function cannot
+    separate their windows. In place of the start of the fourth measurement, the result has the
+    start of the last window of `tenant` alone.
     """
     loaded = Counter(row["window"] for row in probes if row["requests"])
     sequence = {window: window - i for i, window in enumerate(sorted(loaded))}
