@@ -40,7 +40,7 @@ SCALES: Final = {
 """Name and colour of each kind of point in the chart of a frontier. A key is a value of
 `Marker.scale`."""
 MARKS: Final = {**SCALES, PREDICTED: ("predicted", "#56B4E9")}
-"""Like SCALES, but with an additional kind of point for mixes that Perseus predicted but did not
+"""SCALES, and an additional kind of point: the estimate of a mix that Perseus predicted but did not
 measure."""
 UTILISATION: Final = {"CPU (cores)": "cpu", "GPU (share)": "gpu"}
 """Quantities of the monitor that have a chart, each with the first word in the name of its CSV
@@ -173,8 +173,8 @@ def of_samples(samples: pd.DataFrame, line: str) -> Iterator[Chart]:
     """Yield one chart for each quantity in UTILISATION, with the utilisation of the server and the
     client over time.
 
-    `samples` has the monitor samples of all repeats of the load line, in the format of the function
-    `perseus.report.samples.samples`.
+    `samples` has the rows of the function `perseus.report.samples.samples` for all repeats of the
+    load line.
     """
     for quantity in (name for name in UTILISATION if name in set(samples["quantity"])):
         mine = samples[samples["quantity"] == quantity]

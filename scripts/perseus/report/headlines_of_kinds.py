@@ -116,8 +116,11 @@ def repeats(rows: pd.DataFrame) -> str:
 
 
 def _groups(experiment: str, tables: Tables) -> Iterator[tuple[str, pd.DataFrame]]:
-    """Yield a name and the rows of `experiment` for each headline: per experiment, per scenario for
-    the kind "background", or once for the whole study for the kind "catalogue"."""
+    """Yield a name and the rows of the table of `experiment` for each headline.
+
+    The kind "background" has one headline for each scenario, and the kind "catalogue" has one
+    headline for the study. All other kinds have one headline for each experiment.
+    """
     table = tables["knees" if experiment == "concurrency" else experiment]
     if table.empty:
         return
@@ -247,8 +250,8 @@ def _startup(on: str, rows: pd.DataFrame) -> Sentence:
 
 
 def start_times(rows: pd.DataFrame, cache: str, noun: str = "start") -> Measured:
-    """Return the median time in seconds until the server is ready, with the range over all starts
-    with the page cache `cache` ("cold" or "warm")."""
+    """Return the median time in seconds until the server is ready, with the range over all starts.
+    Only starts with the page cache `cache` ("cold" or "warm") count."""
     starts = rows[(rows["page_cache"] == cache) & rows["ready_s"].notna()]
     times_s = starts.drop_duplicates(["cell", "start"])["ready_s"]
     if len(times_s) == 1:

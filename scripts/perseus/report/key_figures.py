@@ -127,10 +127,10 @@ def _sla(tenant: pd.Series) -> str:
 
 
 def _together(tables: Tables) -> Iterator[Card]:
-    """Yield a card with the peak of one mix on a shared server: the highest sharing ratio wins.
+    """Yield a card with the peak of the mix that has the highest sharing ratio.
 
-    If the headline states a proportion of the models, choose instead the mix that carries the most
-    requests/s in this proportion.
+    If the headline states a proportion of the models, the card is instead about the mix that
+    carries the most requests/s in this proportion.
     """
     groups = [each for each in all_questions(tables) if len(each.models) > 1]
     if len(groups) == 1 and (mixes := groups[0].mixes(tables["operating_points"])):

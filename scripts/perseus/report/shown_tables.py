@@ -70,8 +70,8 @@ class ShownTable:
 
 
 def rows_of(frame: pd.DataFrame, schema: pa.Schema | None = None) -> list[Row]:
-    """Return the rows of a table as dictionaries, with None for missing values. The values of
-    columns that are integers in `schema` become integers, since pandas may read them as floats."""
+    """Return the rows of a table as dictionaries, with None for missing values. If a column of
+    `schema` has integers, its values become integers, since pandas may read them as floats."""
     whole = {field.name for field in schema or () if pa.types.is_integer(field.type)}
     return [
         {str(key): _plain(value, key in whole) for key, value in row.items()}
@@ -149,8 +149,8 @@ def span(row: Mapping[str, Any], names: Sequence[str], scale: str = "significant
 
 
 def between(row: Mapping[str, Any], names: Sequence[str], scale: str = "significant") -> str:
-    """Return the interval in two columns as text, such as "11.9 to 12.8". The text leaves out an
-    infinite end."""
+    """Return an interval as text, such as "11.9 to 12.8". `names` has the columns of the low and
+    the high end. The text leaves out an infinite end."""
     write = significant if scale == "significant" else share
     low, high = (row[name] for name in names)
     if low is None or high is None:

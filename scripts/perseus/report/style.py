@@ -171,9 +171,9 @@ def remainder(
 ) -> None:
     """Write notes below the figure, for example "3 more load lines in peaks.csv".
 
-    The first note states how many of `total` rows the figure leaves out, since it shows only
-    `shown`. `what` is the noun for the rows, and `where` is the file that has all rows. The second
-    note names the rows without data (`empty`).
+    The first note states the number of rows that the figure leaves out: it shows only `shown` of
+    `total` rows. `what` is the noun for the rows, and `where` is the file that has all rows. The
+    second note names the rows without data (`empty`).
     """
     notes = figure.get_supxlabel().splitlines()
     notes += [f"{total - shown} more {what} in {where}"] if total > shown else []

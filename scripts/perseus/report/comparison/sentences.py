@@ -175,8 +175,8 @@ def _has_intervals_of_repeats(source: Source) -> bool:
 
 
 def _of_tables(found: Comparison) -> str:
-    """Return sentences about the variation that the intervals include. A study has repeats, but its
-    records are missing."""
+    """Return sentences about the variation that the intervals include. The function is for studies
+    with repeats whose records are missing."""
     once = any((source.tables["peaks"]["repeats_used"] == 1).any()
                for source in (found.base, found.new))  # fmt: skip
     allowed = USUAL

@@ -1,4 +1,4 @@
-"""Conclusion: the knee of each server in closed loops, which is the concurrency beyond which
+"""Conclusion: the knee of each server. This is the concurrency in a closed loop beyond which
 throughput hardly grows."""
 
 from __future__ import annotations

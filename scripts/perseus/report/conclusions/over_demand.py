@@ -71,9 +71,9 @@ class Asked:
         """Return the largest demand that one server carries with each mix, and the load line of the
         mix. The largest demand comes first.
 
-        A demand is the total of all models in requests/s, in the proportion that `_shares` returns.
-        `carried` is the table operating_points. If the mixes belong to several scenarios, the list
-        is empty.
+        Each demand is the total of all models in requests/s. The models have the shares of this
+        total that `_shares` returns. `carried` is the table operating_points. If the mixes belong
+        to several scenarios, the list is empty.
         """
         shared = self.points[self.points["models"] == " + ".join(self.models)]
         if shared["scenario"].nunique() != 1:
@@ -96,7 +96,7 @@ class Asked:
 
     @property
     def shared_at_first(self) -> tuple[pd.Series, ...]:
-        """First ranges of the demand, as long as shared servers are reliably the cheapest."""
+        """The lowest ranges of the demand, as long as shared servers are reliably the cheapest."""
         return tuple(takewhile(saves, self.demand_ranges))
 
     @property

@@ -58,8 +58,11 @@ class SlowedPair:
 
     @property
     def is_slowed(self) -> bool:
-        """True if at least one tenant is slowed down in every repeat. This means that its interval
-        lies above 1, and that its slowdown exceeds the noise of the host if the noise is known."""
+        """True if at least one tenant is slowed down in every repeat.
+
+        A tenant is slowed down if the interval of its slowdown lies above 1. If the noise of the
+        host is known, the slowdown must also exceed this noise.
+        """
         return any(
             (rows["slowdown_low"].fillna(0) > 1).all()
             and rows["beyond_noise"].dropna().astype(bool).all()

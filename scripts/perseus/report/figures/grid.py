@@ -43,7 +43,8 @@ COST = "usd_per_million_inferences"
 MAX_LABELS = 8
 MAX_BROKEN = 2  # if panels are side by side, a setting has at most this many lines below its panel
 HEIGHT_MM, LINE_MM = 60, 4
-"""Height in mm of a panel, and height in mm of each line below a panel that describes a setting."""
+"""Height in mm of a panel, and of each line of text below a panel. Such a line describes a
+setting."""
 MARGIN = 0.25  # space above and below the marks, as a share of the range of their latencies
 AREA = 90.0  # area of the mark with the highest throughput, in square points
 FRONT = COLOURS[0]

@@ -54,7 +54,7 @@ def draw(points: pd.DataFrame, results: FigureData, style: FigureTask) -> Figure
         *(Line2D([], [], **results.look(n), linestyle=results.dashes(n), label=n)
           for n in results.names),
         Line2D([], [], color=DARK, linestyle=":", linewidth=0.8, marker="o",
-               label="SLA: latency, and the share within it"),
+               label="SLA: latency limit and required share"),
     ]  # fmt: skip
     legend(figure, handles, 3)
     return figure

@@ -41,8 +41,8 @@ CAPTION = (
 
 MAX_PANELS = 4
 SQUARE_MM, LEAST_MM, AROUND_MM = 24.0, 3.0, 14.0
-"""Three lengths in mm: the largest and the least side of a square, and the space that a matrix
-needs in addition to its squares and to the names of the models."""
+"""Lengths in mm: the largest side and the least side of a square, and the space around the squares
+of a matrix without the names of the models."""
 LEAST_PT: Final = 5.0
 """Least font size of a text in a square."""
 FILLED: Final = 0.85  # largest width of a text in a square, as a share of the side of the square
