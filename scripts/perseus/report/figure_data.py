@@ -1,10 +1,10 @@
 """Define the data that figures read, and the style of each tenant in all figures.
 
 Each tenant has a colour, a hatch, a marker and a dash pattern. The colours are the palette of Okabe
-and Ito (jfly.uni-koeln.de/color), which colour-blind readers can distinguish. There are six
-colours, so that the seventh tenant has the colour of the first tenant. The hatch, the marker and
-the dash pattern distinguish tenants with the same colour and, in black and white, up to twelve
-tenants.
+and Ito (jfly.uni-koeln.de/color). Colour-blind readers can distinguish these colours. There are six
+colours, so the seventh tenant has the colour of the first tenant. The hatch, the marker and the
+dash pattern distinguish tenants with the same colour. In black and white, they distinguish up to
+twelve tenants.
 """
 
 from __future__ import annotations

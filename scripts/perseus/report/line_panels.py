@@ -1,5 +1,5 @@
-"""Prepare the data and the panels of the latency figures, which have one panel for each load
-line."""
+"""Prepare the data and the panels of the latency figures. A latency figure has one panel for each
+load line."""
 
 from __future__ import annotations
 

@@ -86,7 +86,7 @@ def _plain(value: Any, is_whole: bool) -> Any:
 
 
 def shares_of(schema: pa.Schema) -> frozenset[str]:
-    """Return the columns that contain shares, which the page shows in percent."""
+    """Return the names of columns with shares. The page shows shares in percent."""
     of = (schema.field(name) for name in schema.names)
     return frozenset(each.name for each in of if (each.metadata or {}).get(b"unit") == b"share")
 

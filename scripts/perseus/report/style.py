@@ -314,7 +314,7 @@ def _wrap(text: Text, width: float) -> None:
 def empty_figure(style: FigureTask, text: str) -> Figure:
     """Return a figure without data, with a text that says why there are no data.
 
-    The SVG file of this figure contains the id NOTHING, by which the page recognises the figure and
+    The SVG file of this figure contains the id NOTHING, so that the page recognises the figure and
     leaves it out.
     """
     figure, (axes,) = panels(style, 1, 1, 30)

@@ -34,8 +34,8 @@ def conclusions(tables: Tables) -> Iterator[Conclusion]:
     """Yield all conclusions of a study. If one question has too many conclusions, yield one summary
     in their place.
 
-    A study with only the preset smoke has one conclusion, from the module `sharing`, which says
-    that the study has no result.
+    A study with only the preset smoke has one conclusion. This conclusion is from the module
+    `sharing` and says that the study has no result.
     """
     is_smoke = len(tables["peaks"]) > 0 and (tables["peaks"]["preset"] == "smoke").all()
     for question in ("sharing",) if is_smoke else QUESTIONS:

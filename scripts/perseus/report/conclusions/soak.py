@@ -15,7 +15,7 @@ from perseus.report.numbers import listed, significant
 from perseus.results.drift import Trend
 
 MAX_FAILED_PERCENT = 100 * (1 - ANSWERED)
-"""Share of failed requests, in percent, above which too many requests fail."""
+"""Too many requests fail if more than this percentage of the requests fails."""
 
 
 def conclusions(tables: Tables) -> Iterator[Conclusion]:

@@ -117,8 +117,8 @@ def _title(results: FigureData, rows: pd.DataFrame) -> str:
 
 
 def _settings(panel: Axes, rows: pd.DataFrame, lines: Sequence[str]) -> None:
-    """Draw the marks of the settings. `lines` has the texts below the panel, which explain the
-    number beside each mark."""
+    """Draw the marks of the settings. `lines` has the lines of text below the panel. These lines
+    explain the number beside each mark."""
     known = _known(rows)
     panel.set_xlabel("USD per million inferences")
     panel.set_ylabel("p95 at the certified rate (ms)")

@@ -1,4 +1,5 @@
-"""Figure: throughput in saturation probes during a study, which shows changes of the host speed."""
+"""Figure: throughput in saturation probes during a study. The figure shows changes of the speed of
+the host."""
 
 from __future__ import annotations
 
