@@ -1,7 +1,7 @@
 """Draw the send times of a window from an arrival process before the window starts.
 
-All send times are relative to the start of the window. If a client instead computed each send time
-from the actual time of the previous send, delays would add up. The default process is Poisson,
+All send times are relative to the start of the window. If a client instead counted each send time
+from the previous send, the delays of its sends would add up. The default process is Poisson,
 because evenly spaced requests would wait in the queue too seldom.
 """
 
@@ -32,9 +32,11 @@ class Arrivals:
 
     @cached_property
     def _circle(self) -> NDArray[np.float64]:
-        """The times of all arrivals of the trace but the first, in units of the mean gap since the
-        first arrival. One additional time, one mean gap after the last arrival, is the first
-        arrival of the next repetition of the trace."""
+        """The arrival times in one repetition of the trace, without the first arrival.
+
+        Times count from the first arrival, in units of the mean gap. The last entry is the first
+        arrival of the next repetition: it follows one mean gap after the last arrival.
+        """
         gaps = np.array(self.gaps_s)
         return np.cumsum(np.append(gaps / gaps.mean(), 1.0))
 
@@ -72,11 +74,10 @@ class Arrivals:
 def _replayed(
     circle: NDArray[np.float64], duration: float, rng: np.random.Generator
 ) -> NDArray[np.float64]:
-    """Return the arrival times of an endlessly repeated trace in an interval of length `duration`,
-    which begins at a random position in the trace.
+    """Return the arrival times in an interval of length `duration` of an endlessly repeated trace.
 
-    `circle` contains the times of one repetition, and its last time is the length of a repetition.
-    All times are in units of the mean gap of the trace.
+    The interval begins at a random position in the trace. `circle` contains the arrival times in
+    one repetition (`Arrivals._circle`). All times are in units of the mean gap of the trace.
     """
     start = rng.uniform(0, circle[-1])
     laps, rest = divmod(start + duration, circle[-1])
@@ -86,6 +87,6 @@ def _replayed(
 
 
 def stream(seed: int, repeat: int, tenant: int) -> np.random.Generator:
-    """Return the random generator for the arrivals of one tenant in one repeat. Its numbers are
-    independent of those of all other tenants and repeats."""
+    """Return the random generator for the arrivals of one tenant in one repeat. The generators of
+    different tenants or repeats are independent."""
     return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(repeat, tenant)))

@@ -1,9 +1,8 @@
 """Control the client processes, which send the requests of a tenant.
 
-Each client process runs `sender` on the cores of the client, which the server does not use. For
-each window, a client process records the intended send times, the actual send times, the times at
-which the requests end, and the outcomes. `Client` can get copies of these records at any time, even
-during the window.
+Each client process runs `sender` on cores that the server does not use. For each window, a client
+process records the intended send times, the actual send times, the times at which the requests end,
+and the outcomes. `Client` can get these data at any time, even during the window.
 """
 
 from __future__ import annotations
@@ -62,8 +61,8 @@ def processes_each(chosen: int | None, cores: Sequence[int], tenants: int) -> in
     """Return the number of client processes of each tenant: `chosen`, or a default if `chosen` is
     None.
 
-    By default, the tenants divide the cores of the client equally. Each tenant gets one process for
-    each of its cores, because a process uses at most one core, and at least one process.
+    By default, the tenants divide the cores of the client equally, and each tenant has one process
+    per core. A tenant with less than one core also has one process.
     """
     return chosen or max(1, len(cores) // tenants)
 
@@ -71,10 +70,10 @@ def processes_each(chosen: int | None, cores: Sequence[int], tenants: int) -> in
 class Client:
     """The client processes of a tenant; a context manager.
 
-    The client assigns the requests to the processes in turn. If several Triton models (an ensemble)
-    process each request, `steps` contains their names, or is None if their names are unknown.
-    Raises ClientError if a process cannot connect, ends, or does not respond within 30 s. After a
-    ClientError, all later calls also raise ClientError.
+    The client assigns the requests to the processes in turn. For an ensemble, `steps` contains the
+    names of the Triton models that process each request, or is None if these names are unknown. For
+    a single model, `steps` is empty. Raises ClientError if a process cannot connect, ends, or does
+    not respond within 30 s. After a ClientError, all later calls also raise ClientError.
     """
 
     def __init__(
@@ -120,8 +119,8 @@ class Client:
             process.send("closed", start_ns, end_ns, len(range(i, concurrency, count)))
 
     def look(self, until_ns: int) -> Snapshot:
-        """Return the present state of all requests with an intended send time before `until_ns`,
-        while the window goes on."""
+        """Return the present state of all requests with an intended send time before `until_ns`.
+        The window goes on."""
         for process in self._processes:
             process.send("look", until_ns)
         seen: list[Snapshot] = [process.receive() for process in self._processes]
@@ -131,8 +130,7 @@ class Client:
         )
 
     def silent_s(self) -> float:
-        """Return the seconds since the last response of the server, while requests are in flight:
-        the maximum of `loops.silent_s` over the client processes."""
+        """Return the largest result of `loops.silent_s` over the client processes."""
         for process in self._processes:
             process.send("silence")
         return max(process.receive() for process in self._processes)
@@ -143,7 +141,7 @@ class Client:
 
         Each client process waits up to `patience_s` seconds for responses, and then cancels the
         requests without a response. If a request of the process timed out or was cancelled, the
-        process also waits until the server's queue is empty, at most `idle_s` seconds.
+        process also waits up to `idle_s` seconds until the server's queue is empty.
         """
         for process in self._processes:
             process.send("stop", patience_s, idle_s)

@@ -1,5 +1,5 @@
-"""Choose the transport for the protocol of a route, gRPC or HTTP. Import only the code of this
-protocol."""
+"""Choose the transport for the protocol of a route, gRPC or HTTP. Import only the module of this
+transport."""
 
 from __future__ import annotations
 
@@ -11,9 +11,10 @@ from perseus.traffic.transport import Transport
 
 
 def connect(route: Route) -> Transport:
-    """Return the transport for a route. The transport connects when its context begins.
+    """Return the transport for a route.
 
-    At this moment, the transport raises RequestFailedError if it cannot connect within 5 s.
+    When its context begins, the transport connects to the server. If the transport cannot connect
+    within 5 s, it raises RequestFailedError.
     """
     module = import_module(f"perseus.traffic.{route.protocol}_transport")
     return cast(Transport, module.TRANSPORT(route))

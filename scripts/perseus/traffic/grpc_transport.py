@@ -155,8 +155,10 @@ TRANSPORT: Final = GrpcTransport
 
 
 def outcome(call: Call, how: End, why: str) -> tuple[StatusCode, str]:
-    """Return the gRPC status of an ended call, and its error message. `how` and `why` describe the
-    end of the HTTP/2 request (`http2_client`)."""
+    """Return the gRPC status of an ended call, and its error message.
+
+    `how` says how the HTTP/2 request ended. `why` is the reason if the server did not respond.
+    """
     if how is not End.ANSWERED:
         return _ENDS[how], why
     if call.reset_code is not None:
@@ -215,8 +217,8 @@ def serialise(model: str, inputs: Inputs, outputs: Sequence[str] = (OUTPUT,)) ->
 def decode(answer: bytes) -> dict[str, Tensor]:
     """Return the output tensors of a serialised ModelInferResponse by name.
 
-    Raises RequestFailedError if the bytes are no such message, or if the message has no outputs or
-    outputs that contradict their shapes and data types.
+    Raises RequestFailedError if the bytes are not a ModelInferResponse, if the response has no
+    outputs, or if an output contradicts its shape or its data type.
     """
     try:
         response = service_pb2.ModelInferResponse.FromString(answer)
@@ -234,7 +236,7 @@ def decode(answer: bytes) -> dict[str, Tensor]:
 def _values(output: Any, data: bytes | None) -> Tensor:
     """Return the values of an output tensor, shape (n,).
 
-    `data` contains the bytes of the values. If `data` is None, `output` contains the values itself.
+    `data` contains the values as bytes. If `data` is None, the values are in a field of `output`.
     Raises LookupError for an unknown data type, and ValueError or OverflowError for values that are
     impossible in the data type.
     """

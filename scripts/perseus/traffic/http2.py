@@ -1,13 +1,13 @@
 """Implement the HTTP/2 protocol for a gRPC client (RFC 9113). `http2_client` adds the socket.
 
 The caller of this module passes in the bytes that the server sent, and gets two results: the
-requests whose responses are complete, and the bytes to send to the server. The module avoids the
-work for two features of HTTP/2:
+requests whose responses are complete, and the bytes to send to the server. Two features of HTTP/2
+need hardly any work:
 
-- Flow control: the server may send 2 GiB (the largest window of HTTP/2) before the client must
-  extend the window. The client extends it after each received GiB.
-- Header compression: the client announces a dynamic table of size 0 and uses none itself, so that
-  header fields depend on no earlier header fields.
+- Flow control: the client lets the server send 2 GiB, the largest window of HTTP/2. After each
+  received GiB, the client extends the window.
+- Header compression: the client uses no dynamic table, and does not let the server use one.
+  Therefore, header fields never depend on earlier header fields.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class Stream:
     """A request and its response. In HTTP/2, each request has its own stream."""
 
     head: bytes
-    """Header fields of the request, from `header_block`."""
+    """Encoded header fields of the request (a result of `header_block`)."""
     body: memoryview
     """Body of the request, never empty."""
     unsent: memoryview = field(init=False)
@@ -97,13 +97,13 @@ S = TypeVar("S", bound=Stream)
 
 
 class Http2(Generic[S]):
-    """The state of one HTTP/2 connection. Only one thread may use it at a time."""
+    """The state of one HTTP/2 connection. Only one thread may use the object at a time."""
 
     def __init__(self) -> None:
         self.greeted = False
-        """Whether the server has confirmed with its settings that it speaks HTTP/2."""
+        """Whether the server has sent its settings, and therefore speaks HTTP/2."""
         self.leaving = ""
-        """Reason why the client may send no new requests over this connection; empty if it may."""
+        """Reason why this connection accepts no new requests; empty if it accepts new requests."""
         self._waiting: deque[S] = deque()
         self._open: dict[int, S] = {}
         self._uploads: list[S] = []
@@ -124,8 +124,8 @@ class Http2(Generic[S]):
     # Sending
 
     def send(self, stream: S) -> None:
-        """Queue a request. `to_send` returns its bytes as soon as the server accepts one more
-        request."""
+        """Queue a request. As soon as the server accepts one more request, `to_send` returns the
+        bytes of this request."""
         self._waiting.append(stream)
 
     def end(self, stream: S) -> bool:
@@ -291,11 +291,12 @@ class Http2(Generic[S]):
         self._ended.append(stream)
 
     def _was_reset(self, stream: S, code: int) -> None:
-        """Handle a stream that the server reset, that is, ended before the end of the response.
+        """Handle a reset: the server ended a stream before the end of the response.
 
-        If the server refused the request, it has not processed the request, so the client sends the
-        request again. Some servers refuse a request because they still count an ended stream as
-        active. Therefore, after a refusal, the client sends no request until another one ends.
+        If the code is REFUSED_STREAM, the server has not processed the request. Then the client
+        sends the request again, at most MAX_REFUSALS times. Some servers refuse a request because
+        they still count an ended stream as active. Therefore, after a refusal, the client sends
+        nothing until one of the other requests in flight ends.
         """
         if code == REFUSED_STREAM and stream.refusals < MAX_REFUSALS:
             stream.refusals += 1

@@ -1,5 +1,5 @@
-"""Send requests from any thread over HTTP/2, and call a function when they end. The client has one
-connection at a time.
+"""Send requests from any thread over HTTP/2, and call a function when a request ends. The client
+has one connection at a time.
 
 The thread that calls `send` writes the request to the socket itself, so that the request leaves at
 once. The client also has its own thread, with these tasks:
@@ -38,8 +38,11 @@ _NOT_NOW = (BlockingIOError, ssl.SSLWantReadError, ssl.SSLWantWriteError)
 
 
 class End(Enum):
-    """The way in which a request ended: LATE means after its deadline, and LOST means without a
-    connection. Only ANSWERED means that the server sent a response."""
+    """How a request ended.
+
+    ANSWERED: the server sent a response, or reset the stream. LATE: the deadline passed without a
+    response. LOST: the client had no connection. CANCELLED: the caller cancelled the request.
+    """
 
     ANSWERED = auto()
     LATE = auto()
@@ -60,9 +63,9 @@ class Call(Stream):
     ended: Callable[[Call, int, End, str], None] = _nobody
     """Callback function, which the client calls once, when the request ends.
 
-    The arguments are the request, the time in ns of the monotonic clock, the way in which the
-    request ended, and the reason if the request got no response. The function runs in the client's
-    thread, or in the thread that cancels the request.
+    The arguments are the request, the time in ns of the monotonic clock, how the request ended, and
+    the reason. The reason is empty for the ends ANSWERED and CANCELLED. The function runs in the
+    client's thread, or in the thread that cancels the request.
     """
 
 
@@ -183,10 +186,9 @@ class Http2Client:
         """Connect again after the end of a connection.
 
         If the server announced the end of the old connection, all requests that have not ended wait
-        for the new connection. If the old connection was lost, the client ends all requests at once
-        (`End.LOST`) until it is connected again. In this case, requests do not wait, because an
-        attempt to connect may take seconds: a port may accept connections although no server
-        responds behind the port.
+        for the new connection. If the old connection was lost, no request waits. Until the client
+        has a new connection, it ends each request at once (`End.LOST`). The attempt to connect may
+        take seconds, because a port may accept connections although no server responds.
         """
         with ThreadPoolExecutor(1) as pool:
             attempt = pool.submit(self._connected)
@@ -201,11 +203,11 @@ class Http2Client:
         self._send_again(waiting)
 
     def _serve(self) -> bool:
-        """Write requests and read responses until the connection may be closed. Return whether the
-        server responded to any request.
+        """Write requests and read responses until the connection is no longer necessary. Return
+        whether the server responded to any request.
 
-        The connection may be closed in two cases: the client's context has ended, or the server
-        announced the end of the connection and no request is in flight. Raises OSError or
+        The connection is no longer necessary in two cases: the client's context has ended, or the
+        server announced the end of the connection and no request is in flight. Raises OSError or
         Http2Error if the connection is lost.
         """
         connected, answers = self._socket, 0
@@ -281,7 +283,7 @@ def _read(connected: socket.socket) -> bytes:
 
 
 def _after(buffers: Sequence[Buffer], written: int) -> list[Buffer]:
-    """Return the buffers without their first `written` bytes, which are already sent."""
+    """Return the buffers without their first `written` bytes."""
     for i, each in enumerate(buffers):
         if written < len(each):
             return [memoryview(each)[written:], *buffers[i + 1 :]]

@@ -118,8 +118,7 @@ class HttpTransport:
         task.add_done_callback(partial(self._done, number, answered))
 
     async def _timed_exchange(self, number: int) -> tuple[int, Reply]:
-        """Send a request, and return its send time in ns of the monotonic clock and its
-        response."""
+        """Send a request. Return its send time in ns of the monotonic clock, and its response."""
         return time.monotonic_ns(), await self._exchange(number, self._timeout_s)
 
     def _done(self, number: int, answered: Answered, task: asyncio.Task[tuple[int, Reply]]) -> None:
@@ -148,8 +147,8 @@ class HttpTransport:
         return asyncio.run_coroutine_threadsafe(what, self._loop).result()
 
     async def _exchange(self, number: int, timeout_s: float) -> Reply:
-        """Send one request, and return its response. If the request fails, the result contains the
-        error. Only a cancellation raises an exception."""
+        """Send one request, and return its response or its error. Only a cancellation raises an
+        exception."""
         body, json_bytes = self._requests[number % len(self._requests)]
         headers = {HEADER_LENGTH: str(json_bytes)} if self._has_binary else JSON
         try:

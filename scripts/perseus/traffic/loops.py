@@ -1,5 +1,8 @@
-"""Send the requests of a window in an open loop, at given times, or in a closed loop, with a fixed
-number of requests in flight. Record the times and outcomes of the requests."""
+"""Send the requests of a window, and record their times and outcomes.
+
+An open loop sends each request at a given time. A closed loop keeps a fixed number of requests in
+flight.
+"""
 
 from __future__ import annotations
 
@@ -26,8 +29,11 @@ LONGEST_BACK_OFF_NS: Final = 1_000_000_000
 
 
 class LoadLoop:
-    """The requests of one window, with their times and outcomes. One thread sends the requests, and
-    the transport calls back when they end. Any thread may read the records."""
+    """The requests of one window, with their times and outcomes.
+
+    One thread sends the requests. When a request ends, the transport calls a method of the loop.
+    Any thread may read the times and outcomes.
+    """
 
     def __init__(self, intended_ns: NDArray[np.int64]) -> None:
         n = len(intended_ns)
@@ -38,8 +44,8 @@ class LoadLoop:
         self._stopped = threading.Event()
         self._left = threading.Event()
         self.errors: dict[str, str] = {}
-        """The first error message of the requests with each status. The keys are the names of the
-        statuses in lower case."""
+        """For each status, the first error message. The keys are the names of the statuses in lower
+        case."""
 
     def offer(self, transport: Transport) -> None:
         """Send the requests of the window. The method returns when all requests are sent, or when
@@ -61,8 +67,8 @@ class LoadLoop:
         self._left.wait()
 
     def requests(self, until_ns: int, from_ns: int = 0) -> Requests:
-        """Return a copy of the records of all requests with an intended send time in [from_ns,
-        until_ns), as they are now."""
+        """Return the present times and statuses of all requests with an intended send time in
+        [from_ns, until_ns), as a copy."""
         part = slice(*np.searchsorted(self._known(), [from_ns, until_ns]).tolist())
         # Other threads write the times of a request before its status. Here, the status is copied
         # before the times, so the copy has the times of every request that has ended in the copy.
@@ -99,11 +105,11 @@ class LoadLoop:
 
 
 def silent_s(requests: Requests, now_ns: int) -> float:
-    """Return the seconds since the last response of the server while requests are in flight; 0
-    without requests in flight.
+    """Return how many seconds the server has not responded to requests in flight; 0 without
+    requests in flight.
 
-    If the oldest request in flight was sent after the last response, the result is the time since
-    this request was sent. A request that timed out after the last response counts as in flight.
+    The time counts from the last response or, if the client sent the oldest request in flight
+    later, from this send. A request that timed out after the last response counts as in flight.
     """
     given = np.isin(requests.status, [Status.OK, Status.REFUSED, Status.ERROR])
     last_ns = int(requests.done_ns[given].max(initial=0))
@@ -117,8 +123,9 @@ def backlog_s(requests: Requests, start_ns: int, more: int) -> float:
     """Return the seconds that the server needs for the requests without a response and for `more`
     additional requests; 0 if the server has sent no response yet.
 
-    The function assumes the mean speed of the server from `start_ns` to its last response. Requests
-    that timed out count as requests in the queue, although the server has executed some of them.
+    The function assumes the mean speed of the server from `start_ns` to its last response. A
+    request that timed out counts as a request without a response, although the server may already
+    have executed it.
     """
     done_ns = requests.done_ns[requests.answered]
     if not len(done_ns):
@@ -154,9 +161,9 @@ class ClosedLoop(LoadLoop):
     """Keeps `concurrency` requests in flight: each response triggers the next request.
 
     In a closed loop, the intended send time of a request is its actual send time. If the server
-    refuses a request, the loop sends another request in its place after a pause. The pause doubles
-    with each consecutive refusal, up to one second. Without a pause, a server with a full queue
-    would get thousands of requests per second, because such a server refuses requests at once.
+    refuses a request, the loop pauses before it sends the next request. The pause doubles with each
+    consecutive refusal, up to one second. A server with a full queue refuses requests at once, so
+    that it would get thousands of requests per second without the pauses.
     """
 
     def __init__(self, start_ns: int, end_ns: int, concurrency: int) -> None:
@@ -166,8 +173,8 @@ class ClosedLoop(LoadLoop):
         self._count = 0
         self._turn = threading.Lock()
         self._refused = queue.SimpleQueue[tuple[int, int]]()
-        """Future requests, each in place of a refused request. An entry has the earliest send time
-        in ns, and the number of consecutive refusals before this request."""
+        """Requests to send after a pause, because the server refused a request. An entry contains
+        the earliest send time in ns, and the number of consecutive refusals."""
 
     def _known(self) -> NDArray[np.int64]:
         return self._intended_ns[: self._count]
@@ -192,7 +199,8 @@ class ClosedLoop(LoadLoop):
                 continue
 
     def _send(self, transport: Transport, refusals: int = 0) -> None:
-        """Send the next request. `refusals` is the number of consecutive refusals before it."""
+        """Send the next request. Before this request, the server refused `refusals` consecutive
+        requests."""
         with self._turn:  # the lock keeps the requests in the order of their times
             i, now_ns = self._count, time.monotonic_ns()
             if now_ns >= self._end_ns or self._stopped.is_set() or i == len(self._intended_ns):

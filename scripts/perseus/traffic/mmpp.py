@@ -26,8 +26,8 @@ class Mmpp:
     burst_share: float
 
     def rates_rps(self, mean_rps: float) -> tuple[float, float]:
-        """Return the rate between bursts and the rate in bursts, in requests/s, for the mean rate
-        `mean_rps` over time."""
+        """Return the rate between bursts and the rate in bursts, in requests/s. The mean of the
+        rate over time is `mean_rps`."""
         quiet_rps = mean_rps / (1 + self.burst_share * (self.burst_factor - 1))
         return quiet_rps, self.burst_factor * quiet_rps
 

@@ -30,12 +30,11 @@ class Replayed:
         """Return ascending send times in [0, duration_s) with the mean rate `rate_rps`, in seconds
         since the start of the window.
 
-        If `rate_rps` is below the recorded rate (the result of the function `rate_rps`), the
-        function keeps each arrival with the probability `rate_rps` / recorded rate (thinning). If
-        `rate_rps` is above the recorded rate, the function adds copies of the replayed part
-        (superposition). Each copy is shifted cyclically by a random time, and the last copy is
-        thinned so that the mean rate is `rate_rps`. The replayed part of the recording must contain
-        arrivals.
+        `Replayed.rate_rps` returns the recorded rate. To lower the recorded rate, the function
+        keeps each arrival with the probability `rate_rps` / recorded rate (thinning). To raise it,
+        the function adds copies of the replayed part (superposition). The function shifts each copy
+        cyclically by a random time, and thins the last copy so that the mean rate is `rate_rps`.
+        The replayed part of the recording must contain arrivals.
         """
         copies, rest = divmod(rate_rps / self.rate_rps(duration_s), 1.0)
         shares = np.append(np.ones(int(copies)), rest)
@@ -52,6 +51,6 @@ class Replayed:
         return np.sort(turned_s[inside])
 
     def _expected(self, duration_s: float) -> Floats:
-        """Return, for each interval of the recording, the expected number of its arrivals that fall
-        into a replay of `duration_s` seconds."""
+        """Return the expected number of replayed arrivals from each interval of the recording. The
+        replay lasts `duration_s` seconds."""
         return self.recorded.expected(self.begin_s, self.begin_s + duration_s / self.time_scale)

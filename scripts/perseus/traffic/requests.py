@@ -1,4 +1,4 @@
-"""Define the record of the requests of a window: their intended and actual send times, the times at
+"""Define the data of the requests of a window: their intended and actual send times, the times at
 which they ended, and their outcomes."""
 
 from __future__ import annotations

@@ -109,12 +109,12 @@ def _inputs(batch: Batch) -> Inputs:
 
 
 def request_images(images: int, batch_size: int) -> list[list[int]]:
-    """Return the images of the different requests that the client sends in turn: one list of
-    indices of images per request.
+    """Return, for each different request, the indices of its images.
 
-    Each request carries `batch_size` consecutive images of a set of `images` images. After the last
-    image, the first image follows. If the set has fewer images than `batch_size`, each request
-    contains some images several times. There are at most MAX_INPUTS different requests.
+    The client sends at most MAX_INPUTS different requests in turn. Each request contains
+    `batch_size` consecutive images of a set of `images` images. After the last image of the set,
+    the first image follows. If the set has fewer images than `batch_size`, a request contains some
+    images several times.
     """
     inputs = min(MAX_INPUTS, images // math.gcd(images, batch_size))
     return [[(i * batch_size + j) % images for j in range(batch_size)] for i in range(inputs)]
@@ -151,8 +151,8 @@ def route_to(
 
 @contextmanager
 def shared(batches: Sequence[Batch], grpc_address: str) -> Iterator[tuple[Inputs, ...]]:
-    """Copy the inputs in `batches` into one region of system shared memory, and yield their places.
-    All requests in flight read the same region.
+    """Copy the inputs in `batches` into one region of system shared memory. Yield the inputs with
+    their places in the region. All requests in flight read the same region.
 
     The name of the region identifies this process. If this process is killed before the server has
     mapped the region, Perseus later recognises the name and removes the region (`orphans`). Raises

@@ -115,8 +115,8 @@ def _obey(
 ) -> None:
     """Execute the parent's commands until the parent closes the pipe or ends.
 
-    A command that starts a window puts a loop into `loops`, from which the main thread takes it. At
-    its end, the function puts None into `loops`, so that the main thread ends, too.
+    For each window, the function puts a loop into `loops`. The main thread takes this loop and runs
+    it. After the last command, the function puts None into `loops`, and the main thread ends.
     """
     largest = max(sum(each.size_bytes for each in inputs) for inputs in route.inputs)
     limit = min(transport.most_in_flight, max(64, GIB // max(1, largest)))

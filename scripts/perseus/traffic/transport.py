@@ -15,8 +15,8 @@ class Answered(Protocol):
         """Record the end of the request: its time in ns of the monotonic clock, the outcome, and
         the error message or an empty text.
 
-        The outcome of a cancelled request is PENDING. If a transport sends requests later than in
-        the call of `Transport.send`, `sent_ns` is the actual send time. Otherwise, `sent_ns` is 0.
+        The outcome of a cancelled request is PENDING. If the transport sent the request after
+        `Transport.send` had returned, `sent_ns` is the actual send time. Otherwise, `sent_ns` is 0.
         """
 
 
