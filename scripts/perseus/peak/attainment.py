@@ -29,7 +29,7 @@ class Minute:
     """One minute of a window: its number of requests, and how many of them are within the SLA.
 
     The minute begins `start_s` seconds after the start of the window. If the window is shorter than
-    a minute, the numbers are those of the whole window.
+    a minute, both numbers count the requests of the whole window.
     """
 
     start_s: int
@@ -59,8 +59,8 @@ class Attainment:
         return cls(*(np.bincount(second[each], minlength=seconds) for each in (due, within)))
 
     def back(self, sla: Sla) -> NDArray[np.bool_]:
-        """Return, for each second, whether its requests together keep the SLA. A second without
-        requests keeps the SLA."""
+        """Return, for each second, whether the requests of this second keep the SLA. A second
+        without requests keeps the SLA."""
         late = (self.requests - self.within) / np.maximum(self.requests, 1)
         return np.asarray(late <= sla.allowed)
 
@@ -109,18 +109,18 @@ class ReplayVerdict(StrEnum):
 
     @property
     def outcome(self) -> Outcome:
-        """Return the outcome of the cell for this verdict on a tenant. SLA_MISSED gives `OK`,
-        because a missed SLA is a valid result about the server."""
+        """Return the outcome of a cell whose tenant has this verdict. The outcome for SLA_MISSED is
+        OK, because a missed SLA is a valid result about the server."""
         return Outcome.OK if self is ReplayVerdict.SLA_MISSED else Outcome(self)
 
 
 def verdict(seen: TenantWindow, sla: Sla, late_from_send: float) -> tuple[ReplayVerdict, str]:
     """Return the verdict on a tenant in a window of a replay, and the reason for the verdict.
 
-    `late_from_send` is the result of the function `late_from_send`. If late sends or other
-    processes may have caused the late requests, the verdict is never SLA_MISSED. A valid window
-    that keeps the SLA is OK even on a busy host, because the server would also keep the SLA on an
-    idle host.
+    `late_from_send` is the share of late requests if latency counts from the actual send time. If
+    late sends or other processes may have caused the late requests, the verdict is never
+    SLA_MISSED. A valid window that keeps the SLA is OK even on a busy host, because the server
+    would also keep the SLA on an idle host.
     """
     missed = f"{1 - seen.exceedance:.1%} of the requests took at most {sla.latency_ms:g} ms"
     invalid = seen.verdict is Verdict.INVALID

@@ -19,8 +19,8 @@ DRAWS = 2000
 """Number of posterior draws from which the interval of a limit is computed."""
 
 PRIOR = 0.25
-"""Parameter sigma of the half-normal prior: the standard deviation of log(limit) between repeats
-has this prior.
+"""Parameter sigma of a half-normal distribution: the prior of the standard deviation of log(limit)
+between repeats.
 
 On real hosts, the limit of the same server varies by 5 to 20 % between repeats. With this prior,
 95 % of the intervals from two to five such repeats contain the mean of many repeats. Even if two
@@ -29,9 +29,9 @@ the Student's t interval from two repeats would be too wide to be useful.
 """
 
 HOSTS_PRIOR = 1.0
-"""Parameter sigma of the half-normal prior for the standard deviation, over hosts, of log(standard
-deviation between repeats).
+"""Parameter sigma of a half-normal distribution: the prior of the variation between hosts.
 
+This variation is the standard deviation, over hosts, of log(standard deviation between repeats).
 The prior is wide, because the standard deviation between repeats is up to eight times as large on a
 busy host as on an idle host.
 """
@@ -52,15 +52,15 @@ def limit_draws(
 ) -> Floats:
     """Return posterior draws of the limit of each repeat; shape (draws, repeats), all positive.
 
-    `posteriors` contains, for each repeat, posterior draws of its limit. The function draws one
-    limit of each repeat from its own posterior. Then one common factor multiplies the limits of all
-    repeats. The common factor stands for the unknown difference between the mean of these few
-    repeats and the mean of many repeats. The factor is exp(tau z / sqrt(repeats)), where z has the
-    standard normal distribution, and tau is the standard deviation between repeats.
+    `posteriors` contains, for each repeat, posterior draws of its limit. For each draw, the
+    function chooses one limit from each posterior, and multiplies all limits by a common factor.
+    The common factor stands for the unknown difference between the mean of these few repeats and
+    the mean of many repeats. The factor is exp(tau z / sqrt(repeats)), where z has the standard
+    normal distribution, and tau is the standard deviation between repeats.
 
-    `deviations`, shape (draws,), contains draws of tau that you computed from more data than these
-    repeats. If `deviations` is None, the function draws tau from these repeats (`deviation_draws`).
-    A single repeat says nothing about tau, and then gets no common factor.
+    `deviations`, shape (draws,), contains draws of tau from more data than these repeats. If
+    `deviations` is None, the function draws tau from these repeats (`deviation_draws`). A single
+    repeat says nothing about tau: without `deviations`, its limit gets no common factor.
     """
     limits = np.column_stack([rng.choice(posterior, draws) for posterior in posteriors])
     repeats = len(posteriors)
@@ -100,7 +100,8 @@ def shared_deviation_draws(
     measured quantities; shape (draws,).
 
     The function assumes that the standard deviation is a property of the host, and therefore the
-    same for all quantities. `prior` is the parameter sigma of its half-normal prior.
+    same for all quantities. The prior of the standard deviation is half-normal, with the parameter
+    sigma `prior`.
     """
     log_density = _log_prior(prior) + _log_likelihood(groups)
     density = np.exp(log_density - log_density.max())
@@ -110,8 +111,8 @@ def shared_deviation_draws(
 def mean_draws(
     means: Floats, variances: Floats, rng: np.random.Generator, draws: int, prior: float = PRIOR
 ) -> Floats:
-    """Return posterior draws of the common mean of all repeats; shape (draws,). `deviation_draws`
-    describes the statistical model and the arguments."""
+    """Return posterior draws of the common mean of all repeats; shape (draws,). For the statistical
+    model and the arguments, see `deviation_draws`."""
     deviations = shared_deviation_draws([(means, variances)], rng, draws, prior)
     weights = 1 / (variances + deviations[:, None] ** 2)
     total = weights.sum(axis=1)

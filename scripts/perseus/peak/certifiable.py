@@ -21,7 +21,7 @@ def infeasible(
     unloaded_p50_ms: Mapping[str, float],
 ) -> str:
     """Return the reason why the server cannot keep the SLAs at any load; empty if no such reason is
-    known. A tenant without load (rate 0) may miss its SLA."""
+    known. The function ignores the SLA of a tenant without load (rate 0)."""
     for name, sla, rate_rps in zip(names, slas, rates_rps, strict=True):
         # Use the median, since a high percentile of few requests depends on single late requests.
         if rate_rps > 0 and unloaded_p50_ms[name] > sla.latency_ms:
@@ -35,7 +35,7 @@ def infeasible(
 def too_slow(
     preset: str, slas: Sequence[Sla], limits_rps: Sequence[float], names: Sequence[str]
 ) -> str:
-    """After a search, name the tenants whose limits are too low for the preset to certify a rate.
+    """Return a text that names the tenants whose limits are too low for the preset to certify.
 
     For each of these tenants, the text also names a preset that can certify its rate, if such a
     preset exists. The text is empty if the preset suffices for all tenants with load.
@@ -56,12 +56,12 @@ def begins_too_slow(
     names: Sequence[str],
     unloaded_p50_ms: Mapping[str, float],
 ) -> str:
-    """Before a search, name the tenants whose start rates are too low for the preset to certify.
+    """Return a warning that names the tenants whose start rates are too low for the preset.
 
-    For each of these tenants, the text also names a preset that can certify the start rate, if such
-    a preset exists. The text is only a warning, because the search may find a limit above the start
-    rate. If the start rate is above an upper bound of the limit, the function checks this upper
-    bound instead of the start rate.
+    The preset could not certify these rates, but the search may find a limit above a start rate. If
+    a start rate is above an upper bound of the limit, the function checks this upper bound instead
+    of the start rate. For each tenant, the warning also names a preset that can certify the rate,
+    if such a preset exists.
     """
     found = []
     for name, sla, start in zip(names, slas, start_rps, strict=True):
@@ -84,9 +84,9 @@ def _one_after_the_other_rps(sla: Sla, work_ms: float) -> float:
     time. The service time of each request is `work_ms`.
 
     A request that arrives during the service of another request waits for the rest of this service
-    time, which is uniformly distributed. The request is late if the rest plus its own service time
-    exceeds the latency limit. Therefore the SLA bounds the share of requests that find the server
-    busy.
+    time. The rest is uniformly distributed. If the rest plus the service time of the new request
+    exceeds the latency limit, the new request is late. Therefore, only a limited share of the
+    requests may find the server busy, and this share equals the utilisation.
     """
     # Share of late requests among the requests that find the server busy.
     late = 1 - (sla.latency_ms - work_ms) / work_ms

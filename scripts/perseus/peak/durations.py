@@ -15,17 +15,18 @@ from perseus.study.sla import Sla
 USUAL_WARM_UP_S = 5.0
 USUAL_COARSE = 2  # usual number of windows in each of two phases: bracketing and bisection
 CERTIFY_AT = (0.82, 0.72, 0.6)
-"""Rates that the search tries to certify in this order, as shares of the estimated limit. The first
-rate at which all windows pass is certified."""
+"""Rates that the search tries to certify, in this order. Each rate is a share of the estimated
+limit. The first rate at which all windows pass is certified."""
 
 ATTEMPTS = 3
 """Largest number of attempts to measure a valid window. If other processes disturbed the last
-attempt, the search waits until they use less of the server, and makes one more attempt."""
+attempt, the search waits until these processes use less of the server. Then the search makes one
+more attempt."""
 
 FEWEST_COUNTED, LONGEST_COUNTED_S = 50, 120.0
-"""If a tenant has a low rate, the counted part of a window may last longer than the preset allows:
-until the tenant with the lowest rate has FEWEST_COUNTED requests, but at most LONGEST_COUNTED_S
-seconds."""
+"""At a low rate, the counted part of a window may last longer than the preset allows. The counted
+part may last until the tenant with the lowest rate has FEWEST_COUNTED requests, but at most
+LONGEST_COUNTED_S seconds."""
 
 LESS_ALONE = 4
 """A window of a tenant alone contains 1 / LESS_ALONE of the requests of a window near the limit.
@@ -33,11 +34,10 @@ Fewer requests are enough, because a tenant alone at its share of the certified 
 queue, so its requests are nearly independent."""
 
 TIMES_FEWEST = 3
-"""If a tenant has a low rate, a certification window may last longer than the preset otherwise
-allows: until each tenant has TIMES_FEWEST times the least number of requests with which a window
-can pass (`fewest_requests`), but at most the time `slow_certify_s` of the preset.
-TIMES_FEWEST exceeds 1, since a cluster of late requests is little more evidence than one late
-request."""
+"""With fewer than `fewest_requests` requests, a window cannot pass. Therefore, at a low rate, a
+certification window may last until each tenant has TIMES_FEWEST times this number of requests, but
+at most the time `slow_certify_s` of the preset. TIMES_FEWEST exceeds 1, since a cluster of late
+requests is little more evidence than one late request."""
 
 CLUSTERED = 2.0
 """If late requests come in clusters, a certification window may have too few independent requests
@@ -45,13 +45,14 @@ at its planned end. The window may then last up to CLUSTERED times the longest t
 preset."""
 
 ENOUGH = 1.25
-"""A certification window gets ENOUGH times `stats.fewest_independent` independent requests, if it
-can last long enough. With `fewest_independent` requests, the window passes only if no request is
-late. With ENOUGH times this number, the window can also pass with a few late requests."""
+"""A certification window has enough requests if it contains ENOUGH times `fewest_independent`
+independent requests (`peak.stats`). With `fewest_independent` requests, the window passes only if
+no request is late. With ENOUGH times this number, the window can also pass with a few late
+requests."""
 
 SPARE = 1.2
-"""At the lowest rate that a preset can certify, the longest certification window contains SPARE
-times the necessary number of requests (`fewest_requests`) on average. SPARE exceeds 1, because the
+"""A preset can certify a rate only if the longest certification window contains, on average, at
+least SPARE times the necessary number of requests (`fewest_requests`). SPARE exceeds 1, because the
 number of arrivals is random, and most windows must contain enough requests."""
 
 MAX_NEAR_LIMIT_FACTOR = 2
@@ -69,8 +70,8 @@ SPEEDS = 3
 
 
 def effort(phase: Phase, settings: SearchSettings) -> Effort:
-    """Return the planned number of requests and the longest time for the counted part of a window
-    of the phase `phase`."""
+    """Return two bounds of the counted part of a window: the planned number of requests, and the
+    longest time."""
     near = settings.near_limit
     efforts = {
         Phase.NEAR_LIMIT: near,
@@ -87,10 +88,11 @@ def settle_s(settings: SearchSettings, slas: Sequence[Sla]) -> float:
 
 
 def grace_s(slas: Sequence[Sla]) -> float:
-    """Return the length in seconds of the last part of a window, whose requests do not count.
+    """Return the length in seconds of the last part of a window.
 
-    In this time, the server can answer the last counted requests. A counted request without a
-    response at the end of the window is late.
+    Requests that arrive in the last part do not count. During this part, the server can answer the
+    last counted requests. If a counted request has no response at the end of the window, it is
+    late.
     """
     return 2 * max(sla.latency_ms for sla in slas) / 1000
 
@@ -98,12 +100,11 @@ def grace_s(slas: Sequence[Sla]) -> float:
 def counted_s(
     phase: Phase, settings: SearchSettings, slas: Sequence[Sla], rates_rps: Sequence[float]
 ) -> float:
-    """Return the planned length in seconds of the counted part of a window, whose requests
-    determine the verdict.
+    """Return the planned length in seconds of the counted part of a window.
 
-    The counted part lasts until each tenant with load has sent the number of requests that the
-    preset plans, but no longer than the preset allows. At low rates, the counted part may last
-    longer than the preset allows (FEWEST_COUNTED, TIMES_FEWEST).
+    Only the requests of the counted part determine the verdict. This part lasts until each tenant
+    with load has sent the number of requests that the preset plans, but no longer than the preset
+    allows. At low rates, it may last longer (FEWEST_COUNTED, TIMES_FEWEST).
     """
     much, loaded = effort(phase, settings), _loaded(slas, rates_rps)
     slowest_rps = min(rate for _, rate in loaded)
@@ -183,8 +184,7 @@ def seconds_left(
 
 
 def loop_s(settings: SearchSettings, slas: Sequence[Sla]) -> float:
-    """Return the length in seconds of a closed-loop window outside a search. The load is a fixed
-    number of requests in flight."""
+    """Return the length in seconds of a closed-loop window outside a search."""
     return settle_s(settings, slas) + grace_s(slas) + settings.near_limit.max_s
 
 

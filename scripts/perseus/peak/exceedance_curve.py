@@ -29,8 +29,8 @@ class ExceedanceCurve:
     """The logit of the share of late requests in the steady state of a virtual queue, as a function
     of log(load factor).
 
-    At `log_limit` the curve equals `level`, the logit of the share of late requests that the SLA
-    allows.
+    At `log_limit`, the curve reaches `level`. This level is the logit of the share of late requests
+    that the SLA allows.
     """
 
     log_scales: Floats

@@ -88,14 +88,13 @@ def rays(tenants: int) -> list[tuple[int, ...]]:
 def round_robin(tenants: int) -> list[tuple[int, int]]:
     """Return all pairs of tenants, in an order in which the first pairs have no common tenant.
 
-    The list consists of rounds, and no tenant occurs twice in a round. The function uses the circle
-    method for an odd number of tenants: in each round, the sum of the two tenant numbers of a pair,
-    modulo the number of rounds, is the same for all pairs, and one tenant has no partner. If the
-    number of tenants is even, the function applies the circle method to all tenants but the last.
-    In each round, the last tenant is the partner of the tenant without a partner.
+    The list consists of the rounds of a round-robin tournament (circle method). In a round, no
+    tenant occurs twice.
     """
     rounds = tenants - 1 + tenants % 2
 
+    # In a round, all pairs have the same sum of tenant numbers, modulo the number of rounds. If the
+    # number of tenants is even, the last tenant is the partner of the tenant that remains.
     def number(pair: tuple[int, int]) -> int:
         first, second = pair
         return (2 * first if second == rounds else first + second) % rounds

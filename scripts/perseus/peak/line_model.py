@@ -24,11 +24,12 @@ class LineModel:
 
     @cached_property
     def long_run(self) -> Callable[[tuple[float, ...], int, int], LongRun]:
-        """Return a function that simulates many requests in the virtual queue, and caches its
-        results, because the exceedance curves of all tenants need the same simulations.
+        """Return a function that simulates many requests in the virtual queue.
 
         The arguments of the returned function are each tenant's share of the requests, the number
-        of requests, and the index of the simulation, which selects the random numbers.
+        of requests, and the index of the simulation. The index selects the random numbers. The
+        function caches its results, because the exceedance curves of all tenants need the same
+        simulations.
         """
         queue, arrivals = self.queue, self.arrivals
 

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from perseus.study.experiments.peak import Run
 
 START_SHARE = 0.8
-"""First load of the search on a shared server, as a share of the load at which rate / dedicated
-peak, summed over the tenants, is 1."""
+"""First load of the search on a shared server, as a share of the load at which the sum of rate /
+dedicated peak over the tenants is 1."""
 
 MIN_REMAINING_SHARE = 0.1
 """If the background load leaves less than this share of the server free, the first load of the
@@ -43,10 +43,8 @@ def load_line(
 ) -> tuple[LoadLine, float]:
     """Return the load line that `run` describes, and the load factor at which the search starts.
 
-    On a dedicated server, the load factor s is the rate in requests/s. On the load line of a mix,
-    rate / dedicated peak, summed over the tenants, is 1 at s = 1. With background load ("hold"),
-    this sum is 1 at s = 1 - b, where b is the sum of background rate / dedicated peak over the
-    tenants with background load.
+    On a dedicated server, the load factor s is the rate in requests/s. On a shared server, s is the
+    sum of rate / dedicated peak over all tenants without background load.
     """
     if run.line == "dedicated":
         served_alone_rps = 1000 / unloaded_p50_ms[names[0]]

@@ -19,13 +19,13 @@ from perseus.peak.stats import Floats
 # limit.
 
 FEWEST = 200
-"""Least number of requests that waited, and least number that did not wait, for a comparison of
-their service times. Of 200 requests, 20 lie below the quantile LOW."""
+"""The module compares the service times of two groups: requests that waited, and requests that did
+not wait. Each group must contain at least this number of requests. With 200 requests, 20 lie below
+the quantile LOW."""
 
 LOW = 0.1
-"""To find the network time, the module compares this quantile of the service times of two groups:
-requests that waited and requests that did not wait. Pauses and network delays only lengthen times,
-so they disturb low quantiles least."""
+"""To find the network time, the module compares this quantile of the service times of both groups.
+Pauses and network delays only lengthen times, so they disturb low quantiles least."""
 
 EVEN = 0.1
 """Largest relative difference between the mean service times of two groups: requests that waited
@@ -48,7 +48,7 @@ load. For one worker with exponential service times, and 40 known latencies with
 multiple reaches 1.3 by chance. For a server that forms batches, it is 2 or more."""
 
 RARE = 0.01
-"""Share of the deviations from the median that `_spread` clips: the largest deviations. Pauses of
+"""`_spread` clips the largest deviations from the median: this share of all deviations. Pauses of
 the server cause such deviations, and measurements without load hardly ever contain a pause."""
 
 LAGS, CORRELATED = 4, 0.15
@@ -67,8 +67,7 @@ class ObservedWork:
     """The inferred service times and the network time, in seconds.
 
     `windows_s` contains one array of service times per window, in the order of the requests. The
-    network time `away_s` is the time of a request to the server and of its response back: the
-    latency minus the waiting time and the service time.
+    network time `away_s` is the latency of a request minus its waiting time and its service time.
     """
 
     windows_s: tuple[Floats, ...]
@@ -81,10 +80,10 @@ def observed_work(
     """Return the service times of each window's requests; None if Perseus cannot infer the service
     times.
 
-    `arrivals_s` and `done_s` contain one array of shape (n,) per window: the times of the arrivals,
-    and the times of the responses to them. The server must have no requests at the start of a
-    window. Only the last requests of a window may lack a response (NaN). `alone_s` contains
-    latencies without load.
+    `arrivals_s` contains the arrival times of the requests, and `done_s` the times of their
+    responses: one array of shape (n,) per window. Each window must begin with an idle server. Only
+    the last requests of a window may lack a response (NaN). `alone_s` contains latencies without
+    load.
     """
     if not done_s or not all(map(_complete, done_s)) or not in_turn(done_s):
         return None
@@ -143,8 +142,8 @@ def in_turn(done_s: Sequence[Floats]) -> bool:
 
 
 def _as_alone(work_s: Floats, alone_s: Floats) -> bool:
-    """Return whether service times under load vary hardly more than latencies without load. If they
-    vary more, the server serves several requests at the same time."""
+    """Return whether service times under load vary hardly more than latencies without load. If the
+    service times vary more, the server serves several requests at the same time."""
     return _spread(work_s) <= SPREAD * _spread(alone_s) + EVEN * float(work_s.mean())
 
 
@@ -180,8 +179,8 @@ def _even(found: _Read) -> bool:
 
 
 def _independent(works_s: Sequence[Floats]) -> bool:
-    """Return whether the service times of requests at most LAGS requests apart are uncorrelated. If
-    all service times are nearly equal, also return true."""
+    """Return whether service times are uncorrelated: each one with the next LAGS service times.
+    Nearly equal service times count as uncorrelated."""
     mean_s = float(np.concatenate(works_s).mean())
     centred = [work - mean_s for work in works_s]
     variance = float(np.mean(np.concatenate(centred) ** 2))
@@ -208,9 +207,9 @@ def work_error(work_s: Floats, rate_rps: float, draws: int, rng: np.random.Gener
     S. The tail of the waiting time decays like exp(-theta t), where theta solves rate (E[exp(theta
     S)] - 1) = theta (Asmussen, Applied Probability and Queues, 2nd ed., section XIII.5, for Poisson
     arrivals). The function computes the decay rate theta from `work_s` and `rate_rps`. For each
-    factor, the function draws a sample of the service times by a block bootstrap. With another
-    sample, the limit would be about the rate at which the tail decays with the same theta. The
-    factor is this rate divided by `rate_rps`.
+    factor, a block bootstrap draws new service times from `work_s`. The function computes the rate
+    at which the tail has the same decay rate theta with the new service times. The factor is the
+    new rate divided by `rate_rps`.
     """
 
     def surplus(theta: float) -> float:

@@ -191,8 +191,8 @@ def why_no_server_limit(windows: Sequence[Window]) -> tuple[Outcome, str] | None
 
 
 def why_certification_is_invalid(windows: Sequence[Window]) -> str:
-    """If all certification windows are invalid, mostly because of other processes, return a text
-    that says so; otherwise return an empty text."""
+    """Return an error message if all certification windows are invalid, mostly because of other
+    processes; otherwise return an empty text."""
     certifying = [window for window in windows if window.phase == Phase.CERTIFY]
     invalid = [tenant for window in certifying for tenant in window.invalid_tenants]
     if not invalid or any(window.verdict is not Verdict.INVALID for window in certifying):
@@ -203,8 +203,8 @@ def why_certification_is_invalid(windows: Sequence[Window]) -> str:
 
 
 def _majority_cause(invalid: Sequence[TenantWindow]) -> tuple[Outcome, str]:
-    """Return the outcome that names the main cause of the invalid verdicts (other processes or the
-    clients), and the reason of the last verdict with this cause."""
+    """Return the main cause of the invalid verdicts as an outcome: DISTURBED by other processes, or
+    CLIENT_LIMITED. Also return the reason of the last verdict with this cause."""
     disturbed = [tenant.reason for tenant in invalid if tenant.disturbed]
     if 2 * len(disturbed) >= len(invalid):
         return Outcome.DISTURBED, disturbed[-1]
@@ -212,8 +212,8 @@ def _majority_cause(invalid: Sequence[TenantWindow]) -> tuple[Outcome, str]:
 
 
 def why_uncertified(last: Window, names: Sequence[str]) -> str:
-    """Return a text that says why no rate is certified: it names each tenant that did not pass in
-    the last certification window, and the reason."""
+    """Return the reason why no rate is certified. The text names each tenant that did not pass in
+    the last certification window, with the reason of its verdict."""
     reasons = "; ".join(
         f"for {name} at {tenant.offered_rps:.1f} requests/s, {tenant.reason}"
         for name, tenant in zip(names, last.tenants, strict=True)
@@ -223,8 +223,8 @@ def why_uncertified(last: Window, names: Sequence[str]) -> str:
 
 
 def why_unbounded(windows: Sequence[Window], names: Sequence[str]) -> str:
-    """Return a text for a search in which no window failed: the text states the rates of the
-    highest tested load."""
+    """Return the reason why a search without a failed window found no limit. The text states the
+    rates of the highest tested load."""
     highest = max(windows, key=lambda window: window.scale)
     rates = ", ".join(
         f"{name} at {seen.offered_rps:.1f} requests/s"

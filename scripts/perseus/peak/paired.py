@@ -21,8 +21,8 @@ from perseus.peak.stats import Floats
 OUTLYING, LEAST = 5.0, 0.005
 """`ratio_at_saturation` leaves out a round if its log(sharing ratio) differs from the median over
 all rounds by more than OUTLYING median absolute deviations. If the median absolute deviation is
-below LEAST, the function uses LEAST in its place. Only 1 of 1,300 normally distributed values
-differs so much from the median."""
+below LEAST, the function uses LEAST in its place. Of 1,300 normally distributed values, only one
+lies so far from the median."""
 
 NEAR = 0.25
 """Standard deviation, over servers, of the measured exponent minus the exponent of the server's
@@ -134,9 +134,11 @@ class ModelLimits:
     measurement).
 
     `alone_rps` contains the limit of each tenant alone in requests/s, NaN for a tenant without
-    load. `scale` is the limit of all tenants together, as a load factor. `scale_error` is the
-    standard deviation of log(scale) between the queueing disciplines that the server may have.
-    `utilisation` is the utilisation of the server at the load factor `scale`.
+    load. `scale` is the limit of all tenants together, as a load factor. This limit depends on the
+    queueing discipline, which is uncertain. Therefore, `scale` is the geometric mean over the
+    possible disciplines, weighted by their probabilities. `scale_error` is the standard deviation
+    of log(limit) between the disciplines. `utilisation` is the utilisation of the server at the
+    load factor `scale`.
     """
 
     alone_rps: tuple[float, ...]

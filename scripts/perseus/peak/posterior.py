@@ -15,7 +15,7 @@ from perseus.peak.stats import Floats
 
 DISPERSIONS = 5
 """Number of values of the dispersion (`stats.dispersion`) over which the posterior is averaged. The
-values are quantiles of the distribution of the dispersion, which is uncertain."""
+dispersion is uncertain, and the values are quantiles of its distribution."""
 
 REACH = float(np.log(1.5))
 """Natural logarithm of the factor by which the grid of possible limits extends beyond the loads of
@@ -41,16 +41,16 @@ scale parameter describes how much the speed of the host varies from window to w
 scale 0, the speed is constant."""
 
 USUAL_WANDER = 0.03
-"""Scale of the half-Cauchy distribution that is nearly the prior of the scale parameters WANDERS.
+"""The prior of the scale parameters WANDERS is nearly a half-Cauchy distribution with this scale.
 On real hosts, the throughput of a busy server changes by some percent within seconds, and by 20 %
 within minutes."""
 
 TINY = 1e-300
 
 TAILS = 3
-"""Degrees of freedom of Student's t distribution, which log(limit in one window / common limit)
-has. With such heavy tails, one window during a short burst of load on the host has little
-influence."""
+"""The distribution of log(limit in one window / common limit) is Student's t distribution with this
+number of degrees of freedom. Because the tails of this distribution are heavy, one window during a
+short burst of load on the host has little influence."""
 
 
 @dataclass(frozen=True)
@@ -91,9 +91,10 @@ class Posterior:
     windows to REACH above the highest. Outside this range, the prior falls exponentially.
 
     Because the speed of a host changes, the limit in each window is a common limit times a random
-    factor. The logarithm of this factor has Student's t distribution, with one of the scale
-    parameters WANDERS. `density` is the posterior density of the logarithm of the common limit,
-    averaged over the scale parameters, the slopes and the possible values of the dispersion.
+    factor. The logarithm of this factor has Student's t distribution. WANDERS contains the possible
+    scale parameters of this distribution. `density` is the posterior density of the logarithm of
+    the common limit, averaged over the scale parameters, the slopes and the possible values of the
+    dispersion.
     """
 
     log_limits: Floats
@@ -146,8 +147,7 @@ class Posterior:
 
 
 def _wander_prior() -> Floats:
-    """Return the prior probabilities of WANDERS: nearly a half-Cauchy distribution on a logarithmic
-    grid."""
+    """Return the prior probability of each scale parameter in WANDERS."""
     scales = np.maximum(WANDERS, WANDERS[1])
     weights = scales / (1 + (scales / USUAL_WANDER) ** 2)
     return weights / weights.sum()

@@ -38,8 +38,8 @@ def served(
 
 
 def _of_two(arrivals_s: Sequence[Floats], work_s: Sequence[Floats], slower: float) -> list[Floats]:
-    """Return the latencies for two tenants. The results equal those of `_of_any`, but the function
-    takes one third of the time."""
+    """Return the latencies for two tenants. The results are the same as from `_of_any`, in one
+    third of the time."""
     joined_s = np.concatenate(arrivals_s)
     order = np.argsort(joined_s, kind="stable")
     of_second = order >= len(arrivals_s[0])
@@ -54,10 +54,11 @@ def _of_two(arrivals_s: Sequence[Floats], work_s: Sequence[Floats], slower: floa
 def _left_s(
     times_s: Sequence[float], works_s: Sequence[float], of_second: Sequence[bool], each: float
 ) -> tuple[Floats, Floats]:
-    """Return the remaining work in seconds of the first and of the second tenant, just before each
-    arrival of either tenant.
+    """Return the remaining service time in seconds of the first and of the second tenant, just
+    before each arrival of either tenant.
 
-    While both tenants are busy, the server needs `each` seconds for one second of work of a tenant.
+    While both tenants are busy, the server spends `each` seconds to give each tenant one second of
+    service time.
     """
     first, second, now_s = 0.0, 0.0, 0.0
     firsts, seconds = [], []
@@ -90,10 +91,11 @@ def _left_s(
 class _Tenant:
     """One of two tenants, with times in seconds.
 
-    `places` contains the positions of its requests among the requests of both tenants. For each
-    request of either tenant, `before_s` is the work of this tenant that arrived earlier, and
-    `others_s` is the work that the other tenant brings with the request. For each request of this
-    tenant, `wanted_s` is the work of this tenant until the end of the request.
+    `places` contains the positions of the tenant's requests among the requests of both tenants. For
+    each request of either tenant, `before_s` is the total service time of this tenant's earlier
+    requests. `others_s` is the service time of the request if it belongs to the other tenant, and 0
+    otherwise. For each request of this tenant, `wanted_s` is the total service time of this
+    tenant's requests up to and including the request.
     """
 
     places: NDArray[np.int64]
@@ -112,8 +114,9 @@ class _Tenant:
     ) -> Floats:
         """Return the latencies of this tenant in seconds.
 
-        `own_s` contains the remaining work of this tenant just before each arrival of either
-        tenant. `others_left_s` contains the remaining work of the other tenant at the same times.
+        `own_s` contains the remaining service time of this tenant, just before each arrival of
+        either tenant. `others_left_s` contains the remaining service time of the other tenant, at
+        the same moments.
         """
         served_s = self.before_s - own_s
         # For each request, find the last arrival before the end of the request. After this arrival,
@@ -140,7 +143,8 @@ def _of_any(arrivals_s: Sequence[Floats], work_s: Sequence[Floats], slower: floa
     ends_s: dict[int, float] = {}
 
     def each() -> float:
-        """Return the seconds that the server needs for one second of work of each busy tenant."""
+        """Return how many seconds the server spends to give each busy tenant one second of service
+        time."""
         return len(ends_s) * (slower if len(ends_s) > 1 else 1.0)
 
     def serve_until(time_s: float) -> None:

@@ -1,8 +1,9 @@
-"""Find the lowest load at which a simulated server misses an SLA, for either queueing discipline.
+"""Find the lowest load at which a simulated server misses an SLA.
 
-Every simulation draws the same random numbers for the same tenant. Therefore the difference between
-two limits, for example with different disciplines, has little sampling error (common random
-numbers: Law, Simulation Modeling and Analysis, 5th ed., section 11.2).
+`Discipline` lists the queueing disciplines of the simulated server. Every simulation draws the same
+random numbers for the same tenant. Therefore the difference between two limits, for example with
+different disciplines, has little sampling error (common random numbers: Law, Simulation Modeling
+and Analysis, 5th ed., section 11.2).
 """
 
 from __future__ import annotations
@@ -28,8 +29,9 @@ requests is too uncertain."""
 class Discipline(StrEnum):
     """The rule by which a server divides its time between tenants with waiting requests.
 
-    With processor sharing, all these tenants get equal parts of the server's speed. With first
-    come, first served, the server works on one request at a time, in the order of arrival.
+    With processor sharing, all tenants with waiting requests get equal parts of the server's speed.
+    With first come, first served, the server works on one request at a time, in the order of
+    arrival.
     """
 
     PROCESSOR_SHARING = "processor_sharing"
@@ -55,9 +57,9 @@ class Work(Protocol):
 class Precision:
     """The number and the sizes of the simulations that compute a limit.
 
-    A simulation has about `requests` requests in total. If a tenant would then have fewer than
-    `of_each` requests, the simulation has more requests, but about `most` in total at most. Each of
-    `halvings` simulations halves the range of possible limits.
+    A simulation has about `requests` requests in total. If this number leaves a tenant with fewer
+    than `of_each` requests, the simulation has more requests, but hardly more than `most` in total.
+    Each of `halvings` simulations halves the range of possible limits.
     """
 
     requests: int
@@ -81,8 +83,8 @@ def limit_scale(
 
     `rates_rps` returns the rate of each tenant at a load factor. `slower` is the factor by which
     sharing the server lengthens service times. With processor sharing, the factor applies only
-    while several tenants are busy. With first come, first served, it always applies. Tenant i uses
-    the random stream streams[i], by default stream i.
+    while several tenants are busy. With first come, first served, the factor always applies. Tenant
+    i uses the random stream streams[i], by default stream i.
     """
 
     spend_s = _SPENT_S[discipline]

@@ -34,9 +34,9 @@ class Trust:
     """Prior assumptions about how far the virtual queue differs from the real server.
 
     `unforeseen` is the expected number of clusters of late requests that occur only on the real
-    server. `slope_spread` is the prior standard deviation of log(m). The exceedance (share of late
-    requests) rises with the load, and m is its slope on the real server divided by its slope in the
-    virtual queue.
+    server. The exceedance (share of late requests) rises with the load. Let m be the slope of this
+    rise on the real server divided by the slope in the virtual queue. `slope_spread` is the prior
+    standard deviation of log(m).
     """
 
     unforeseen: float
@@ -66,8 +66,8 @@ class QueueReplay:
         times.
 
         If Perseus cannot infer the service times from all windows, the replay leaves out the
-        certification windows. Their rates are far below the limit, where the exceedances of the
-        virtual queue and of the real server may differ.
+        certification windows. Certification rates are far below the limit, where the exceedances of
+        the virtual queue and of the real server may differ.
         """
         others = [seen for seen in windows if not seen.certifies]
         found = _observed(model, tenant, windows)
@@ -105,8 +105,8 @@ class QueueReplay:
         return 1 / np.array([dispersion(counts, near) for near in self.similar])
 
     def spent(self) -> Iterator[tuple[Evidence, Floats]]:
-        """Yield each window with the simulated times of its counted requests
-        (`VirtualQueue.spent_s`), shape (draws, n)."""
+        """Yield each window with the result of `VirtualQueue.spent_s` for its counted requests,
+        shape (draws, n)."""
         for seen, requests in zip(self.windows, self.drawn, strict=True):
             yield seen, self.queue.spent_s(requests, self.tenant)[:, seen.first : seen.last]
 
@@ -136,8 +136,8 @@ def _observed(model: LineModel, tenant: int, windows: Sequence[Evidence]) -> Que
 
 
 def _fitted(model: LineModel, tenant: int, windows: Sequence[Evidence]) -> QueueReplay:
-    """Return the replay with drawn service times. The function chooses a factor for all service
-    times with which the virtual queue and the real server have equally many late requests."""
+    """Return the replay with drawn service times. One factor multiplies all service times, so that
+    the virtual queue and the real server have equally many late requests."""
     drawn = [model.queue.draw(seen.arrivals_s, WORK_DRAWS) for seen in windows]
     replay = QueueReplay(model, tenant, windows, drawn)
     worth = replay.worth

@@ -16,8 +16,8 @@ BURST: Final = 1.5
 """Each second of a burst has more arrivals than this multiple of the mean number per second."""
 
 CHANCE: Final = 0.001
-"""Each second of a burst has more arrivals than a Poisson process with the mean rate has in all but
-this share of its seconds."""
+"""A Poisson process with the mean rate has as many arrivals as a second of a burst in at most this
+share of its seconds."""
 
 
 @dataclass(frozen=True)
@@ -51,11 +51,11 @@ def bursts(counts: Counts) -> list[tuple[int, int]]:
 def recoveries(requests: Requests, start_ns: int, back: NDArray[np.bool_]) -> list[Burst]:
     """Return the bursts of a window, each with its recovery time. The window begins at `start_ns`.
 
-    The recovery time runs from the end of a burst until two conditions are true. First, all
-    requests that arrived before the end of the burst have ended. Second, a second has begun whose
-    requests together keep the SLA. `back`, shape (n,), says for each second of the window whether
-    its requests together keep the SLA. If a burst begins before the server has recovered from the
-    previous burst, both count as one burst.
+    `back`, shape (n,), says for each second of the window whether the requests of this second keep
+    the SLA. The recovery time runs from the end of a burst until two conditions are true: all
+    requests that arrived before the end of the burst have ended, and a second has begun whose
+    requests keep the SLA. If a burst begins before the server has recovered from the previous
+    burst, both count as one burst.
     """
     seconds = (requests.intended_ns - start_ns) // 10**9
     counts = np.bincount(seconds, minlength=len(back))
@@ -82,7 +82,7 @@ def most_in_flight(requests: Requests) -> int:
 
 def _drained_s(requests: Requests, until_ns: int) -> float:
     """Return the seconds from `until_ns` until all requests with an earlier intended send time have
-    ended; infinite if one of them is still pending."""
+    ended; infinite if such a request is still pending."""
     part = requests.between(int(requests.intended_ns[0]), until_ns)
     if part.count(Status.PENDING):
         return np.inf
@@ -90,6 +90,6 @@ def _drained_s(requests: Requests, until_ns: int) -> float:
 
 
 def _first(back: NDArray[np.bool_]) -> float:
-    """Return the index of the first true value; infinity if no value is true, but 0 for an empty
-    array."""
+    """Return the index of the first true value; infinity if no value is true. The result for an
+    empty array is 0: the burst ends with the window."""
     return float(back.argmax()) if back.any() else np.inf if len(back) else 0.0

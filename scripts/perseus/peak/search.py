@@ -76,23 +76,23 @@ NARROW = 0.35
 its width, divided by the median, is below this value."""
 
 AGREEING = 0.6
-"""Largest width of the 95 % interval, divided by the median, at which the search checks whether the
-interval contains the limit of the simulated queue. A wider interval contains almost any value, so
-the check would prove nothing."""
+"""The search compares the 95 % interval of the limit with the limit of the simulated queue only if
+the width of the interval, divided by the median, is at most this value. A wider interval contains
+almost any value, so the comparison would prove nothing."""
 
 ROUNDS_PART = 0.3
 """On a shared server, the search measures the sharing ratio at saturation in rounds. The rounds end
-as soon as the interval of this ratio is narrow: its half-width is below this share of the
-half-width that the preset requires."""
+as soon as the interval of the sharing ratio is narrow: the half-width of the interval is below this
+share of the half-width that the preset requires."""
 
 LOOKS_S = 1.0  # seconds between two checks of the steady state during the warm-up
 SHORTEST_WARM_UP_S = 6.0
 """Shortest warm-up in seconds. A shorter warm-up would not show that the latency changes by a few
 percent per second."""
 LARGEST_CHANGE = 1.5
-"""Largest factor by which the latency may change during the warm-up, or the speed of the busy
-server between the first and the last saturation probe. After a larger change, the outcome of the
-search is `unsteady`."""
+"""Largest factor by which each of two values may change: the latency during the warm-up, and the
+speed of the busy server from the first to the last saturation probe. After a larger change, the
+outcome of the search is `unsteady`."""
 
 
 def find_peak(
@@ -167,8 +167,8 @@ class _Search:
     # Phases of the search, in their order
 
     def warm_up(self) -> str:
-        """Load the server until its latency is steady. If the latency does not become steady,
-        return a text that says so; otherwise return an empty text.
+        """Load the server until its latency is steady. Return an error message if the latency does
+        not become steady, otherwise an empty text.
 
         The load is a closed loop with requests of all tenants that have load in this search. If the
         latency is not steady at the end of the first window, a second window follows. The warm-up
@@ -180,8 +180,8 @@ class _Search:
             return ""
         second = self._closed_until_steady()
         return "; ".join(
-            f"{name}: the latency does not become steady under load: its lower quartile changed"
-            f" from {old.first.value_ms:.2f} to {new.last.value_ms:.2f} ms"
+            f"the latency of {name} does not become steady under load (its lower quartile changed"
+            f" from {old.first.value_ms:.2f} to {new.last.value_ms:.2f} ms)"
             for name, old, new in zip(self.names, first, second, strict=True)
             if new.still_changes_since(old, LARGEST_CHANGE)
         )
@@ -202,8 +202,8 @@ class _Search:
         self.runner.usual = UsualSpeed.of(self.speeds, warm_up.seen)
 
     def _rounds_of_turns(self) -> list[tuple[Speed, ...]]:
-        """Run rounds until the sharing ratio is precise enough (ROUNDS_PART), at most the preset's
-        number of rounds. Return the results of `_round`."""
+        """Run rounds until the sharing ratio is precise enough (ROUNDS_PART), but no more rounds
+        than the preset allows. Return the results of `_round`."""
         seen = [self._round()]
         while len(seen) < self.settings.rounds:
             error = ratio_at_saturation(self.rounds).error
@@ -277,13 +277,14 @@ class _Search:
         return model_limits(self.model, works, self.rounds, precision)
 
     def with_model(self, near: float, posterior: stats.Floats) -> float:
-        """Return a limit for the certification windows: the geometric mean, weighted by precision,
-        of the limit `near` from the windows and the limit of the simulated queue.
+        """Return the limit from which the search computes the rates to certify.
 
-        `posterior` contains draws of the limit `near`. If the two limits differ by more than two
-        standard deviations of their difference, the excess over two standard deviations counts as
-        an additional error of the simulated queue. If the limit of the simulated queue is unknown,
-        or if `posterior` is empty, the result is `near`.
+        The result is a geometric mean, weighted by precision, of two limits: the limit `near` from
+        the windows, and the limit of the simulated queue. `posterior` contains draws of the limit
+        `near`. If the two limits differ by more than two standard deviations of their difference,
+        the excess over two standard deviations counts as an additional error of the simulated
+        queue. If the limit of the simulated queue is unknown, or if `posterior` is empty, the
+        result is `near`.
         """
         scale = self.shared_model_scale
         if not (np.isfinite(scale) and len(posterior)):
@@ -481,9 +482,10 @@ class _Search:
 
         After two invalid attempts, the third attempt accepts the disturbances that ON_BUSY_HOST
         allows, and any temporary slowdown of the server. From then on, all windows of the search
-        accept the disturbances that ON_BUSY_HOST allows. If other processes use even more of the
-        server, the search waits until these processes use less, and then makes one more attempt.
-        If the host stays busy for PATIENCE_S, the search no longer repeats invalid windows.
+        accept the disturbances that ON_BUSY_HOST allows. If other processes use more of the server
+        than ON_BUSY_HOST allows, the search waits until these processes use less. Then the search
+        makes one more attempt. After PATIENCE_S seconds of waiting in total, the search no longer
+        waits, and no longer repeats invalid windows.
         """
         rates_rps = self.model.line.rates_rps(scale)
         for _ in range(0 if self.host_stays_busy else ATTEMPTS - 1):

@@ -1,10 +1,9 @@
 """Detect a temporary slowdown of a busy server from the gaps between its responses.
 
-The counters of the kernel show the load of other processes on the server's cores. The load of a
-hypervisor or of another virtual machine on the same hardware appears only as steal time, if the
-hypervisor reports steal time. Even if no counter shows such load, the times of the responses do:
-although requests wait for the server, the responses come more slowly than in the saturation probes
-(docs/explanation/load.md).
+The counters of the kernel show the load of other processes on the server's cores. The counters show
+the load of a hypervisor or of other virtual machines only if the hypervisor reports steal time.
+This module needs no counter: if requests wait for the server, but the responses come more slowly
+than in the saturation probes, the server is slower than usual (docs/explanation/load.md).
 """
 
 from __future__ import annotations

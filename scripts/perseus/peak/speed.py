@@ -62,9 +62,9 @@ def speed(requests: Requests, from_ns: int) -> Speed:
     """Return the speed of a server in a closed loop from the time `from_ns` to the end; NO_SPEED
     for fewer than two responses.
 
-    The speed follows from the median, over batches of consecutive responses, of the mean time
-    between responses. If other processes slow down the server during a few batches, the median
-    hardly changes.
+    The function computes the mean time between responses in each of several batches of consecutive
+    responses. The speed is 1 / the median of these means. If other processes slow down the server
+    during a few batches, the median hardly changes.
     """
     done_s = np.sort(requests.done_ns[requests.answered & (requests.done_ns >= from_ns)]) / 1e9
     gaps_s = np.diff(done_s)
@@ -84,7 +84,7 @@ def mean_rps(seen: Speed) -> float:
     of IN_FLIGHT, with a pause before each group. The time from the first to the last response lacks
     one of these pauses, and would overstate the throughput. Therefore the function uses the time
     from the mean of the first IN_FLIGHT response times to the mean of the last IN_FLIGHT response
-    times. In this time, a steady server sends all responses but IN_FLIGHT.
+    times. In this time, a steady server sends all responses except IN_FLIGHT of them.
     """
     done_s = np.concatenate([[0.0], np.cumsum(seen.gaps_s)])
     ends = min(IN_FLIGHT, len(done_s) // 2)
@@ -119,8 +119,8 @@ def work_s(seen: Sequence[Speed]) -> Floats:
 
 
 def duration_s(unloaded_ms: Floats) -> float:
-    """Return the length in seconds of a saturation probe of a single tenant, computed from its
-    latencies without load."""
+    """Return the length in seconds of a saturation probe of a single tenant. `unloaded_ms` contains
+    the tenant's latencies without load."""
     alone_s = float(np.median(unloaded_ms)) / 1000
     return float(np.clip(REQUESTS * alone_s, SHORTEST_S, LONGEST_S))
 
@@ -133,12 +133,12 @@ def round_window_s(unloaded_ms: Sequence[Floats]) -> float:
 
 
 def change(first: Sequence[Speed], last: Sequence[Speed]) -> float:
-    """Return the factor by which the speed rose or fell from the first to the last probe; at least
-    1, also if the speed fell.
+    """Return the factor, at least 1, by which the speed rose or fell from the first to the last
+    probe.
 
-    `first` and `last` contain one speed per tenant. The result is the largest factor of a tenant.
-    If the difference between the two speeds of a tenant is not significant (SURE), its factor
-    counts as 1. Differences are seldom significant for slow models, because their probes contain
+    `first` and `last` contain one speed per tenant. The result is the largest of the tenants'
+    factors. If the two speeds of a tenant do not differ significantly (SURE), the factor of this
+    tenant is 1. Differences are seldom significant for slow models, because their probes contain
     few responses.
     """
     found = [1.0]
@@ -154,8 +154,8 @@ def wander(seen: Sequence[Sequence[Speed]]) -> float:
     errors cause.
 
     `seen` contains, for each probe, the speed of each tenant. For each tenant, the function
-    subtracts the variance of the measurement errors from the variance of log(speed). The result is
-    the root of the mean of these differences over the tenants.
+    computes the variance of log(speed), minus the variance of the measurement errors. The result is
+    the square root of the mean over the tenants.
     """
     variances = []
     for of_tenant in zip(*seen, strict=True):

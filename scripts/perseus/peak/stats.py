@@ -51,7 +51,7 @@ NORMAL_ENDS = float(special.ndtri(1 - TAIL))
 
 
 def percentile(values: ArrayLike, percent: float) -> float:
-    """Return the smallest of the values that is at least as large as `percent` % of the values.
+    """Return the smallest v in `values` for which at least `percent` % of the values are <= v.
 
     The values may be infinite (requests without a response). The result is NaN if `values` is
     empty.
@@ -68,9 +68,9 @@ def percentile_interval(latency_ms: Floats, percent: float) -> Interval:
     """Return a percentile of latencies, and the 95 % interval of this percentile. The latencies are
     in the order of their requests.
 
-    Both ends of the interval are latencies of the sample. The ranks of both ends are binomial
-    quantiles, with the effective number of independent requests as the number of trials
-    (`dispersion`). The upper end is infinite if too few requests are above the percentile.
+    The ends of the interval are latencies of the sample. Their ranks are binomial quantiles. The
+    number of trials is the effective number of independent requests (`dispersion`). If too few
+    requests are below or above the percentile, the lower end is 0 or the upper end is infinite.
     """
     from scipy import stats
 
@@ -87,12 +87,12 @@ def percentile_interval(latency_ms: Floats, percent: float) -> Interval:
 
 @cache
 def fewest_requests(allowed: float) -> int:
-    """Return the least number of requests that a window needs to pass; `allowed` is the share of
+    """Return the least number of requests with which a window can pass. `allowed` is the share of
     late requests that the SLA allows.
 
-    Assume that a share `allowed` of all requests is late. The result is the smallest n for which n
-    requests contain at most one late request with a probability of at most 1 %: 130 for p95, 662
-    for p99 (docs/explanation/verdict.md).
+    Assume that a share `allowed` of all requests is late. Then n requests contain at most one late
+    request with a small probability. The result is the smallest n for which this probability is at
+    most 1 %: 130 for p95, 662 for p99 (docs/explanation/verdict.md).
     """
     from scipy import stats
 
@@ -103,8 +103,12 @@ def fewest_requests(allowed: float) -> int:
 
 
 def fewest_independent(allowed: float, confidence: float) -> float:
-    """Return the least number of independent requests, all on time, that show at the one-sided
-    confidence level `confidence` that at most a share `allowed` of all requests is late."""
+    """Return the least number of independent requests that can show that the SLA holds, if none of
+    them is late.
+
+    The SLA holds if at most a share `allowed` of all requests is late. `confidence` is the
+    one-sided confidence level.
+    """
     return float(np.log(1 - confidence) / np.log(1 - allowed))
 
 
@@ -198,17 +202,20 @@ def dispersion(windows: Sequence[Exceedances], weights: ArrayLike) -> float:
 
 
 def similarity(scale: float, scales: ArrayLike, within: float) -> Floats:
-    """Return the weights of windows in an estimate at the load factor `scale`. `scales` has the
-    load factors of the windows. The weights are in (0, 1], shape (k,). The closer the load factor
-    of a window is to `scale`, the larger is its weight. `within` is the relative difference of two
-    loads up to which late requests form clusters of similar sizes."""
+    """Return the weights of k windows in an estimate at the load factor `scale`.
+
+    `scales` contains the load factors of the windows. The weights are in (0, 1], shape (k,). The
+    closer the load factor of a window is to `scale`, the larger is its weight. At two loads, late
+    requests form clusters of similar sizes if the relative difference of the loads is at most
+    `within`.
+    """
     return np.exp(-0.5 * (np.log(np.asarray(scales) / scale) / within) ** 2)
 
 
 PRIOR_EPISODES = 2.0
 PRIOR_CORRELATIONS = 1.5
-"""Prior of the dispersion. PRIOR_EPISODES is the weight of the prior, as a number of clusters. The
-value of the prior is PRIOR_CORRELATIONS times the correlation time of the latencies.
+"""Prior of the result of `dispersion`. PRIOR_EPISODES is the weight of the prior, as a number of
+clusters. The value of the prior is PRIOR_CORRELATIONS times the correlation time of the latencies.
 PRIOR_CORRELATIONS exceeds 1, since short windows underestimate the correlation time."""
 
 
@@ -223,7 +230,7 @@ BATCHES = 10
 def exceedance(
     latency_ms: Floats, limit_ms: float, confidence: float, dispersion: float
 ) -> Interval:
-    """Return the share of latencies above `limit_ms`, with a two-sided interval at `confidence`.
+    """Return the share of latencies above `limit_ms`, with a two-sided interval.
 
     The interval is the union of two intervals: the batch-means t interval (Law, Simulation Modeling
     and Analysis, 5th ed., section 9.5.3), and the Clopper-Pearson interval for n / `dispersion`
@@ -244,7 +251,7 @@ def exceedance(
 
 
 def proportion(hits: float, n: float, confidence: float) -> tuple[float, float, float]:
-    """Return hits / n, and the ends of its two-sided Clopper-Pearson interval at `confidence`."""
+    """Return hits / n, and the ends of its two-sided Clopper-Pearson interval."""
     tail = (1 - confidence) / 2
     low = float(special.betaincinv(hits, n - hits + 1, tail)) if hits else 0.0
     high = float(special.betaincinv(hits + 1, n - hits, 1 - tail)) if hits < n else 1.0
@@ -265,8 +272,8 @@ def mean_interval(values: ArrayLike) -> Interval:
 
 
 def rising(times: ArrayLike, values: ArrayLike, confidence: float) -> tuple[float, bool]:
-    """Return the Theil-Sen slope of `values` over `times`, and whether its two-sided interval at
-    `confidence` lies above 0."""
+    """Return the Theil-Sen slope of `values` over `times`, and whether the two-sided confidence
+    interval of the slope lies above 0."""
     from scipy import stats
 
     fit = stats.theilslopes(np.asarray(values), np.asarray(times), alpha=confidence)

@@ -28,7 +28,7 @@ FEWEST = 60  # least number of responses of a tenant for a decision on its stead
 
 @dataclass(frozen=True)
 class LowerQuartile:
-    """The lower quartile of latencies, with the standard error that batches of requests show."""
+    """The lower quartile of latencies, with its standard error (from batches of requests)."""
 
     value_ms: float
     error_ms: float
@@ -84,8 +84,8 @@ class Steadiness:
 
     @property
     def surely_steady(self) -> bool:
-        """Return whether the latency is steady, and the window has enough requests to show that its
-        halves are similar (ALIKE). Then the warm-up may end."""
+        """Return whether the warm-up may end: the latency is steady, and the window has enough
+        requests to show that both halves are similar (ALIKE)."""
         return self.steady and self.first.is_like(self.last, ALIKE)
 
 
@@ -117,8 +117,11 @@ def steadiness(latency_ms: Floats) -> Steadiness:
 
 
 def _trend(latency_ms: Floats) -> bool:
-    """Return whether the lower quartiles of successive batches rise or fall significantly, and in
-    all by more than TOLERANCE times their median."""
+    """Return whether the lower quartile of the latency has a trend over successive batches.
+
+    The quartile has a trend if it rises or falls significantly, and if the total change exceeds
+    TOLERANCE times the median of the quartiles.
+    """
     quartiles = [stats.percentile(batch, 25) for batch in stats.batches(latency_ms, 2 * BATCHES)]
     times = np.linspace(0, 1, len(quartiles))
     for direction in (1, -1):

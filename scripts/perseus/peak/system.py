@@ -20,8 +20,8 @@ class Observation:
     """The measured data of the first `elapsed_s` seconds of a window.
 
     For each tenant, `requests` contains the requests with an intended send time in these seconds.
-    `client_cpu` contains, for each tenant, the larger of two shares: the share of a core that its
-    busiest client process used, and the mean share that all clients used of the client cores.
+    `client_cpu` contains, for each tenant, the larger of two shares: the share of one core that the
+    tenant's busiest client process used, and the share of all client cores that all clients used.
     `other_cpu_share` is the share of the CPU time of the server's cores that other processes used,
     None if unknown. `other_process` names the other process that used most CPU time.
     `other_gpu_share` is the share of the time in which the server's GPU worked for other processes,
@@ -74,5 +74,6 @@ class System(Protocol):
         """Wait until other processes use at most the share `other_load` of the server's cores and
         GPUs, and return True.
 
-        All calls together wait at most PATIENCE_S. If this time is over, return False.
+        All calls together wait at most PATIENCE_S seconds. When this time is over, a call returns
+        False.
         """

@@ -31,8 +31,8 @@ steady state."""
 
 SETTLES = 0.3
 """If the share of late requests in a long simulation exceeds this value, a window is too short for
-the steady state of the queue. Unless the service times are observed, such a window gets no
-correction for its arrivals."""
+the steady state of the queue. Then the module does not correct the window for its arrivals, unless
+the service times are observed."""
 
 
 @dataclass(frozen=True)
@@ -118,8 +118,8 @@ def _without_sampling_error(replay: QueueReplay, curve: ExceedanceCurve) -> Late
     """Return the number of late requests in each window, corrected for the random arrivals of the
     window.
 
-    The better the virtual queue reproduces the late requests of the real server in a window and in
-    windows at similar loads, the larger is the weight of this window.
+    A window has a large weight if the virtual queue reproduces the late requests of the real server
+    well: the late requests in this window, and in windows at similar loads.
     """
     windows = replay.windows
     products, surplus, settles = [], [], []

@@ -147,17 +147,21 @@ class TenantWindow:
 
 
 def other_load(seen: Observation | TenantWindow) -> tuple[float, str]:
-    """Return the share of the server's cores or of its GPU that other processes used, whichever
-    share is larger, and a text that states this share."""
+    """Return the share of the server that other processes used, and a text that states this share.
+
+    The share refers to the server's cores or to its GPU, whichever share is larger.
+    """
     return other_load_text(
         seen.other_cpu_share or 0.0, seen.other_gpu_share or 0.0, seen.other_process
     )
 
 
 def other_load_text(on_cores: float, on_gpu: float, who: str) -> tuple[float, str]:
-    """Return the larger of the shares `on_cores` and `on_gpu` that other processes used, and a text
-    that states the larger share. If the share of the cores is larger, the text also names the
-    busiest process `who`."""
+    """Return the larger of two shares, and a text that states this share.
+
+    `on_cores` and `on_gpu` are the shares of the server's cores and of its GPU that other processes
+    used. If the share of the cores is larger, the text also names the busiest process `who`.
+    """
     share, what = max((on_cores, "cores"), (on_gpu, "GPU"))
     among = f", among them {who}" if who and what == "cores" else ""
     return share, f"other processes used {share:.0%} of the server's {what}{among}"
@@ -299,8 +303,8 @@ def judge_each(
 
 
 def without_sla(found: TenantWindow) -> TenantWindow:
-    """Return the verdict on a tenant in a closed loop: INVALID, or else UNDECIDED with the reason
-    NO_SLA."""
+    """Return the verdict on a tenant in a closed loop. The verdict INVALID remains. Every other
+    verdict becomes UNDECIDED with the reason NO_SLA."""
     if found.verdict is Verdict.INVALID:
         return found
     return replace(found, verdict=Verdict.UNDECIDED, reason=NO_SLA)
@@ -325,8 +329,8 @@ class _Findings:
 
 
 def _verdict(found: _Findings, sla: Sla) -> tuple[Verdict, str, bool]:
-    """Return the verdict of the first rule whose condition is true, the reason for the verdict, and
-    whether other processes, not the client, made the window invalid."""
+    """Return the verdict, its reason, and whether other processes, not the client, made the window
+    invalid. The first rule whose condition is true determines the verdict."""
     share, n, fewest = found.exceedance, found.requests, stats.fewest_requests(sla.allowed)
     lag_ms, most_ms = found.send_lag_ms, found.tolerance.lag_ms(sla.latency_ms)
     client, (others, used) = found.client_cpu, found.other_load
@@ -412,12 +416,12 @@ def _backlog(part: Requests, whole: Requests, rate_rps: float, sla: Sla) -> tupl
     """Return the growth of the number of requests in flight (1/s), and whether the server falls
     behind.
 
-    The function measures the growth over the time of the counted requests (`part`). The server
-    falls behind if two conditions hold: the growth is significant, and the total growth exceeds the
-    number of requests that arrive in half the latency limit of the SLA. Below the limit of the
-    server, the waiting time also rises and falls, but by less than half the latency limit of the
-    SLA. A request is in flight from its intended send time until its response. `whole` contains all
-    requests of the window.
+    `part` contains the counted requests, and `whole` contains all requests of the window. A request
+    is in flight from its intended send time until its response. The function measures the growth
+    from the first to the last counted request. The server falls behind if two conditions hold: the
+    growth is significant, and the total growth exceeds the number of requests that arrive in half
+    the latency limit of the SLA. Even below the limit of the server, the waiting time rises and
+    falls, but by less than half the latency limit.
     """
     if len(part) < 20:
         return 0.0, False

@@ -53,10 +53,11 @@ class VirtualQueue:
         return self.slowness * sum(work_s)
 
     def spent_s(self, drawn: Drawn, tenant: int) -> Floats:
-        """Return the simulated time of each request of a tenant, in seconds; shape (draws, m).
+        """Return, for each request of a tenant, the time in seconds to compare with `spare_s`;
+        shape (draws, m).
 
-        A request is late if its simulated time exceeds `spare_s`. The simulated time is the waiting
-        time or, if `observed` is true, the waiting time plus the service time.
+        This time is the waiting time or, if `observed` is true, the waiting time plus the service
+        time. If the time exceeds `spare_s`, the request is late.
         """
         waits_s = drawn.waits_s(tenant, self.slowness)
         if not self.observed:
@@ -64,8 +65,8 @@ class VirtualQueue:
         return waits_s + self.slowness * drawn.work_s[:, drawn.places[tenant]]
 
     def draw(self, arrivals_s: Sequence[Floats], draws: int, first: int = 0) -> Drawn:
-        """Draw `draws` sets of service times for the requests of all tenants. Calls with equal
-        arguments return equal draws; `first` is the seed of the first set."""
+        """Draw `draws` sets of service times for the requests of all tenants. `first` is the seed
+        of the first set, so calls with equal arguments return equal draws."""
         counts = [len(each) for each in arrivals_s]
         work_s = np.empty((draws, sum(counts)))
         for i in range(draws):
@@ -93,8 +94,8 @@ class Drawn:
     places: tuple[NDArray[np.int64], ...]
 
     def waits_s(self, tenant: int, slowness: float) -> Floats:
-        """Return the waiting times of a tenant's requests in seconds; shape (draws, m). All service
-        times are multiplied by `slowness`. The queue is empty before the first request."""
+        """Return the waiting times of a tenant's requests in seconds; shape (draws, m). The factor
+        `slowness` multiplies all service times. The queue is empty before the first request."""
         before_s = slowness * self._before_s
         waits_s = before_s + idle_s(self.arrival_s, before_s) - self.arrival_s
         return waits_s if len(self.places) == 1 else waits_s[:, self.places[tenant]]

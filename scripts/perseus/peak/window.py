@@ -103,7 +103,7 @@ class Window:
         every SLA.
 
         The observed latencies of a tenant keep its SLA if the percentile that the SLA names is at
-        most the latency limit. Bracketing and bisection need no more certainty than this.
+        most the latency limit. For bracketing and bisection, this much certainty is enough.
         """
         if self.verdict is Verdict.UNDECIDED:
             busy = [tenant for tenant in self.tenants if tenant.offered_rps > 0]

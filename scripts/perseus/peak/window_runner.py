@@ -58,10 +58,11 @@ class WindowRunner:
     ) -> Window:
         """Run a window until its verdict is PASS or FAIL, or until its planned time is over.
 
-        If a certification window has too few independent requests after its planned time, it goes
-        on until it has enough, for at most CLUSTERED times the longest time of the preset. Only
-        the last verdict of the additional time counts. If each verdict of the additional time
-        counted, more windows at the limit would pass than the confidence of the preset allows.
+        If a certification window has too few independent requests after its planned time, the
+        window goes on until it has enough requests, but for at most CLUSTERED times the longest
+        time of the preset. Then only the verdict at the end of the window counts. If earlier
+        verdicts in the additional time also counted, more windows at the limit would pass than the
+        confidence of the preset allows.
         """
         much = effort(phase, self.settings)
         settle = settle_s(self.settings, self.model.slas)
@@ -80,8 +81,8 @@ class WindowRunner:
         return self.run(plan, done)
 
     def run(self, plan: WindowPlan, done: Callable[[Window], bool]) -> Window:
-        """Run a window until `done` returns true for the window so far, or until its planned time
-        is over."""
+        """Run a window until its planned time is over, or until `done` returns true for the part
+        that has already passed."""
         with self._offer(plan) as load:
             for look_s in plan.looks_s:
                 seen = load.until(look_s)
@@ -107,8 +108,8 @@ class WindowRunner:
         return self.on_the_line[-1].scale if self.on_the_line else self.start
 
     def _slowed(self, seen: Observation, plan: WindowPlan) -> float:
-        """Return the temporary slowdown of the server in a window of the phases BRACKET, BISECT and
-        NEAR_LIMIT; 1 in a window of another phase.
+        """Return the temporary slowdown of the server in a window. The result is 1 for a window
+        outside the phases BRACKET, BISECT and NEAR_LIMIT.
 
         In a certification window, a slowdown does not count, because the server must keep the SLA
         at a certified rate even on a slow host.
@@ -117,8 +118,8 @@ class WindowRunner:
         return slowed(seen, self.usual) if looks_for_it and self.usual is not None else 1.0
 
     def _needs_more_requests(self, window: Window) -> bool:
-        """Return whether the observed percentile of each tenant is within its SLA, but a tenant has
-        too few independent requests for a verdict."""
+        """Return whether two conditions hold: the observed percentile of each tenant is within its
+        SLA, but at least one tenant has too few independent requests for a verdict."""
         confidence = self._confidence(window.phase)
         return window.passes_roughly and any(
             tenant.effective_requests < ENOUGH * stats.fewest_independent(sla.allowed, confidence)

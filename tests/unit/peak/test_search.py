@@ -881,7 +881,7 @@ def test_a_server_that_never_becomes_steady_is_told_so_at_once(service, per_s):
     found = searches(10, service, slowness=drifting(per_s))
     told = [
         peak.outcome is Outcome.UNSTEADY
-        and "does not become steady under load: its lower quartile changed" in peak.reason
+        and "does not become steady under load (its lower quartile changed" in peak.reason
         and [window.phase for window in peak.windows] == [Phase.WARM_UP] * 2
         for peak in found
     ]

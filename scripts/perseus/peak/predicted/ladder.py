@@ -60,7 +60,7 @@ class Shared:
     """A mix on a shared server: the tenants, and the share of each tenant in the mix.
 
     The shares add up to 1. At load factor 1, the rate of a tenant is its share times its dedicated
-    peak. `arrivals` is None if the arrival process is unknown.
+    peak. `arrivals` is the arrival process of all tenants, None if it is unknown.
     """
 
     solos: tuple[Solo, ...]
@@ -99,14 +99,14 @@ class Shared:
     @cached_property
     def of_queue(self) -> float:
         """Return the sharing ratio above which a simulated first-come first-served queue misses an
-        SLA, with the service times that each tenant has alone."""
+        SLA. In the simulation, each tenant has the service times that it has alone."""
         return self.of_slowed_queue(np.ones(len(self.solos)))
 
     def of_slowed_queue(self, slowdowns: Floats) -> float:
-        """Return the sharing ratio above which a simulated first-come first-served queue with
-        longer service times misses an SLA.
+        """Return the sharing ratio above which a simulated first-come first-served queue misses an
+        SLA, if sharing lengthens the service times.
 
-        `slowdowns`, shape (tenants,), contains one factor per tenant, which multiplies its service
+        `slowdowns`, shape (tenants,), contains the factor that multiplies each tenant's service
         times. The result is NaN in three cases: a factor or a service time is unknown, the arrival
         process is unknown, or a tenant would have fewer than OF_EACH requests in the simulation.
         """
@@ -119,8 +119,8 @@ class Shared:
 
     @cached_property
     def _slowed(self) -> dict[tuple[float, ...], float]:
-        """Cache of the simulated limits by the factors `slowdowns`, since several prediction models
-        need the same limits."""
+        """Cache of the simulated limits. The keys are the factors `slowdowns`. Several prediction
+        models need the same limits."""
         return {}
 
     @property
@@ -160,9 +160,10 @@ class Shared:
         """Return, for each tenant, the mean share of its data that is missing from the processor's
         caches at the start of its request; shape (tenants,).
 
-        The function assumes that a request of another tenant evicts as many bytes of these data as
-        it accesses itself, and that a request of the same tenant evicts nothing. The probability
-        that the previous request belongs to a tenant is proportional to the rate of this tenant.
+        The function assumes that only the previous request has evicted data. A request of another
+        tenant evicts as many bytes as it accesses, and a request of the same tenant evicts nothing.
+        The probability that the previous request belongs to a tenant is proportional to the rate of
+        this tenant.
         """
         rates = np.array(self.rates_rps)
         memory = np.array([solo.memory_bytes for solo in self.solos])
@@ -177,7 +178,7 @@ class Shared:
 class Known:
     """A mix with a measured sharing ratio.
 
-    `noise` is the standard deviation of log(ratio) according to the interval of the ratio. If the
+    `noise` is the standard deviation of log(ratio), computed from the interval of the ratio. If the
     ratio is exact, `noise` is 0.
     """
 
@@ -231,9 +232,9 @@ def _beside_copies(shared: Shared, known: Sequence[Known]) -> Floats:
     """Return, for each tenant, the relative increase of the service time if all its data are
     missing from the caches; shape (tenants,).
 
-    The increase for a model comes from measured mixes whose tenants are copies of this model: the
-    lower their sharing ratio is, compared to a simulated queue without evictions, the larger is the
-    increase. The increase is at least 0. If no mix of copies of a model was measured, the function
+    The increase for a model comes from measured mixes of copies of this model. The lower the
+    measured sharing ratio is, compared to a simulated queue without evictions, the larger is the
+    increase. The increase is at least 0. For a model without a measured mix of copies, the function
     uses the mean increase of the other models. If no mix of copies was measured at all, the result
     is NaN.
     """

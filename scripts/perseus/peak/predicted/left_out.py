@@ -79,14 +79,13 @@ def _left(
 class Accuracy:
     """The error of a prediction model on a server, from a cross-validation over `n` measured mixes.
 
-    `bias` is the mean of log(measured / predicted) over these mixes, and `deviation` is the
-    standard deviation. `interval` and `draws` correct a predicted ratio by the factor exp(bias).
-    `noise` is the standard deviation of log(measured ratio) due to the uncertainty of one
-    measurement. If all mixes were measured within a quarter of an hour, the prediction errors may
-    scatter less than `noise`, because the speed of the host hardly changed in this time. `missed`
-    is the number of measured mixes that violate an SLA at every load. No prediction model can
-    predict such a result. Therefore each of these mixes counts as a mix outside the interval of its
-    prediction.
+    `bias` is the mean, and `deviation` the standard deviation, of log(measured / predicted) over
+    these mixes. `interval` and `draws` correct a predicted ratio by the factor exp(bias). `noise`
+    is the standard deviation of log(measured ratio) due to the uncertainty of one measurement. If
+    all mixes were measured within a quarter of an hour, the prediction errors may scatter less than
+    `noise`, because the speed of the host hardly changed in this time. `missed` is the number of
+    measured mixes that violate an SLA at every load. No prediction model predicts such a violation.
+    Therefore each of these mixes counts as a mix outside the interval of its prediction.
     """
 
     step: LadderStep
@@ -114,12 +113,11 @@ class Accuracy:
 
     @property
     def _upper(self) -> float:
-        """Return the cumulative probability of the prediction errors at the upper end of a
-        prediction interval.
+        """Return the cumulative probability at the upper end of a prediction interval.
 
-        The interval must contain a share CONFIDENCE of all mixes. A mix that violates an SLA at
-        every load lies outside every interval. Each such mix makes the interval wider, so that the
-        interval still contains the share CONFIDENCE of all mixes.
+        The interval must contain a share CONFIDENCE of all mixes. Mixes that violate an SLA at
+        every load lie outside every interval. Therefore the interval must contain a larger share of
+        the other mixes.
         """
         return (1 + CONFIDENCE * (1 + self.missed / self.n)) / 2
 
@@ -135,14 +133,14 @@ class Accuracy:
         return scatter, wider * self.noise * special.ndtri(noisy)
 
     def interval(self, ratio: float) -> Interval:
-        """Return the interval of the predicted ratio `ratio`: with a probability of about
-        CONFIDENCE, the interval contains the ratio that a measurement would give."""
+        """Return the prediction interval for the predicted ratio `ratio`. A measured ratio lies in
+        this interval with a probability of about CONFIDENCE."""
         middle = ratio * np.exp(self.bias)
         return Interval(middle, middle / (1 + self.half_width), middle * (1 + self.half_width))
 
     def draws(self, ratio: float, levels: Floats) -> Floats:
-        """Return quantiles of the ratio that a measurement would give if `ratio` is predicted. The
-        quantiles have the cumulative probabilities `levels`, in (0, 1)."""
+        """Return quantiles of a measured ratio if the predicted ratio is `ratio`. The quantiles
+        have the cumulative probabilities `levels`, in (0, 1)."""
         scatter, noise = self._off(UPPER, UPPER)
         off = self._off(levels, levels)[0 if scatter > noise else 1]
         drawn: Floats = ratio * np.exp(self.bias + off)
@@ -150,11 +148,10 @@ class Accuracy:
 
 
 def errors_by_step(known: Sequence[Known]) -> dict[LadderStep, Floats]:
-    """Return the prediction errors of each prediction model; shape (mixes,), without mixes of
-    copies of one model.
+    """Return the prediction errors of each prediction model; shape (mixes,) each.
 
-    The prediction of a mix does not use the measurement of this mix. The error is NaN if the
-    prediction model cannot predict the mix.
+    The errors do not include mixes of copies of one model. The prediction of a mix does not use the
+    measurement of this mix. The error is NaN if the prediction model cannot predict the mix.
     """
     return {
         step: np.array([each.error for each in errors(step, Out.MIX, "", {"": known})])
@@ -179,8 +176,8 @@ def best(errors_of: Mapping[LadderStep, Floats], noise: float, missed: int = 0) 
     model. `noise` is the uncertainty of the measured ratios (`noise_of`). `missed` is the number of
     mixes that violate an SLA at every load. The chosen model has the smallest scatter for the
     measured mixes, so its errors for new mixes are probably larger. Therefore `deviation` in the
-    result comes from a second cross-validation: for each mix, the function chooses the model, and
-    computes its bias, from all other mixes.
+    result comes from a second cross-validation. For each mix, the function again chooses a model
+    and computes its bias, but only from the other mixes.
     """
     if not errors_of:
         return None
@@ -221,7 +218,8 @@ def _scatter(logs: Floats) -> Floats:
     """Return, for each prediction model, half the width of the prediction interval of log(measured
     / predicted) for a new mix.
 
-    The last axis of `logs` contains the errors of one prediction model, at least two of them known.
+    The last axis of `logs` contains the errors of one prediction model. At least two of these
+    errors must be known.
     """
     n = np.isfinite(logs).sum(axis=-1)
     about = logs - np.nanmean(logs, axis=-1, keepdims=True)
@@ -231,10 +229,11 @@ def _scatter(logs: Floats) -> Floats:
 
 
 def _off_without_each(logs: Floats) -> Floats:
-    """Return, for each mix, its error with the prediction model that scatters least over the other
-    mixes, minus the mean error of this model over the other mixes.
+    """Return the errors of the second cross-validation that `best` describes.
 
-    `logs` has one row per prediction model, and one column per mix.
+    For each mix, the function chooses the prediction model whose errors scatter least over the
+    other mixes. From the error of this model for the mix, the function subtracts the mean error of
+    this model for the other mixes. `logs` has one row per prediction model, and one column per mix.
     """
     mixes = np.arange(logs.shape[1])
     others = np.where(np.eye(len(mixes), dtype=bool), np.nan, logs[:, None, :])
@@ -247,8 +246,7 @@ def noise_of(known: Sequence[Known]) -> float:
     """Return the median noise (`Known.noise`) of the measured mixes.
 
     The function leaves out mixes of copies of one model, and mixes whose noise is infinite or
-    unknown because the interval of the sharing ratio lacks an end. If no mix remains, the result is
-    NaN.
+    unknown. If no mix remains, the result is NaN.
     """
     of_each = [
         each.noise for each in known if not each.shared.is_of_copies and np.isfinite(each.noise)

@@ -116,10 +116,10 @@ def limit_change(speed_change: float, utilisation: float) -> float:
     power law also keeps the limit positive.
 
     There are two exceptions. If the utilisation is unknown or at least 1, as on servers that form
-    batches, the limit is assumed to be proportional to the speed. If the utilisation is below
-    MIN_UTILISATION, the function uses MIN_UTILISATION in its place. At such a low utilisation, the
-    latency limit is only about two service times, and the limit follows no power law. A larger
-    exponent would also amplify errors of the measured speed.
+    batches, the function assumes that the limit is proportional to the speed. If the utilisation is
+    below MIN_UTILISATION, the function uses MIN_UTILISATION in its place. At such a low
+    utilisation, the latency limit is only about two service times, and the limit follows no power
+    law. A larger exponent would also amplify errors of the measured speed.
     """
     if not utilisation < 1:
         return speed_change
