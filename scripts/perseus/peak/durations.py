@@ -144,8 +144,8 @@ def window_s(
 
 
 def usual_windows(settings: SearchSettings, tenants: int) -> dict[Phase, int]:
-    """Return the usual number of windows of each phase, in the order in which a search ends the
-    phases."""
+    """Return the usual number of windows of each phase. The phases are in the order in which they
+    end."""
     alone = tenants == 1  # with several tenants, a search starts near the simulated limit
     near_limit = settings.near_limit_windows
     return {

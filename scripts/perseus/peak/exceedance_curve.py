@@ -40,8 +40,8 @@ class ExceedanceCurve:
 
     @classmethod
     def of(cls, model: LineModel, tenant: int, requests: int) -> ExceedanceCurve:
-        """Compute the curve of a tenant along the load line, from simulations of `requests`
-        requests each."""
+        """Compute the curve of a tenant along the load line. Each simulation has `requests`
+        requests."""
         allowed = model.slas[tenant].allowed
         level = float(np.log(allowed / (1 - allowed)))
         logit = _long_run_logit(model, tenant)

@@ -11,7 +11,7 @@ from perseus.peak import stats
 from perseus.traffic.requests import MS, Requests
 
 PUNCTUAL_MS: Final = 1.0
-"""Largest send lag in ms of a request that the client sent on schedule."""
+"""A request counts as sent on schedule if its send lag in ms is at most this value."""
 
 
 @dataclass(frozen=True)

@@ -46,7 +46,7 @@ class MeasuredMix:
 
 
 def next_weights(tenants: int, measured: Sequence[MeasuredMix]) -> tuple[int, ...]:
-    """Return the weights of the next mix to measure, from the mixes that are already measured.
+    """Return the weights of the next mix to measure. `measured` contains the mixes so far.
 
     For three or more tenants, the next mix is the next entry of the list `rays`. After the last
     entry, the function raises IndexError.

@@ -24,8 +24,8 @@ answers single requests one after another."""
 
 @dataclass(frozen=True)
 class LoadLine:
-    """Request rates r(s) = base + s x direction in requests/s at load factor s, with one entry per
-    tenant."""
+    """The request rates r(s) = base + s x direction, where s is the load factor. Base and direction
+    have one entry per tenant."""
 
     base_rps: tuple[float, ...]
     direction_rps: tuple[float, ...]

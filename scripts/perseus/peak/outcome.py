@@ -231,14 +231,17 @@ def why_unbounded(windows: Sequence[Window], names: Sequence[str]) -> str:
         for name, seen in zip(names, highest.tenants, strict=True)
         if seen.offered_rps > 0
     )
-    return f"no tested rate fails, so the limit is above the highest tested load ({rates})"
+    return f"no tested rate failed, so the limit is above the highest tested load ({rates})"
 
 
 def why_unsteady(
     first: Sequence[Speed], last: Sequence[Speed], names: Sequence[str], largest_change: float
 ) -> str:
-    """Return a text that names the tenants whose throughput differs by more than the factor
-    `largest_change` between the first and the last saturation probe."""
+    """Return a text that names the tenants whose speed changed too much.
+
+    The speed of such a tenant changed by a factor of more than `largest_change` from the first to
+    the last saturation probe.
+    """
     return "; ".join(
         f"{name}: the busy server answered {before.rate_rps:.3g} requests/s before the search and"
         f" {after.rate_rps:.3g} requests/s after it"

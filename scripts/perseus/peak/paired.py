@@ -67,10 +67,10 @@ class Estimate:
 def ratio_at_saturation(rounds: Sequence[Round]) -> Estimate:
     """Return the logarithm of the sharing ratio at saturation, with its standard error.
 
-    The function averages the throughputs over the rounds, without the rounds whose ratio is far
-    from the median (OUTLYING): other processes have probably disturbed these rounds. The standard
-    error comes from a jackknife over the rounds. With fewer than three rounds, the standard error
-    is infinite.
+    The function averages the throughputs over the rounds. It leaves out rounds whose ratio is far
+    from the median (OUTLYING), because other processes have probably disturbed these rounds. The
+    standard error comes from a jackknife over the rounds. With fewer than three rounds, the
+    standard error is infinite.
     """
     ratios = np.array([each.ratio for each in rounds])
     logs = np.log(np.where(ratios > 0, ratios, np.nan))
@@ -104,12 +104,12 @@ def first_come_probability(rounds: Sequence[Round], work_s: Sequence[float]) -> 
 
     `work_s` contains the mean service time of each tenant. In a round, all tenants have equally
     many requests in flight. Let q be the throughput of a tenant beside all other tenants, divided
-    by its throughput alone. The function assumes that q is proportional to (service time) ^
-    exponent over the tenants of the server. If the server serves all requests in the order of
-    arrival, all tenants have the same throughput, so q is proportional to the service time, and the
-    exponent is 1. If the server serves all tenants at the same time, q is the same for all tenants,
-    so the exponent is 0. If all service times are nearly equal, the rounds do not show the
-    exponent, and the function returns 0.5.
+    by its throughput alone. The function fits q = constant x (service time) ^ exponent to the
+    tenants of the server. If the server serves all requests in the order of arrival, all tenants
+    have the same throughput. Then q is proportional to the service time, and the exponent is 1. If
+    the server serves all tenants at the same time, q is the same for all tenants, and the exponent
+    is 0. If all service times are nearly equal, the exponent is unknown, and the function returns
+    0.5.
     """
     valid = [each.shares for each in rounds if np.isfinite(each.ratio)]
     if not valid:

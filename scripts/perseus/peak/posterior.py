@@ -33,7 +33,7 @@ at each end. In the additional part of the grid, the prior density falls exponen
 of e for each distance REACH of log(limit)."""
 
 POINTS, SLOPES = 300, 15
-"""Numbers of grid points: of log(limit), and of the slope m that `Posterior` defines."""
+"""Numbers of grid points: POINTS for log(limit), and SLOPES for the slope m (`Posterior`)."""
 
 WANDERS = (0.0, 0.01, 0.02, 0.04, 0.08, 0.16, 0.32)
 """Scale parameters that the distribution of log(limit in one window / common limit) may have. The
@@ -60,7 +60,7 @@ class LateCounts:
     `log_scales` contains the logarithms of the load factors. Late requests come in clusters, so a
     request contains less information than an independent request. `weights` contains, for each
     window, the number of independent requests with as much information as one observed request. The
-    weights follow from an estimate of the dispersion, which is as uncertain as an estimate of a
+    weights depend on the estimated dispersion. This estimate is as uncertain as the estimate of a
     variance with `freedom` degrees of freedom.
     """
 

@@ -44,16 +44,16 @@ class Trust:
 
 
 SEEN, IN_TURN, OUT_OF_TURN = Trust(1.0, 0.3), Trust(1.0, 1.0), Trust(20.0, 1.6)
-"""Prior assumptions for three kinds of server. SEEN: service times are observed, so the virtual
-queue reproduces the real queue. IN_TURN: service times are unknown, and the server answers requests
-in the order of arrival. OUT_OF_TURN: service times are unknown, and responses overtake each other,
-as with several workers or processor sharing."""
+"""Prior assumptions for three cases. SEEN: the service times are observed, so the virtual queue
+reproduces the real queue. IN_TURN: the service times are unknown, and the server answers requests
+in the order of arrival. OUT_OF_TURN: the service times are unknown, and responses overtake each
+other, for example because the server has several workers."""
 
 
 @dataclass(frozen=True)
 class QueueReplay:
-    """The data of the windows near the limit of a tenant (`windows`), and the service times of
-    their requests in the virtual queue (`drawn`)."""
+    """The windows near the limit of a tenant (`windows`), and the service times that their requests
+    have in the virtual queue (`drawn`)."""
 
     model: LineModel
     tenant: int

@@ -22,10 +22,11 @@ share of its seconds."""
 
 @dataclass(frozen=True)
 class Burst:
-    """A burst: its number of arrivals (`requests`) in the seconds `start_s` to `end_s` - 1, and the
-    recovery time of the server after the burst.
+    """A burst of arrivals, and the recovery time of the server after the burst.
 
-    `recovery_s` is infinite if the server has not recovered before the end of the window.
+    The burst lasts from `start_s` to `end_s`, in seconds since the start of the window. `requests`
+    is the number of arrivals in this time. `recovery_s` is infinite if the server has not recovered
+    before the end of the window.
     """
 
     start_s: int

@@ -170,10 +170,10 @@ class _Search:
         """Load the server until its latency is steady. Return an error message if the latency does
         not become steady, otherwise an empty text.
 
-        The load is a closed loop with requests of all tenants that have load in this search. If the
-        latency is not steady at the end of the first window, a second window follows. The warm-up
-        fails if the latency still changes in the second window, and has changed by more than the
-        factor LARGEST_CHANGE since the start of the first window.
+        In the warm-up, all tenants with load have requests in a closed loop. If the latency is not
+        steady at the end of the first window, a second window follows. The warm-up fails under two
+        conditions: the latency still changes in the second window, and has changed by a factor of
+        more than LARGEST_CHANGE since the start of the first window.
         """
         first = self._closed_until_steady()
         if all(found.steady for found in first):
@@ -314,12 +314,12 @@ class _Search:
         return low, high
 
     def _may_pass(self, scale: float) -> bool:
-        """Return whether bracketing may measure at the load factor `scale`. The result is false at
-        very low loads, at which a window could hardly pass.
+        """Return whether bracketing may measure at the load factor `scale`.
 
-        Above one thirtieth of the start load, the result is true. At lower loads, the result is
-        true under two conditions: no tenant has background load, and the counted part of a window
-        is shorter than LONGEST_COUNTED_S seconds.
+        Bracketing stops at very low loads, because a window could hardly pass. Above one thirtieth
+        of the start load, the result is true. At lower loads, the result is true only if no tenant
+        has background load, and the counted part of a window is shorter than LONGEST_COUNTED_S
+        seconds.
         """
         rates_rps = self.model.line.rates_rps(scale)
         lasts_s = counted_s(Phase.BRACKET, self.settings, self.slas, rates_rps)
@@ -337,7 +337,7 @@ class _Search:
 
     def near_limit_windows(self, low: float, high: float) -> float:
         """Measure windows near the limit, and return the last estimate of the limit as a load
-        factor. `low` and `high` are the ends of the range that the bisection left.
+        factor. After the bisection, the limit is probably between `low` and `high`.
 
         The loads of the windows are spread around the limit by up to 7 %, in random order. After
         each window, the search estimates the limit anew, which corrects errors of the bisection.

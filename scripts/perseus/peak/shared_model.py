@@ -57,9 +57,9 @@ def model_limits(
 
     `works` contains one entry per tenant, and `rounds` contains the rounds of saturation probes.
     For several tenants, one common factor multiplies all service times, so that the sharing ratio
-    at saturation is the same in the simulation and in the rounds. All limits are NaN if the service
-    times of a tenant with load are unknown, or if the simulation would contain fewer than OF_EACH
-    of its requests.
+    at saturation is the same in the simulation and in the rounds. All limits are NaN if a tenant
+    with load has unknown service times, or would have fewer than OF_EACH requests in the
+    simulation.
     """
     rates_rps = np.array(model.line.rates_rps(1.0))
     loaded = np.flatnonzero(rates_rps).tolist()

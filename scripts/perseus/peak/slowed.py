@@ -70,8 +70,8 @@ def _rate_rps(look: Speed) -> float:
 
 
 def slowed(seen: Observation, usual: UsualSpeed) -> float:
-    """Return the factor by which the server was slower than usual during the largest temporary
-    slowdown in a window; 1 without a significant slowdown."""
+    """Return the largest factor by which the server was temporarily slower than usual in a window;
+    1 without a significant slowdown."""
     answers = _Answers.of(seen, usual)
     if not len(answers.gaps_s):
         return 1.0

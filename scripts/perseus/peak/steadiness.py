@@ -69,7 +69,7 @@ class Steadiness:
         return not (self.trend or self.first.differs(self.last, TOLERANCE))
 
     def still_changes_since(self, before: Steadiness, factor: float) -> bool:
-        """Return whether the latency still changes, and has changed by more than the factor
+        """Return whether the latency still changes, and has changed by a factor of more than
         `factor` since the start of the previous window.
 
         `before` is the steadiness in the previous window. The latency still changes if it changed

@@ -26,7 +26,7 @@ from perseus.peak.queue_replay import QueueReplay
 from perseus.peak.stats import PRIOR_EPISODES, Floats
 
 LONG_RUN = 100_000
-"""Number of requests in a long simulation of the virtual queue. The long simulation stands for the
+"""Number of requests in a long simulation of the virtual queue. The long simulation shows the
 steady state."""
 
 SETTLES = 0.3

@@ -222,7 +222,7 @@ class Http2(Generic[S]):
             high, low, kind, flags, number = _FRAME.unpack_from(data, start)
             length = high << 8 | low
             if length > FRAME_BYTES:
-                raise Http2Error(f"the server sent a frame of {length} bytes")
+                raise Http2Error(f"the server sent a frame of {length} bytes, which is too large")
             if end - start - _FRAME.size < length:
                 break
             start += _FRAME.size + length
@@ -330,7 +330,7 @@ class Http2(Generic[S]):
             elif name == MAX_FRAME_SIZE:
                 if not FRAME_BYTES <= value <= MAX_FRAME_BYTES:
                     raise Http2Error(
-                        f"the server sent settings that ask for frames of {value} bytes"
+                        f"the server sent an invalid setting: frames of {value} bytes"
                     )
                 self._frame_bytes = value
             elif name == INITIAL_WINDOW_SIZE:

@@ -376,7 +376,7 @@ def test_a_connection_whose_numbers_are_used_up_takes_no_more(monkeypatch):
         (settings() + frame(http2.PUSH_PROMISE, 0, 1), "an unexpected push"),
         (settings() + frame(http2.WINDOW_UPDATE, 0, 0, b"1"), "a truncated frame"),
         (frame(http2.SETTINGS, payload=bytes(5)), "truncated settings"),
-        (settings(MAX_FRAME_SIZE=0), "settings that ask for frames of 0 bytes"),
+        (settings(MAX_FRAME_SIZE=0), "an invalid setting: frames of 0 bytes"),
         (settings(MAX_FRAME_SIZE=2**14 - 1), "frames of 16383 bytes"),
         (settings() + settings(MAX_FRAME_SIZE=2**24), "frames of 16777216 bytes"),
         (settings() + frame(http2.DATA, http2.PADDED, 1, b"\x09yes"), "more padding"),
