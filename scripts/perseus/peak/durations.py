@@ -103,8 +103,8 @@ def counted_s(
     """Return the planned length in seconds of the counted part of a window.
 
     Only the requests of the counted part determine the verdict. This part lasts until each tenant
-    with load has sent the number of requests that the preset plans, but no longer than the preset
-    allows. At low rates, it may last longer (FEWEST_COUNTED, TIMES_FEWEST).
+    with load has sent the number of requests that the preset plans, but usually no longer than the
+    preset allows. At low rates, this part may last longer (FEWEST_COUNTED, TIMES_FEWEST).
     """
     much, loaded = effort(phase, settings), _loaded(slas, rates_rps)
     slowest_rps = min(rate for _, rate in loaded)

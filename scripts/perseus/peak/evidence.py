@@ -19,12 +19,13 @@ class Evidence:
     """The data of one window from which Perseus estimates the limit of one tenant.
 
     `arrivals_s` contains the intended send times of all requests, in one array per tenant of the
-    window. All other fields describe the one tenant only. `done_s` contains the times of the
-    responses, NaN for a request without a response. All times are in seconds since the start of the
-    window. The requests with the indices `first` to `last` - 1 count for the verdict. For each
-    counted request, `late` says whether its latency exceeded the latency limit, and `recovered`
-    says whether its latency was low (`stats.late_and_recovered`). `certifies` says whether the
-    window is a certification window. The rate of such a window is below the limit on purpose.
+    window. All other arrays describe only the tenant whose limit Perseus estimates. `done_s`
+    contains the times of the responses, NaN for a request without a response. All times are in
+    seconds since the start of the window. The requests with the indices `first` to `last` - 1 count
+    for the verdict. For each counted request, `late` says whether its latency exceeded the latency
+    limit, and `recovered` says whether its latency was low (`stats.late_and_recovered`).
+    `certifies` says whether the window is a certification window. The rate of such a window is
+    below the limit on purpose.
     """
 
     scale: float

@@ -179,7 +179,7 @@ def _even(found: _Read) -> bool:
 
 
 def _independent(works_s: Sequence[Floats]) -> bool:
-    """Return whether service times are uncorrelated: each one with the next LAGS service times.
+    """Return whether each service time is uncorrelated with the LAGS service times before it.
     Nearly equal service times count as uncorrelated."""
     mean_s = float(np.concatenate(works_s).mean())
     centred = [work - mean_s for work in works_s]

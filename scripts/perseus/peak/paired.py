@@ -25,8 +25,8 @@ below LEAST, the function uses LEAST in its place. Of 1,300 normally distributed
 lies so far from the median."""
 
 NEAR = 0.25
-"""Standard deviation, over servers, of the measured exponent minus the exponent of the server's
-queueing discipline. `first_come_probability` defines the exponent."""
+"""Standard deviation of the difference between the measured exponent and the exponent of the
+server's queueing discipline, over all servers. `first_come_probability` defines the exponent."""
 
 
 @dataclass(frozen=True)

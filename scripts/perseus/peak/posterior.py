@@ -154,8 +154,8 @@ def _wander_prior() -> Floats:
 
 
 def _wandering(log_limits: Floats, scale: float) -> Floats:
-    """Return the probability of each limit in one window (row), given the common limit (column), if
-    Student's t distribution has the scale parameter `scale`; shape (POINTS, POINTS)."""
+    """Return the probability of each limit in one window (row), given the common limit (column);
+    shape (POINTS, POINTS). `scale` is the scale parameter of Student's t distribution."""
     away = (log_limits - log_limits[0]) / scale
     moved = toeplitz((1 + away**2 / TAILS) ** (-(TAILS + 1) / 2))
     likely: Floats = moved / moved.sum(axis=0)

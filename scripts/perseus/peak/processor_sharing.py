@@ -57,8 +57,7 @@ def _left_s(
     """Return the remaining service time in seconds of the first and of the second tenant, just
     before each arrival of either tenant.
 
-    While both tenants are busy, the server spends `each` seconds to give each tenant one second of
-    service time.
+    While both tenants are busy, one second of service time takes `each` seconds.
     """
     first, second, now_s = 0.0, 0.0, 0.0
     firsts, seconds = [], []
@@ -143,8 +142,7 @@ def _of_any(arrivals_s: Sequence[Floats], work_s: Sequence[Floats], slower: floa
     ends_s: dict[int, float] = {}
 
     def each() -> float:
-        """Return how many seconds the server spends to give each busy tenant one second of service
-        time."""
+        """Return how many seconds one second of service time takes at present."""
         return len(ends_s) * (slower if len(ends_s) > 1 else 1.0)
 
     def serve_until(time_s: float) -> None:

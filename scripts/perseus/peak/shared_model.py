@@ -28,8 +28,8 @@ FINE = Precision(requests=60_000, of_each=20_000, most=120_000, halvings=11)
 error of the ratio of two limits is about 0.3 %."""
 
 ROUGH = Precision(requests=15_000, of_each=5_000, most=30_000, halvings=9)
-"""Size of the simulations during a search. The sampling error of a limit is about 1 %. A limit
-takes one fifth of the computing time of a limit with FINE."""
+"""Size of the simulations during a search. With this size, the sampling error of a limit is about
+1 %, and the computation of a limit takes one fifth of the time that FINE needs."""
 
 LIKELY = 0.02
 """The module simulates a queueing discipline only if the server has this discipline with a

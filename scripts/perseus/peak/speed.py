@@ -155,7 +155,7 @@ def wander(seen: Sequence[Sequence[Speed]]) -> float:
 
     `seen` contains, for each probe, the speed of each tenant. For each tenant, the function
     computes the variance of log(speed), minus the variance of the measurement errors. The result is
-    the square root of the mean over the tenants.
+    the square root of the mean of these values.
     """
     variances = []
     for of_tenant in zip(*seen, strict=True):

@@ -68,9 +68,10 @@ def percentile_interval(latency_ms: Floats, percent: float) -> Interval:
     """Return a percentile of latencies, and the 95 % interval of this percentile. The latencies are
     in the order of their requests.
 
-    The ends of the interval are latencies of the sample. Their ranks are binomial quantiles. The
-    number of trials is the effective number of independent requests (`dispersion`). If too few
-    requests are below or above the percentile, the lower end is 0 or the upper end is infinite.
+    The ends of the interval are latencies of the sample. The ranks of both ends are binomial
+    quantiles. The number of trials is the effective number of independent requests (`dispersion`).
+    If too few requests are below or above the percentile, the lower end is 0 or the upper end is
+    infinite.
     """
     from scipy import stats
 

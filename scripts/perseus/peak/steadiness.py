@@ -17,8 +17,8 @@ smaller value, hardly any latency would be steady, because the varying speed of 
 latency by about 10 %."""
 
 ALIKE = 0.25
-"""Largest relative difference between both halves of a window, including sampling errors, at which
-the warm-up may end."""
+"""The warm-up may end if the relative difference between the halves of a window, including sampling
+errors, is at most this value."""
 BATCHES = 10
 GROUP = 5  # MSER-5 uses means of five values
 SURE = 3.0  # a difference is significant if it exceeds this number of standard errors

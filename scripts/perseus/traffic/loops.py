@@ -105,11 +105,11 @@ class LoadLoop:
 
 
 def silent_s(requests: Requests, now_ns: int) -> float:
-    """Return how many seconds the server has not responded to requests in flight; 0 without
-    requests in flight.
+    """Return the seconds for which the server has not responded, although requests are in flight; 0
+    without requests in flight.
 
-    The time counts from the last response or, if the client sent the oldest request in flight
-    later, from this send. A request that timed out after the last response counts as in flight.
+    The time counts from the last response, or from the send of the oldest request in flight,
+    whichever is later. A request that timed out after the last response counts as in flight.
     """
     given = np.isin(requests.status, [Status.OK, Status.REFUSED, Status.ERROR])
     last_ns = int(requests.done_ns[given].max(initial=0))
@@ -162,8 +162,8 @@ class ClosedLoop(LoadLoop):
 
     In a closed loop, the intended send time of a request is its actual send time. If the server
     refuses a request, the loop pauses before it sends the next request. The pause doubles with each
-    consecutive refusal, up to one second. A server with a full queue refuses requests at once, so
-    that it would get thousands of requests per second without the pauses.
+    consecutive refusal, up to one second. A server with a full queue refuses requests at once.
+    Without the pauses, such a server would get thousands of requests per second.
     """
 
     def __init__(self, start_ns: int, end_ns: int, concurrency: int) -> None:

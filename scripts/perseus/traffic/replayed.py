@@ -30,11 +30,11 @@ class Replayed:
         """Return ascending send times in [0, duration_s) with the mean rate `rate_rps`, in seconds
         since the start of the window.
 
-        `Replayed.rate_rps` returns the recorded rate. To lower the recorded rate, the function
-        keeps each arrival with the probability `rate_rps` / recorded rate (thinning). To raise it,
-        the function adds copies of the replayed part (superposition). The function shifts each copy
-        cyclically by a random time, and thins the last copy so that the mean rate is `rate_rps`.
-        The replayed part of the recording must contain arrivals.
+        To lower the recorded rate, the function keeps each arrival with the probability `rate_rps`
+        / recorded rate (thinning). To raise the rate, the function adds copies of the replayed part
+        (superposition). The function shifts each copy cyclically by a random time, and thins the
+        last copy so that the mean rate is `rate_rps`. The replayed part of the recording must
+        contain arrivals.
         """
         copies, rest = divmod(rate_rps / self.rate_rps(duration_s), 1.0)
         shares = np.append(np.ones(int(copies)), rest)

@@ -85,8 +85,7 @@ class Shared:
 
     @property
     def rates_rps(self) -> tuple[float, ...]:
-        """Return the rate of each tenant in requests/s at load factor 1, at which the sum of rate /
-        dedicated peak is 1."""
+        """Return the rate of each tenant in requests/s at load factor 1."""
         pairs = zip(self.shares, self.solos, strict=True)
         return tuple(share * solo.peak_rps for share, solo in pairs)
 
