@@ -329,9 +329,7 @@ class Http2(Generic[S]):
                 self._most_open = value
             elif name == MAX_FRAME_SIZE:
                 if not FRAME_BYTES <= value <= MAX_FRAME_BYTES:
-                    raise Http2Error(
-                        f"the server sent an invalid setting: frames of {value} bytes"
-                    )
+                    raise Http2Error(f"the server sent an invalid setting: frames of {value} bytes")
                 self._frame_bytes = value
             elif name == INITIAL_WINDOW_SIZE:
                 for stream in self._open.values():
