@@ -46,7 +46,7 @@ class Drift:
     The line is fitted to the finite values after the warm-up. `first` is the index of the first of
     these values, and `hours` is the time from this value to the last value. `level` is the value of
     the line at the index `first`, and `per_hour` is its slope; both are NaN if there are too few
-    values. Changes of the quantity are judged relative to `scale`. `was_infinite` is true if at
+    values. Perseus judges changes of the quantity relative to `scale`. `was_infinite` is true if at
     least one value of the quantity is not finite.
     """
 
@@ -80,8 +80,8 @@ def drift(hours: Floats, values: Floats, scale: float | None = None) -> Drift:
     """Return the drift of `values` over the times `hours`. Both arrays have shape (n,), and the
     times ascend.
 
-    `scale` becomes `Drift.scale`. If `scale` is None, `Drift.scale` is the absolute value of
-    `Drift.level`.
+    If `scale` is given, `Drift.scale` has this value. Otherwise, `Drift.scale` is the absolute
+    value of `Drift.level`.
     """
     finite = np.flatnonzero(np.isfinite(values))
     if len(finite) < len(values):
@@ -101,8 +101,8 @@ def drift(hours: Floats, values: Floats, scale: float | None = None) -> Drift:
 def warm_up(hours: Floats, values: Floats) -> int:
     """Return how many values at the start belong to the warm-up: at most half of all values.
 
-    The function tries all numbers, and fits a line to the remaining values. It returns the number
-    with the least standard error of the slope. The usual rule MSER (White, Simulation 69(6), 1997)
+    For each number, the function fits a line to the remaining values. The result is the number with
+    the least standard error of the slope. The usual rule MSER (White, Simulation 69(6), 1997)
     minimises the standard error of the mean instead, and would mistake a drift for a warm-up.
     """
     n = len(values)
@@ -134,8 +134,8 @@ def sen(times: Floats, values: Floats) -> Interval | None:
     For autocorrelated values, the variance of Kendall's statistic S is larger than for independent
     values, by the factor `correlation_time` (Yue and Wang, Water Resources Management 18, 2004).
     The interval uses Student's t distribution, because many autocorrelated values may contain as
-    little evidence as a few independent values. The result is None if the values are only as much
-    evidence as fewer than FEWEST independent values.
+    little evidence as a few independent values. The result is None if the values contain less
+    evidence than FEWEST independent values, or too little evidence for an interval.
     """
     n = len(values)
     earlier, later = np.triu_indices(n, 1)
@@ -154,9 +154,9 @@ def random_walk(times: Floats, values: Floats) -> Interval:
     """Return the mean slope of a random walk, with an interval from Student's t distribution.
 
     `values` has one value per block of the random walk. The steps of a random walk are independent,
-    but the differences between successive blocks are correlated, with a coefficient of 1/4
-    (Working, Econometrica 28, 1960). Values that always return to the same level are no random
-    walk: for such values, the interval is too wide.
+    but successive differences between blocks have a correlation coefficient of 1/4 (Working,
+    Econometrica 28, 1960). If the values always return to the same level, they are no random walk,
+    and the interval is too wide.
     """
     found = mean_interval(np.diff(values) / np.diff(times))
     half = np.sqrt(1 + 2 * 0.25) * (found.high - found.value)
@@ -164,13 +164,13 @@ def random_walk(times: Floats, values: Floats) -> Interval:
 
 
 def correlation_time(residuals: Floats) -> float:
-    """Return how many autocorrelated values are as much evidence as one independent value; at least
-    1.
+    """Return how many autocorrelated values contain as much evidence as one independent value; at
+    least 1.
 
-    The function assumes a first-order autoregressive process. It estimates the coefficient of the
-    process from the autocorrelation of the ranks at lag 1. The estimate is corrected for the bias
-    of this autocorrelation, which is -(2 + 4 x coefficient) / n for n residuals of a fitted line
-    (Kendall, Biometrika 41, 1954).
+    The function assumes a first-order autoregressive process, and estimates its coefficient from
+    the autocorrelation of the ranks at lag 1. For n residuals of a fitted line, this
+    autocorrelation has a bias of -(2 + 4 x coefficient) / n (Kendall, Biometrika 41, 1954). The
+    function corrects this bias.
     """
     from scipy import stats  # a slow import
 

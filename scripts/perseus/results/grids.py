@@ -26,11 +26,11 @@ from perseus.study.tasks.tables import GridQuestion, GridSetting
 class Contender:
     """One setting of a grid, with its results.
 
-    `peak` is None if the setting was not measured. `inferences` is the number of inferences/s at
-    the peak, computed with the weights from `inferences_per_request`. `usd` is the cost of a
-    million inferences in USD. `measured` has the quantities that `at_most` may limit, by the names
-    of their columns in the table `grid`; NaN if not measured. `excluded` is the reason why the
-    setting cannot be recommended, or empty.
+    `peak` is the measured peak, or None if the setting was not measured. `inferences` is the number
+    of inferences/s at the peak, computed with the weights from `inferences_per_request`. `usd` is
+    the cost of a million inferences in USD. `measured` has the quantities that `at_most` may limit,
+    by the names of their columns in the table `grid`. A quantity without a measurement is NaN.
+    `excluded` is the reason why the setting cannot be recommended; empty if it can.
     """
 
     of: GridSetting
@@ -45,11 +45,10 @@ class Contender:
 class GridComparison:
     """The ranking of all settings for one question: which setting is best for a model or a mix.
 
-    `ranked` has the settings that can be recommended, the cheapest first, and `unranked` has all
-    other settings. For each ranked setting, `probabilities` has the probability that the setting is
-    the cheapest. If the cost of a ranked setting has an interval that begins at 0 or ends at
-    infinity, all probabilities are NaN. For each ranked setting, `on_front` says whether the
-    setting is on the Pareto front of cost, latency and throughput.
+    `ranked` has the settings that can be recommended, the cheapest first. `unranked` has all other
+    settings. For each ranked setting, `probabilities` has the probability that the setting is the
+    cheapest, and `on_front` says whether the setting is on the Pareto front of cost, latency and
+    throughput. All probabilities are NaN if the interval of a cost begins at 0 or ends at infinity.
     """
 
     question: GridQuestion
@@ -85,7 +84,7 @@ def comparisons(results: StudyResults) -> Iterator[GridComparison]:
 
 
 def compare(question: GridQuestion, contenders: Sequence[Contender]) -> GridComparison:
-    """Rank the settings that can be recommended by cost, and return the comparison."""
+    """Return the comparison of all settings, with a ranking by cost."""
     fit = [each for each in contenders if not each.excluded]
     ranked = sorted(fit, key=lambda each: each.usd.value)
     return GridComparison(
@@ -101,7 +100,8 @@ def cheapest(costs: Sequence[Quantity]) -> tuple[float, ...]:
     """For each setting, return the probability that the setting is the cheapest: the share of the
     joint draws in which its cost is the lowest.
 
-    `costs` has the cost of each setting. If a cost has an open interval, all probabilities are NaN.
+    `costs` has the cost of each setting. If the interval of a cost begins at 0 or ends at infinity,
+    all probabilities are NaN.
     """
     if any(cost.open_below or cost.open_above for cost in costs):
         return (np.nan,) * len(costs)
@@ -148,17 +148,17 @@ def _contenders(
 
 
 def inferences_per_request(peaks: Sequence[RepeatedPeak], results: StudyResults) -> Floats:
-    """For each of T tenants, return as how many inferences one request counts, shape (T,).
+    """Return the weight of each tenant's requests, as a number of inferences, shape (T,).
 
     The costs of all settings must refer to the same work. But in a mix, the rates are in proportion
     to the dedicated peaks, which differ between the settings. All settings therefore use the same
-    weights: a request of a tenant counts in proportion to 1 / dedicated peak of the tenant (the
-    cost of the request on a dedicated server).
+    weights: the weight of a tenant is in proportion to 1 / (its dedicated peak), the cost of a
+    request on a dedicated server.
 
-    The dedicated peaks come from the first setting, in the order of `peaks`, in which the peak of
-    the mix and all dedicated peaks are known. The weights are scaled such that, at the peak of the
-    mix in this setting, the weighted sum of the rates is the number of inferences/s. If the tenant
-    is alone, or if there is no such setting, the result is the number of images per request.
+    The dedicated peaks come from the first setting with a known peak of the mix and known dedicated
+    peaks. At the peak of the mix in this setting, the weighted sum of the rates equals the number
+    of inferences/s. If the tenant is alone, or if no setting has these peaks, the weights are the
+    numbers of images per request.
     """
     for peak in peaks:
         known = known_peaks(results.alone(peak))

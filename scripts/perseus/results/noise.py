@@ -14,7 +14,7 @@ from perseus.peak.stats import TAIL, Interval
 
 @dataclass(frozen=True)
 class Noise:
-    """Variation of measured throughputs that would be equal on a host without noise.
+    """Variation of throughputs that would all be equal on a host without noise.
 
     `capacity_rps` is the mean throughput. The other values are shares of `capacity_rps`.
     `between_windows` is the standard deviation between the windows after one start of the server.
@@ -36,8 +36,8 @@ def noise(capacities_rps: ArrayLike) -> Noise:
 
     The noise floor is t(0.975, n - 1) x sqrt(2) x (standard deviation between restarts): the
     repeatability limit of ISO 5725-6. The standard uses 1.96 instead of Student's t, because it
-    assumes that the standard deviation is known exactly. Here, the standard deviation is estimated
-    from n starts.
+    assumes that the standard deviation is known exactly. Perseus estimates the standard deviation
+    from only n starts.
     """
     rates = np.asarray(capacities_rps, dtype=float)
     (n, m), mean = rates.shape, float(rates.mean())

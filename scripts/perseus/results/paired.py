@@ -48,9 +48,9 @@ SharedServer = tuple[str, tuple[int, ...]]
 load."""
 
 STARTS = 0.02
-"""Scale of the half-normal prior of a standard deviation: how much the logarithm of the sharing
-ratio at saturation varies between starts of a server. (Four starts on a host with two vCPUs had a
-standard deviation of 0.019.)"""
+"""The logarithm of the sharing ratio at saturation varies between starts of a server. STARTS is the
+scale of the half-normal prior of its standard deviation. (Four starts on a host with two vCPUs had
+a standard deviation of 0.019.)"""
 
 MODEL_ERROR = 0.015
 """Least standard deviation of the logarithmic error of a simulated sharing ratio, if the queueing
@@ -64,16 +64,16 @@ saturation, and not at the peak."""
 
 MISFIT = 0.5
 """One part of the error of the queueing model is MISFIT x (the largest misfit of all tenants). The
-misfit of a tenant is the absolute logarithmic difference between its dedicated peak and its
-simulated limit, minus two standard deviations of this difference; at least 0."""
+misfit of a tenant is |log(dedicated peak / simulated limit)|, minus two standard deviations of this
+logarithm. A negative misfit counts as 0."""
 
 WRONG, FAR = 0.05, 0.25
 """WRONG is the prior probability that the queueing model does not fit a server at all. In this
 case, the standard deviation of the logarithmic error of a simulated sharing ratio is FAR."""
 
 ALIKE = 0.5
-"""Correlation between the errors for different mixes of one server, if the queueing model does not
-fit."""
+"""Correlation between the errors of the simulated sharing ratios of two mixes on one server, if the
+queueing model does not fit."""
 
 LEAST = 1e-6
 """Smallest factor by which the module multiplies a load factor. The module uses LEAST if the
@@ -83,8 +83,8 @@ constant part of the load line alone reaches the corrected sharing ratio."""
 def paired_peaks(peaks: Mapping[Key, RepeatedPeak], seed: int) -> dict[Key, RepeatedPeak]:
     """Return all peaks, with corrected estimates and draws for shared load lines.
 
-    The corrected values follow from the sharing ratios that this module computes. The function does
-    not change dedicated peaks, or load lines without the required measurements (`_with_rounds`).
+    The corrected values follow from the sharing ratios that this module computes. Dedicated peaks
+    stay unchanged, as do the peaks of load lines for which the module finds no sharing ratio.
     """
     dedicated = dedicated_peaks(list(peaks.values()))
     pooled = _at_saturation(peaks.values(), seed)
@@ -112,11 +112,10 @@ def _server_of(peak: RepeatedPeak) -> SharedServer:
 
 
 def _at_saturation(peaks: Iterable[RepeatedPeak], seed: int) -> dict[SharedServer, Floats]:
-    """For each shared server, return draws of the logarithm of its sharing ratio at saturation, for
-    an average start of the server.
+    """For each shared server, return draws of the logarithm of its sharing ratio at saturation.
 
-    Each cell has another start of the server. The function combines the cells of all mixes of the
-    same tenants.
+    The draws are for an average start of the server. Perseus restarts the server for each cell, and
+    the function combines the cells of all mixes of the same tenants.
     """
     cells: dict[SharedServer, list[Estimate]] = {}
     draws = {}
@@ -162,9 +161,9 @@ class _Line:
     """A load line with two values of its sharing ratio: the simulated ratio, and the ratio from the
     searches.
 
-    `logs` has draws of the logarithm of the simulated ratio. `spread` is the standard deviation of
-    the logarithmic error of the simulated ratio, if the queueing model fits. `searched` is the
-    sharing ratio from the searches. `alone` has the dedicated peaks of the tenants.
+    `alone` has the dedicated peaks of the tenants. `logs` has draws of the logarithm of the
+    simulated ratio. `spread` is the standard deviation of the error of this logarithm, if the
+    queueing model fits. `searched` is the sharing ratio from the searches.
     """
 
     alone: Alone
@@ -185,14 +184,13 @@ def _line(
 
 
 def _model_log_ratio(record: PeakRecord, loaded: NDArray[np.int64], saturation: Floats) -> Floats:
-    """For one cell, return draws of the logarithm of the simulated sharing ratio after an average
-    start of the server.
+    """Return draws of the logarithm of a cell's simulated sharing ratio, for an average start.
 
-    The simulation of the cell uses the service times after one start of the server. To get the
-    limit after an average start, the function multiplies the simulated limit by
-    q ** (1 / utilisation), where q is (sharing ratio at saturation after an average start / sharing
-    ratio at saturation after the simulated start). The exponent 1 / utilisation assumes that the
-    difference between the saturation throughput and the limit is the same after all starts.
+    The simulation uses the service times of the cell, and thus of one start of the server. To
+    convert the simulated limit to an average start, the function multiplies the limit by
+    q ** (1 / utilisation). Here, q is (sharing ratio at saturation for an average start / sharing
+    ratio at saturation in this cell). The exponent assumes that all starts have the same difference
+    between the saturation throughput and the limit.
     """
     own = ratio_at_saturation(_rounds(record)).log
     power = 1 / min(max(record.model.utilisation, MIN_UTILISATION), 1.0)
@@ -232,12 +230,13 @@ def _spread(peak: RepeatedPeak, alone: Alone, records: Sequence[PeakRecord]) -> 
 def _corrected(lines: Sequence[_Line], rng: np.random.Generator) -> list[Quantity]:
     """Return posterior draws of the sharing ratios of all load lines of one server.
 
-    The prior comes from the simulated ratios. It assumes that the queueing model fits either all
-    mixes of the server (with probability 1 - WRONG) or none of them (with probability WRONG). The
-    likelihood comes from the sharing ratios of the searches, whose errors are correlated if they
-    use the same dedicated peak. On a logarithmic scale, the likelihood is a normal distribution,
-    and the prior is a mixture of two normal distributions: one for a queueing model that fits, and
-    one for a queueing model that does not fit. The posterior is such a mixture, too.
+    The prior comes from the simulated ratios. The queueing model fits either all mixes of the
+    server (with probability 1 - WRONG) or none (with probability WRONG). On a logarithmic scale,
+    the prior is therefore a mixture of two normal distributions.
+
+    The likelihood comes from the sharing ratios of the searches, and is a normal distribution on
+    this scale. Two of these ratios have correlated errors if they use the same dedicated peak. The
+    posterior is a mixture of two normal distributions, like the prior.
     """
     of_model, of_searches = (
         np.array(values)
@@ -269,8 +268,8 @@ def _corrected(lines: Sequence[_Line], rng: np.random.Generator) -> list[Quantit
 
 
 def _with_ratio(peak: RepeatedPeak, alone: Alone, ratio: Quantity) -> RepeatedPeak:
-    """Return the peak at the load factor at which its sharing ratio equals `ratio`, in each draw
-    and for the estimate."""
+    """Return the peak with the estimate and the draws of its load factor changed such that its
+    sharing ratio is `ratio`."""
     capacity, capacity_draws = capacities(peak, alone)
     used = [record for record in peak.records if record.has_limit]
     base = np.mean([record.line.base_rps for record in used], axis=0)

@@ -29,8 +29,8 @@ from perseus.study.experiments.peak import DEDICATED
 from perseus.study.tasks.measure import MeasureTask
 
 SERVER_COULD_NOT = (Outcome.INFEASIBLE, Outcome.FAILED, Outcome.UNSTEADY, Outcome.THROTTLED)
-"""Outcomes of which the server is the cause. A repeat with such an outcome and without a limit may
-have a lower limit than the other repeats, but not a higher one."""
+"""Outcomes that the server causes. If a repeat with one of these outcomes found no limit, its limit
+may be lower than the limits of the other repeats, but not higher."""
 WORST_FIRST = (
     Outcome.FAILED,
     Outcome.THROTTLED,
@@ -82,7 +82,7 @@ class Quantity:
         """Return this quantity divided by the other quantity, draw by draw.
 
         If the interval of one of the quantities begins at 0 or ends at infinity, the interval of
-        the quotient has such an end, too.
+        the quotient also begins at 0 or ends at infinity.
         """
         return Quantity(
             self.value / other.value,
@@ -106,7 +106,7 @@ class RepeatedPeak:
     draws are empty.
 
     `correction` is the factor by which the module `results.paired` multiplied the load factor from
-    the searches; 1 if it changed nothing.
+    the searches; 1 without a correction.
     """
 
     records: tuple[PeakRecord, ...]
@@ -227,8 +227,8 @@ class RepeatedPeak:
     def weights(self) -> tuple[int, ...]:
         """Weights of a mix, in the order of the tenants; empty if the load line is not a mix.
 
-        The weights of a mix with the proportions of the demand depend on the dedicated peaks. They
-        are empty if a dedicated peak is unknown.
+        If a mix has the proportions of the demand, its weights depend on the dedicated peaks. The
+        weights are then empty if a dedicated peak is unknown.
         """
         return self.records[0].weights or self.records[0].run.weights
 
@@ -238,8 +238,8 @@ class RepeatedPeak:
         return self.mix_of(self.tenants)
 
     def mix_of(self, names: Sequence[str]) -> str:
-        """Return the description of the load line, with `names` in place of the names of its
-        tenants, for example to leave out the settings of a grid."""
+        """Return the description of the load line with other names of its tenants, for example with
+        names that do not contain the settings of a grid."""
         run = self.records[0].run
         if self.is_dedicated:
             return names[0] if run == DEDICATED else f"{names[0]} ({self.task.preset})"
@@ -309,9 +309,9 @@ def combine(
 ) -> RepeatedPeak:
     """Combine the repeats of one load line into a peak.
 
-    `draws` is the number of draws of the peak. `deviations` (draws,) has draws of the standard
-    deviation of the logarithm of the peak between repeats. If `deviations` is None, the function
-    estimates this standard deviation from the repeats of this load line.
+    `draws` is the number of draws of the peak. `deviations` (draws,) has draws of a standard
+    deviation: how much the logarithm of the peak varies between repeats. If `deviations` is None,
+    the function estimates this standard deviation from the repeats of this load line.
     """
     task = records[0].task
     used = [record for record in records if record.has_limit]
@@ -343,8 +343,8 @@ def group(
     draws: int = DRAWS,
     deviations: Floats | None = None,
 ) -> dict[tuple[str, str], RepeatedPeak]:
-    """Combine the repeats of each load line (see `combine`), and return the peaks by `key`, in the
-    order of the load lines."""
+    """Return the combined peak of each load line (see `combine`), by its `key`. The load lines are
+    in the order of their first records."""
     found: dict[tuple[str, str], list[PeakRecord]] = {}
     for record in records:
         found.setdefault(key(record.task), []).append(record)
@@ -405,10 +405,11 @@ def capacities(peak: RepeatedPeak, alone: Alone) -> tuple[Floats, Floats]:
 
 
 def speed_changes(peak: RepeatedPeak, alone: Sequence[RepeatedPeak]) -> Floats:
-    """For each dedicated peak in `alone`, return how much faster the server was in the cells of
-    `peak` than in the cells of the dedicated peak, as a factor.
+    """For each dedicated peak in `alone`, return (speed of the server in the cells of `peak` /
+    speed of the server in the cells of the dedicated peak).
 
-    The speed is the throughput of the tenant alone in the saturation probes.
+    The speed is the throughput in the saturation probes in which only the tenant of the dedicated
+    peak has load.
     """
     named = [(each.tenants[0], each) for each in alone]
     return np.array([speed_change(peak.speeds_rps[n], each.speeds_rps[n]) for n, each in named])

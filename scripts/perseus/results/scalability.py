@@ -2,11 +2,12 @@
 (docs/explanation/closed-loops.md).
 
 The module fits two laws (formulas for the throughput): a queueing network and the universal
-scalability law. Both have two asymptotes if the parameter kappa of the second law is 0: a straight
-line, on which each request in flight adds the throughput of a single request, and the saturation
-throughput. The knee is the concurrency at which the asymptotes intersect: N* = R/D of operational
-analysis (Denning and Buzen, ACM Computing Surveys 10(3), 1978). R is the response time of a single
-request, and D is the service time of the request at the bottleneck.
+scalability law. Each law has two asymptotes; the second law has them only if its parameter kappa is
+0. One asymptote is a straight line: each request in flight adds the throughput of a single request.
+The other asymptote is the saturation throughput. The knee is the concurrency at which the
+asymptotes intersect: N* = R/D of operational analysis (Denning and Buzen, ACM Computing Surveys
+10(3), 1978). R is the response time of a single request, and D is the service time of the request
+at the bottleneck.
 """
 
 from __future__ import annotations
@@ -37,11 +38,10 @@ def queueing(in_flight: Sequence[int], knee: Floats, kappa: Floats) -> Floats:
     """Return the throughput of a closed queueing network, relative to the throughput with one
     request in flight.
 
-    The result has shape (values in `knee`, values in `in_flight`). The function does not use
-    `kappa`, which is a parameter of the other law only.
+    The result has shape (values in `knee`, values in `in_flight`). Only the other law uses `kappa`.
 
-    The network has one queueing station, whose service time is D, and a delay of R - D (the
-    machine-repairman model). Its throughput at concurrency N is X(N) = (1 - B(N, R/D - 1)) / D,
+    The network has one queueing station with the service time D, and a delay of R - D (the
+    machine-repairman model). At concurrency N, the throughput is X(N) = (1 - B(N, R/D - 1)) / D,
     with Erlang's loss formula B. Exact mean-value analysis gives the same throughput (Lazowska et
     al., Quantitative System Performance, 1984, chapter 6).
     """
@@ -76,11 +76,15 @@ class Fit:
     """A law fitted to the throughputs at `levels` concurrencies, with 95 % intervals.
 
     `single_rps` is the throughput with one request in flight: 1/R, where R is the response time of
-    a single request. `saturated_rps` is the saturation throughput, 1/D; if `kappa` is above 0, the
-    server never reaches this throughput. `highest` is the concurrency beyond which the throughput
-    falls; it is infinite if `kappa` is 0. `error` is the root mean square of the relative
-    deviations of the measured throughputs from the law. The interval of a parameter ends at
-    infinity if the measurements set no upper bound.
+    a single request. `saturated_rps` is the saturation throughput: 1/D, where D is the service time
+    at the bottleneck.
+
+    `kappa` is a parameter of the universal scalability law, and 0 in a queueing network. If `kappa`
+    is above 0, the throughput falls beyond the concurrency `highest`, and never reaches
+    `saturated_rps`. If `kappa` is 0, `highest` is infinite.
+
+    `error` is the root mean square of the relative deviations of the measured throughputs from the
+    law. The interval of a parameter ends at infinity if the measurements set no upper bound.
     """
 
     law: str
@@ -109,8 +113,8 @@ class Fit:
 def throughput_rps(
     law: str, in_flight: Sequence[int], single_rps: float, knee: float, kappa: float
 ) -> Floats:
-    """Return the throughput in requests/s at each concurrency in `in_flight`, according to a law
-    with these parameters. The concurrencies are in ascending order."""
+    """Return the throughput in requests/s that a law predicts at each concurrency in `in_flight`.
+    The concurrencies are in ascending order."""
     (relative,) = LAWS[law](in_flight, np.array([knee]), np.array([kappa]))
     return np.asarray(single_rps * relative)
 
@@ -120,9 +124,10 @@ def fitted(in_flight: Sequence[int], rates_rps: Sequence[float]) -> Fit | None:
     concurrencies.
 
     The concurrencies are in ascending order. The function chooses the law by Akaike's criterion,
-    corrected for few values (Burnham and Anderson, Model Selection, 2nd ed., section 2.4), which
-    counts the variance as a parameter of each law. With fewer than FEWEST_UNIVERSAL concurrencies,
-    this criterion cannot judge the universal law, and the function returns the queueing network.
+    corrected for few values (Burnham and Anderson, Model Selection, 2nd ed., section 2.4). The
+    criterion counts the variance of the errors as one more parameter of each law. With fewer than
+    FEWEST_UNIVERSAL concurrencies, the criterion cannot judge the universal law, and the function
+    returns the queueing network.
     """
     if len(in_flight) < FEWEST_LEVELS:
         return None
@@ -144,9 +149,9 @@ def _fit(law: str, parameters: int, in_flight: Sequence[int], logs: Floats) -> F
     """Fit a law to the logarithms `logs` of the throughputs by least squares, and compute profile
     intervals of its parameters.
 
-    The function tries all values on a grid of knees and kappas. The throughput with one request in
-    flight is a free parameter. If the interval of the knee reaches the end of the grid, the
-    interval has no upper bound. `parameters` is the number of parameters of the law.
+    The function tries all pairs of values on a grid of knees and kappas, and fits the throughput
+    with one request in flight for each pair. If the interval of the knee reaches the end of the
+    grid, the interval has no upper bound. `parameters` is the number of parameters of the law.
     """
     highest = max(in_flight)
     knees, kappas = np.geomspace(1, BEYOND * highest, KNEES), np.zeros(1)
@@ -160,15 +165,15 @@ def _fit(law: str, parameters: int, in_flight: Sequence[int], logs: Floats) -> F
 
 @dataclass(frozen=True)
 class _Region:
-    """Confidence region of a fit: the grid points (values of knee and kappa) that fit the
-    measurements not significantly worse than the best grid point.
+    """Confidence region of a fit: the grid points (pairs of a knee and a kappa) that do not fit the
+    measurements significantly worse than the best grid point.
 
     An F test of the sums of squared errors decides which points are significantly worse (Bates and
     Watts, Nonlinear Regression Analysis, 1988, section 6.1). The arrays `knee`, `kappa`, `single`
     and `off` have one value per grid point, shape (points,). `single` is the logarithm of the
-    throughput with one request in flight, fitted for these values of `knee` and `kappa`. `off` is
-    the largest change of `single` with which the grid point stays in the confidence region. `best`
-    is the index of the best point, and `error` is the root mean square error at this point.
+    throughput with one request in flight that fits best at the grid point. A value that differs
+    from `single` by at most `off` is still in the confidence region. `best` is the index of the
+    best grid point, and `error` is the root mean square error at this point.
     """
 
     knee: Floats
@@ -227,9 +232,9 @@ def _region(
 def _around(axis: Floats, inside: Floats) -> Floats:
     """Return the values of a parameter that the next pass of the fit tries.
 
-    `axis` has the values that the present pass tried, and `inside` has those in the confidence
-    region. The result has as many values as `axis`, in the narrower range of `inside`. If `axis`
-    contains 0, the result also contains 0.
+    `axis` has the values that the present pass tried. `inside` has the values at the grid points in
+    the confidence region. The result has as many values as `axis`, but only in the range of
+    `inside`. If `axis` contains 0, the result also contains 0.
     """
     above, found = axis[axis > 0], inside[inside > 0]
     if not len(found):

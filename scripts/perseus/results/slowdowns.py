@@ -68,7 +68,7 @@ class SlowdownComparison:
     """Comparison of the latencies of a tenant in two consecutive windows.
 
     In the window `alone_step`, only this tenant has load. In the window `shared_step`, another
-    tenant also has load; in an A/A comparison, only this tenant again.
+    tenant also has load, except in an A/A comparison.
     """
 
     pair: Pair
@@ -97,14 +97,14 @@ class SlowdownComparison:
     def of_p95s(self) -> Interval:
         """Ratio of the p95 latencies, shared / alone.
 
-        If a window has too few requests for an upper bound of its p95, the function `closed`
-        replaces this infinite bound by a finite bound.
+        If a window has too few requests, the upper end of the interval of its p95 is infinite. The
+        function `closed` replaces this end by a finite end.
         """
         return ratio(closed(self.shared.p95_ms.interval), closed(self.alone.p95_ms.interval))
 
     @property
     def ending(self) -> tuple[Outcome, str]:
-        """Outcome and reason of the comparison."""
+        """Outcome of the comparison, and the reason for an outcome other than ok."""
         tenant, steps = self.pair[0], (self.alone_step, self.shared_step)
         for step in steps:
             if step.outcome is not Outcome.OK:
@@ -152,11 +152,10 @@ def ratio(shared: Interval, alone: Interval) -> Interval:
 
 
 def closed(found: Interval) -> Interval:
-    """Replace an infinite upper end of an interval by a finite end, which is as far from the value
-    as the lower end on a logarithmic scale.
+    """Replace an infinite upper end of an interval by a finite end.
 
-    The function does not change an interval with a finite upper end, or an interval that begins at
-    0.
+    On a logarithmic scale, the new end is as far from the value as the lower end. The function does
+    not change an interval with a finite upper end, or an interval that begins at 0.
     """
     if np.isfinite(found.high) or not found.low > 0:
         return found
@@ -168,10 +167,10 @@ def of_rounds(
 ) -> dict[Pair, Quantity]:
     """For each pair of tenants, return the geometric mean of its slowdowns in all rounds.
 
-    For each pair, `ratios` has the slowdowns of at least one round. Slowdowns vary between rounds
-    by more than the errors within the windows explain. The function assumes that this additional
-    variation has the same standard deviation for all pairs. If the interval of one round begins at
-    0 or ends at infinity, the interval of the mean goes from 0 to infinity.
+    For each pair, `ratios` has the slowdown in each round, with its interval. The slowdown of a
+    pair varies between rounds by more than these intervals explain. The function estimates this
+    additional variation from all pairs together. If the interval of one round begins at 0 or ends
+    at infinity, the interval of the mean goes from 0 to infinity.
     """
     found = {pair: _Rounds.of(rounds) for pair, rounds in ratios.items()}
     bounded = [each.normal for each in found.values() if each.is_bounded]
@@ -207,8 +206,8 @@ class _Rounds:
     def combined(self, deviations: Floats, rng: np.random.Generator) -> Quantity:
         """Return the geometric mean over the rounds, with its draws.
 
-        `deviations` has draws of the standard deviation of the logarithm between rounds, in
-        addition to the errors within the windows.
+        `deviations` has draws of a standard deviation: how much the logarithm of a slowdown varies
+        between rounds, apart from the errors within the windows.
         """
         value, rounds = float(np.exp(self.logs.mean())), len(self.logs)
         if not self.is_bounded:
