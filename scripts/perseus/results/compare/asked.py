@@ -17,7 +17,7 @@ def compare_task(asked: Mapping[str, Any]) -> CompareTask:
     """Return the task of the requested comparison. `asked` has the values of `base`, `new` and
     `out` from the command line.
 
-    Raises CompareError with all problems of these values and of the results that they name.
+    Raises CompareError with all problems, if a value or the results that it names are invalid.
     """
     problems: list[str] = []
     paths = {key: _path(key, asked, problems) for key in ("base", "new")}
@@ -69,7 +69,7 @@ def _read(key: str, path: Path, problems: list[str]) -> Source | None:
 
 
 def _name(path: Path | None) -> str:
-    """Return the name of a folder or archive for the name of the comparison's folder: `_` replaces
-    each character that may be unsafe in a file name."""
+    """Return the name of a folder or archive of results, with `_` in place of each character that
+    may be unsafe in a file name."""
     stem = path.resolve().name.removesuffix(".tar.gz") if path else ""
     return re.sub(r"[^A-Za-z0-9._~-]", "_", stem) or "results"

@@ -15,15 +15,19 @@ from perseus.results.scenario_names import in_several_scenarios, with_scenarios
 
 
 class WorseError(ValueError):
-    """Error: a new value is worse than the base value, or no value could be compared. The message
-    lists the worse values. If the peak of a load line is worse, its cost is not listed."""
+    """Error: a new value is worse than the base value, or no value could be compared.
+
+    The message lists the worse values. If the peak of a load line is worse, the message does not
+    list the cost of this load line.
+    """
 
 
 def gate(table: pd.DataFrame, summary: Path) -> None:
     """Raise WorseError if a value became worse, or if no value could be compared.
 
-    A value also counts as worse if only the base study found a limit of the server. `table` is the
-    table of the comparison. The message names the file `summary`, which has the details.
+    A peak also counts as worse if the base study found a limit and, because of the server, the new
+    study found none. `table` is the table of the comparison. The message names the file `summary`,
+    which has the details.
     """
     table = with_scenarios(table, in_several_scenarios(table[table["metric"] != OVERALL]))
     worse = table[table["verdict"] == WORSE].to_dict("records")

@@ -2,7 +2,7 @@
 chance.
 
 A single load line has too few repeats for such an estimate. For each server, Perseus therefore uses
-all load lines with several repeats in both studies, also those on other servers
+all load lines with several repeats in both studies, also the load lines on other servers
 (docs/explanation/comparison.md).
 """
 
@@ -28,11 +28,13 @@ FROM_REPEATS, FROM_AA, FROM_PRIOR = "repeats", "aa", "prior"
 class HostNoise:
     """Noise of the hosts of two studies, estimated from both studies together.
 
-    For each server, `deviations` has draws, shape (draws,), of the standard deviation of the
-    logarithm of a result between repeats. `known_from` says whether these draws come from repeats,
-    from an experiment `aa` or from a prior distribution. For each server, `floors` has the noise
-    floor from an experiment `aa`: the higher one if both studies measured it. These noise floors
-    are for results of a single repeat (see `floor` for several repeats).
+    `deviations` says how much results vary between repeats: for each server, draws of the standard
+    deviation of the logarithm of a result, shape (draws,). `known_from` says whether these draws
+    come from repeats, from an experiment `aa` or from a prior distribution.
+
+    `floors` has the noise floor of each server from an experiment `aa`. If both studies measured
+    the noise floor, `floors` has the higher one. These noise floors are for results of a single
+    repeat; `floor` computes the noise floor for several repeats.
     """
 
     deviations: dict[str, Floats]
@@ -41,8 +43,8 @@ class HostNoise:
     draws: int
 
     def floor(self, server: str, repeats: Sequence[int]) -> float:
-        """Return the noise floor for results that are means of several repeats; NaN if neither
-        study measured a noise floor on this server.
+        """Return the noise floor for results that are means over `repeats`; NaN if neither study
+        measured a noise floor on this server.
 
         `repeats` has the number of repeats in each study.
         """
@@ -53,10 +55,10 @@ class HostNoise:
 def host_noise(sources: Sequence[Source], rng: np.random.Generator, draws: int) -> HostNoise:
     """Estimate the noise of the hosts from repeats or, without repeats, from an experiment `aa`.
 
-    Repeats are better evidence, because the host changes more between repeats than between the
-    restarts in an experiment `aa`, which follow one another quickly. If no load line of either
-    study has several repeats, and neither study has an experiment `aa`, the function draws the
-    noise from a prior distribution that describes real hosts.
+    Repeats are better evidence: the restarts in an experiment `aa` follow one another quickly, so
+    the host changes less than between repeats. If no load line of either study has several repeats,
+    and neither study has an experiment `aa`, the function draws the noise from a prior distribution
+    that describes real hosts.
     """
     of_repeats = [each for source in sources for each in repeated_peaks(source)]
     of_aa = [each for source in sources for each in _restarted(source.tables["aa"])]
@@ -79,8 +81,8 @@ def host_noise(sources: Sequence[Source], rng: np.random.Generator, draws: int) 
 
 
 def repeated_peaks(source: Source) -> Iterator[tuple[str, Group]]:
-    """For each load line with at least two repeats, yield the name of its server, and the logarithm
-    of each repeat's peak with its variance.
+    """For each load line with at least two repeats, yield the name of its server, the logarithm of
+    each repeat's peak, and the variance of each logarithm.
 
     The function leaves out predicted repeats, and repeats that found no limit of the server.
     """

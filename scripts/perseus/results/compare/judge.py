@@ -20,8 +20,8 @@ class Judged:
     """A compared pair with its verdict and two 95 % intervals of its ratio.
 
     `interval` contains the true ratio of this pair with a probability of 95 %. With a probability
-    of 95 %, the intervals `simultaneous` of all pairs contain their true ratios. The intervals are
-    NaN if the pair is not comparable.
+    of 95 %, every interval `simultaneous` of a comparison contains its true ratio. Both intervals
+    are NaN if the pair is not comparable.
     """
 
     pair: ComparedPair
@@ -47,12 +47,12 @@ def simultaneous_half_width(logs: Iterable[Floats]) -> float:
     With this half-width, all intervals contain their true values with a probability of 95 %.
 
     `logs` has one row for each compared pair: draws of the logarithm of its ratio, shape (draws,).
-    Draw i of all rows comes from the same joint draw. In each joint draw, the function finds the
-    largest standardised deviation of all rows. The result is the 95 % quantile of these largest
-    deviations: the single-step max-t method (Westfall and Young, Resampling-Based Multiple Testing,
-    1993, section 2.3; Hothorn, Bretz and Westfall, Biometrical Journal 50, 2008, section 3). A row
-    that is strongly correlated with another row, such as a cost with its peak, hardly increases the
-    half-width.
+    The draws with the same index in all rows form one joint draw. In each joint draw, the function
+    finds the largest standardised deviation of all rows. The result is the 95 % quantile of these
+    largest deviations: the single-step max-t method (Westfall and Young, Resampling-Based Multiple
+    Testing, 1993, section 2.3; Hothorn, Bretz and Westfall, Biometrical Journal 50, 2008, section
+    3). Two strongly correlated rows, such as a peak and its cost, have hardly a larger half-width
+    than one row.
     """
     largest: Floats | None = None
     for row in logs:  # the loop saves memory: 4,000 rows at once would take 0.3 GB

@@ -40,7 +40,7 @@ class ComparedLine:
 
     `peak` is the peak of the load line with its draws, or None if the study has no records. `alone`
     has the dedicated peaks of the tenants. `facts` has the settings that must be equal in both
-    studies as texts. The keys of `facts` are words for a message, such as "another SLA".
+    studies. Each key of `facts` names the difference in a message, such as "another SLA".
     """
 
     row: Mapping[Any, Any]
@@ -70,9 +70,9 @@ class ComparedLine:
     def why_lost(self) -> str:
         """Reason why the peak is unknown, if the server is the cause; otherwise empty.
 
-        The text is also empty if the peak is unknown only because of the client or of other
-        processes. If no repeat found a limit and one repeat is infeasible, the server is the cause,
-        even if other processes disturbed the other repeats.
+        The client or other processes may also be the cause; the text is then empty. If no repeat
+        found a limit and one repeat is infeasible, the server is the cause, even if other processes
+        disturbed the other repeats.
         """
         if self.row["verdict"] in SERVER_COULD_NOT:
             return self.why_unknown
@@ -95,9 +95,9 @@ class ComparedLine:
     def sharing_ratio(self, rng: np.random.Generator, noise: HostNoise) -> Quantity:
         """Return the sharing ratio with draws.
 
-        If the study has no records, the draws follow from the interval in the table `peaks`. The
-        function then assumes that the sharing ratio varies between repeats like a quotient of two
-        cells: the mix, and all dedicated peaks together, because their errors may be correlated.
+        If the study has no records, the draws follow from the interval in the table `peaks`. To add
+        the variation between repeats, the function then counts the mix as one cell, and all
+        dedicated peaks together as one cell, because their errors may be correlated.
         """
         if self.peak is not None:
             return sharing_ratio(self.peak, self.alone)
@@ -107,12 +107,12 @@ class ComparedLine:
     def _of_table(
         self, names: tuple[str, str, str], rng: np.random.Generator, noise: HostNoise, cells: int
     ) -> Quantity:
-        """Return a quantity with draws, given the columns of the table `peaks` with its value and
-        interval.
+        """Return a quantity with draws. `names` are the columns of the table `peaks` with the value
+        of the quantity and its interval.
 
         If the study has only one repeat, the interval in the table does not include the variation
-        between repeats, so the function adds the variation of `cells` independent cells to the
-        draws.
+        between repeats. The function then adds this variation to the draws, for a quantity that
+        depends on `cells` independent cells.
         """
         found = Interval(*(self.row[name] for name in names))
         between: Floats | float = 0.0
@@ -127,11 +127,11 @@ def of_interval(
 ) -> Quantity:
     """Return a quantity with draws, given only its value and 95 % interval.
 
-    On a logarithmic scale, the draws on each side of the value are normally distributed, with the
-    standard deviation that fits the end of the interval on this side. If one end is open (0 or
-    infinite), the function uses the other standard deviation for both sides. If both ends are open,
-    all draws equal the value. `more`, shape (draws,), is additional variation, which the function
-    adds to the logarithms of the draws.
+    On a logarithmic scale, the draws below the value and the draws above the value are each half of
+    a normal distribution, whose standard deviation fits the end of the interval on this side. If
+    one end is open (0 or infinite), both sides have the standard deviation of the other end. If
+    both ends are open, all draws equal the value. The function adds `more`, shape (draws,), to the
+    logarithms of the draws.
     """
     ends = np.array([found.low, found.value, found.high], dtype=float)
     if not (np.isfinite(ends[1]) and ends[1] > 0):
@@ -151,7 +151,7 @@ def lines(source: Source, seed: int, noise: HostNoise) -> dict[LineKey, Compared
     """Return all load lines of a study, by scenario, load line and preset.
 
     Use another `seed` for each study. With the same seed, the random errors of the two studies
-    would cancel out in the ratio of their results, and its interval would be too narrow.
+    would cancel out in the ratio of the results, and the interval of the ratio would be too narrow.
     """
     peaks: dict[tuple[str, str], RepeatedPeak] = {}
     for server, deviations in noise.deviations.items():
@@ -222,8 +222,8 @@ def _facts(
 def _input(tenant: Mapping[Any, Any]) -> str:
     """Return the size of a tenant's inputs as text, with only two significant digits.
 
-    Two studies with inputs of the same kind shall have the same text, and the mean size of
-    compressed images may differ slightly between them.
+    The mean size of compressed images may differ slightly between two studies. With two digits,
+    such studies still have the same text.
     """
     size = tenant["request_bytes"]
     return f"{size:.2g} bytes {tenant['preprocessing'] or ''}".strip()

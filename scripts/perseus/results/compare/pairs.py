@@ -28,9 +28,10 @@ UNITS: Final = {OVERALL: "", PEAK: "requests/s", RATIO: "", P95: "ms", COST: "US
 HIGHER_IS_BETTER: Final = {OVERALL: True, PEAK: True, RATIO: True, P95: False, COST: False}
 
 RATES_ALIKE: Final = 0.05
-"""Perseus compares the p95 latencies of two studies only if the certified rates, at which they were
-measured, differ by at most this share. A p95 rises several times as fast as the rate, so a larger
-difference between the rates could explain the difference between the latencies."""
+"""Perseus measures a p95 latency at the certified rate. It compares the p95 latencies of two
+studies only if their certified rates differ by at most the share RATES_ALIKE. A p95 rises several
+times as fast as the rate, so a larger difference between the rates could explain the difference
+between the latencies."""
 
 OTHER_RATES: Final = "the certified rates differ"
 
@@ -41,8 +42,9 @@ class ComparedPair:
 
     `repeats` has the number of repeats in the base study and in the new study. `floor` is the noise
     floor: in only 5 % of cases, two measurements of the same configuration differ by more than this
-    share; NaN if unknown. `why_not` is the reason why the values are not comparable, or empty.
-    `lost` is the reason why only the base study found a limit of the server, or empty.
+    share; NaN if unknown. `why_not` is the reason why the values are not comparable; empty if they
+    are. If the base study found a limit and, because of the server, the new study found none,
+    `lost` is the reason; otherwise empty.
     """
 
     metric: str
@@ -71,7 +73,8 @@ def pairs(
 ) -> list[ComparedPair]:
     """Return all pairs of values of two studies, sorted by metric in the order of UNITS.
 
-    A load line that only one study has gives one pair, whose values are not comparable.
+    If only one study has a load line, the load line gives one pair, and its values are not
+    comparable.
     """
     found: list[ComparedPair] = []
     deviations = _p95_deviations([*base.values(), *new.values()], rng, noise.draws)
@@ -111,10 +114,10 @@ def _peak(
 ) -> ComparedPair:
     """Return the peak of a load line in both studies: a weighted sum of the tenants' rates.
 
-    In each study, the measured dedicated peaks determine the proportion of the tenants' rates in a
-    mix. An error of a dedicated peak changes this proportion and therefore the total rate, but
-    hardly changes the sum with the weights from `_weights`. The function scales the sums of both
-    studies by the same factor, such that the sum of the base study is its total rate in requests/s.
+    In a mix, the tenants' rates are in proportion to their measured dedicated peaks. An error of a
+    dedicated peak changes this proportion and thus the total rate. It hardly changes the sum with
+    the weights from `_weights`. The function multiplies both sums by the same factor, which turns
+    the sum of the base study into the total rate of the base study in requests/s.
     """
     repeats = base.repeats, new.repeats
     values = _without_draws(base), _without_draws(new)
@@ -135,8 +138,8 @@ def _peak(
 def _where_predicted(base: ComparedLine, new: ComparedLine) -> str:
     """Return a message if a study predicted the peak of a load line; empty if both measured it.
 
-    A predicted peak is no further evidence: Perseus computes it from measured load lines, which the
-    comparison already contains.
+    Perseus computes a predicted peak from measured load lines. The comparison already contains
+    these load lines, so a predicted peak adds no evidence.
     """
     where = {"base": base, "new": new}
     told = [name for name, of in where.items() if of.row["verdict"] == Outcome.PREDICTED]
@@ -186,11 +189,11 @@ def _ratio(
 def _p95_deviations(
     found: list[ComparedLine], rng: np.random.Generator, draws: int
 ) -> dict[str, Floats]:
-    """For each server, return draws of the standard deviation of the logarithm of a p95 latency
-    between repeats.
+    """Return how much the p95 latencies on each server vary between repeats: draws of the standard
+    deviation of their logarithm.
 
-    `HostNoise.deviations` would be too small, because it describes peaks: between repeats, a p95
-    latency varies more than a peak.
+    Between repeats, a p95 latency varies more than a peak. `HostNoise.deviations` describes peaks,
+    and would therefore be too small.
     """
     groups: dict[str, list[Group]] = {line.row["server"]: [] for line in found}
     for line in found:
@@ -200,8 +203,8 @@ def _p95_deviations(
 
 
 def _p95_group(rows: pd.DataFrame) -> Group:
-    """Return the logarithm of a tenant's p95 latency at the certified rate in each repeat, and the
-    variance of each logarithm. `rows` has one row of the table `tenants` per repeat."""
+    """Return the logarithm of a tenant's p95 latency in each repeat, and the variance of each
+    logarithm. `rows` has one row of the table `tenants` per repeat."""
     known = rows.dropna(subset=["p95_ms", "p95_low_ms"])
     known = known[(known["p95_low_ms"] > 0) & np.isfinite(known["p95_ms"])]
     columns = zip(known["p95_ms"], known["p95_low_ms"], known["p95_high_ms"], strict=True)
@@ -244,8 +247,8 @@ def _p95(of: Group, deviations: Floats, rng: np.random.Generator) -> Quantity:
 def _costs(made: ComparedPair, base: ComparedLine, new: ComparedLine) -> Iterator[ComparedPair]:
     """For each kind of price, yield the costs in both studies, in USD per million inferences.
 
-    Both costs are for the same mix of requests: the one in which the tenants' rates have the
-    proportion of the base study.
+    Both costs are for the same mix of requests: the mix with the proportions that the tenants'
+    rates have in the base study.
     """
     others = {row["pricing"]: row for row in _priced(new)}
     for row in _priced(base):
@@ -266,8 +269,9 @@ def _priced(line: ComparedLine) -> list[dict[Any, Any]]:
 
 
 def _overall(peaks: list[ComparedPair]) -> Iterator[ComparedPair]:
-    """For each server with at least two pairs of peaks, yield the geometric mean of (new peak /
-    base peak) over its load lines. The value of the base study is 1."""
+    """For each server with at least two pairs of peaks, yield a pair for the whole server. The
+    value of the base study is 1. The value of the new study is the geometric mean of (new peak /
+    base peak) over the load lines of the server."""
     for server in dict.fromkeys(pair.line.row["server"] for pair in peaks):
         mine = [pair for pair in peaks if pair.line.row["server"] == server]
         if len(mine) < 2:

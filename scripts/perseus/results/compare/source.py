@@ -79,11 +79,11 @@ class CompareError(ValueError):
 class Source:
     """The part of a study's results that a comparison needs.
 
-    `records` has the records of the searches from which the tables were made. If all records are
-    missing, or a record comes from another version of Perseus, `records` is empty and
-    `without_records` is the reason. The comparison then uses the tables only. `checks` has the
-    content of check.json of each exported model, by the name of the model. `digest` is a hash of
-    all files: two sources with the same digest are the same results.
+    `records` has the records of the searches from which Perseus made the tables. `records` is empty
+    if all records are missing, or if a record comes from another version of Perseus. The comparison
+    then uses only the tables, and `without_records` is the reason. `checks` has the content of
+    check.json of each exported model, by the name of the model. `digest` is a hash of all files:
+    two sources with the same digest are the same results.
     """
 
     where: str
@@ -133,7 +133,7 @@ def _of_folder(path: Path) -> Files:
 
 
 def _of_archive(path: Path) -> Files:
-    """Return the files of the study in an archive, from any folder of the archive.
+    """Return the files of the study in an archive. The study may be in any folder of the archive.
 
     Raises CompareError if the archive contains more than one study.
     """
@@ -188,7 +188,8 @@ def _columns(name: str) -> Sequence[Column]:
 
 
 def _frame(table: pa.Table, columns: Sequence[Column]) -> pd.DataFrame:
-    """Check the types and values of `columns`, and return them with escaped unprintable characters.
+    """Check the types and the values of some columns of a table, and return these columns with
+    unprintable characters escaped.
 
     Raises ValueError if a value is not allowed, and ArrowException if a type is wrong.
     """
@@ -222,8 +223,8 @@ def _records(files: Files, cells: set[str]) -> tuple[tuple[PeakRecord, ...], str
     """Return the records of all cells, or no records. The second value is the reason why there are
     no records; otherwise empty.
 
-    Raises CompareError if only some records are missing. This happens if a run stopped before its
-    end, and the tables are from an earlier run.
+    Raises CompareError if only some records are missing. The reason is a run that stopped before
+    its end, while the tables are from an earlier run.
     """
     contents = {
         name.split("/")[1]: files[name] for name in sorted(files) if name.startswith("raw/")
@@ -243,9 +244,9 @@ def _records(files: Files, cells: set[str]) -> tuple[tuple[PeakRecord, ...], str
 
 
 Evidence = dict[tuple[str, str], tuple[str, int, int]]
-"""The verdict, the number of repeats that found a limit of the server, and the number of requests
-of each load line, by the names of scenario and load line. If these values from the records differ
-from those in the table `peaks`, the table is older than the records."""
+"""Three values of each load line, by the names of scenario and load line: the verdict, the number
+of repeats that found a limit of the server, and the number of requests. If the values from the
+records differ from the values in the table `peaks`, the table is older than the records."""
 
 
 def _of_records(records: Sequence[PeakRecord]) -> Evidence:

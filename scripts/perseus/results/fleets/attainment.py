@@ -1,11 +1,11 @@
 """Simulate a fleet under its demand, and compute the share of requests that meet their SLA
 (docs/explanation/fleets.md).
 
-The simulation treats each server as a first-come first-served queue for all its tenants. The
-service time of a request is 1 / (saturation throughput of its tenant while no other tenant has
-load). Because the simulation does not use the peaks that the searches found, it is an independent
-check of the plan. The loads of a plan refer to the speed that the host had in the cells of
-dedicated servers, so the module converts the service times to this speed.
+In the simulation, each server is a first-come first-served queue for all its tenants. The service
+time of a request is 1 / (saturation throughput of its tenant while no other tenant has load). The
+simulation does not use the peaks from the searches, and is therefore an independent check of the
+plan. The loads of a plan refer to the speed that the host had in the cells of dedicated servers.
+The module therefore converts the service times to this speed.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ def attained(plan: Plan) -> dict[str, float]:
     """For each model, return the share of its requests that meet its SLA in a simulation of the
     planned fleet.
 
-    The share is NaN if the service times of a server are unknown. The simulation assumes Poisson
-    arrivals at the fleet, which are split at random among the servers, so that each server has
-    Poisson arrivals, too.
+    The share is NaN if the service times of a server are unknown. The simulation assumes that a
+    Poisson process generates the requests, and that each request goes to a random server. The
+    arrivals at each server are then a Poisson process, too.
     """
     late, asked = dict.fromkeys(plan.models, 0.0), dict.fromkeys(plan.models, 0.0)
     for count, offer in plan.chosen:
@@ -78,7 +78,7 @@ def _rates_rps(point: OperatingPoint, loads_rps: Mapping[str, float]) -> Floats:
     images/s.
 
     If several tenants of a server have the same model, the function divides the load of the model
-    among them in proportion to their inferences/s at the peak.
+    among these tenants in proportion to their inferences/s at the peak.
     """
     peak = point.peak
     images = peak.images_per_request[peak.loaded]

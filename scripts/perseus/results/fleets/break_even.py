@@ -39,14 +39,14 @@ RELIABLE = 0.9
 """Perseus calls a saving reliable only if its probability is at least RELIABLE."""
 
 DRAWS = 100
-"""Number of draws of the capacities from which the probability of a saving is computed."""
+"""Number of draws of the capacities from which Perseus computes the probability of a saving."""
 
 
 @dataclass(frozen=True)
 class Question:
     """A group of models for which Perseus compares costs while the total demand rises.
 
-    `shares` has the share of each model in the total demand, which stays the same.
+    `shares` has the share of each model in the total demand. The shares stay constant.
     """
 
     models: tuple[str, ...]
@@ -62,8 +62,8 @@ class Question:
 
 @dataclass(frozen=True)
 class Option:
-    """A choice of servers for a demand: servers of one type, only dedicated or (if `shared` is
-    true) dedicated and shared."""
+    """Servers of one type that carry a demand: dedicated and shared servers if `shared` is true,
+    otherwise only dedicated servers."""
 
     server: str
     shared: bool
@@ -77,11 +77,11 @@ class Option:
 class Cost:
     """Cost of the servers of one option that carry one demand.
 
-    `servers` and `usd_per_hour` are computed with the lower limits of the servers' capacities, and
-    `usd_at_estimates` (in USD/h) with the estimates. `probability_of_saving` is the share of the
-    joint draws of the capacities in which shared servers cost less than the cheapest dedicated
-    servers; NaN if unknown. `is_bounded` is false if the capacity of a dedicated server has no
-    upper limit.
+    `servers` and `usd_per_hour` assume that each server carries only the lower limit of its
+    capacity. `usd_at_estimates` (in USD/h) assumes that each server carries the estimate of its
+    capacity. `probability_of_saving` is the share of the joint draws of the capacities in which
+    shared servers cost less than the cheapest dedicated servers; NaN if unknown. `is_bounded` is
+    false if the capacity of a dedicated server has no upper limit.
     """
 
     question: Question
@@ -104,12 +104,13 @@ class DemandRange:
 
     `first` and `last` are the costs at the lowest and at the highest demand of the range.
 
-    At each demand of the range, there are two savings relative to the cheapest dedicated servers:
-    at the lower limits of the capacities, and at their estimates. `least_saving` and `most_saving`
-    are the smallest and the largest of these savings. `least_probability` is the lowest probability
-    of a saving; NaN if unknown, or if dedicated servers are the cheapest. `is_reliable` is false if
-    shared servers are the cheapest, but their saving is not reliable (see `demand_ranges`). If no
-    dedicated servers are available, the savings are NaN, and `is_reliable` is true.
+    At each demand of the range, Perseus computes two savings relative to the cheapest dedicated
+    servers: at the lower limits of the capacities, and at the estimates. `least_saving` and
+    `most_saving` are the smallest and the largest saving in the range. `least_probability` is the
+    lowest probability of a saving; NaN if unknown, or if dedicated servers are the cheapest.
+    `is_reliable` is false if shared servers are the cheapest, but their saving is not reliable (see
+    `demand_ranges`). If no dedicated servers are available, the savings are NaN, and `is_reliable`
+    is true.
     """
 
     first: Cost
@@ -189,8 +190,8 @@ def _refined(
 ) -> Iterator[Cost]:
     """Yield the costs of one group of models, sorted by option and demand.
 
-    Between two demands with different cheapest servers, the function adds demands, unless the
-    probability of a saving is unknown for all costs.
+    Between two demands with different cheapest servers, the function adds demands. It adds none if
+    the probability of a saving is unknown for all costs.
     """
     found = list(_costs(question, points, with_each, demands_rps(question, points)))
     for _ in range(HALVINGS if any(cost.has_probability for cost in found) else 0):
@@ -264,9 +265,9 @@ def demands_rps(question: Question, points: Sequence[OperatingPoint]) -> list[fl
     """Return the STEPS demands at which Perseus first compares costs, in ascending order; empty if
     a model has no operating point.
 
-    The highest demand fills MAX_SERVERS servers that each serve one model. The lowest demand is the
-    lower of two rates: MIN_RPS, and the share MIN_SERVERS of what one such server carries. The
-    capacity for a model is the largest of its lower limits on all servers, dedicated or shared,
+    If each server served one model, the highest demand would fill MAX_SERVERS servers. The lowest
+    demand would fill the share MIN_SERVERS of one server, but is at most MIN_RPS. The capacity of
+    these servers is the largest lower limit for the model on any server, dedicated or shared,
     because a model may have no dedicated peak.
     """
     most_rps: dict[str, float] = {}
@@ -306,9 +307,9 @@ def _servers(
     """For each demand, return the number of servers that an option needs.
 
     The result has one column per demand. The first row is for the lower limits of the capacities,
-    and the second row for the estimates. If `is_drawn` is true, each other row is for one joint
-    draw of the capacities. These rows have NaN for a demand with too many combinations of servers
-    to try.
+    and the second row for the estimates. If `is_drawn` is true, one more row follows for each joint
+    draw of the capacities. In the rows of draws, a demand with too many combinations of servers has
+    NaN.
     """
     models, shares = question.models, np.array(question.shares)
     zeros = np.zeros(DRAWS)
@@ -350,9 +351,9 @@ def demand_ranges(of: Sequence[Cost]) -> Iterator[DemandRange]:
 
     A saving of shared servers is reliable if shared servers are cheaper (1) at the lower limits,
     (2) at the estimates, and (3), if the draws are known, in at least the share RELIABLE of the
-    draws. A saving only at the lower limits proves little: the dedicated peak may only be less
-    certain than the peak of the shared server. If the capacity of a dedicated server has no upper
-    limit, no saving is reliable, because dedicated servers may be cheaper than at the estimates.
+    draws. Condition 1 alone proves little: the dedicated peak may only be less certain than the
+    peak of the shared server. If the capacity of a dedicated server has no upper limit, no saving
+    is reliable, because dedicated servers may be cheaper than at the estimates.
     """
     for _, asked in groupby(of, key=lambda cost: cost.question):
         for (*_, is_reliable), run in groupby(_best_of_each(list(asked)), key=_kind):
@@ -382,7 +383,8 @@ def _kind(best: Best) -> tuple[Option, bool, bool]:
 def _best(same: Sequence[Cost]) -> Best:
     """Return the cheapest option at one demand, given the costs of all options.
 
-    If some shared servers have a reliable saving, the function chooses the cheapest of these.
+    If options with shared servers have a reliable saving, the function chooses the cheapest of
+    these options.
     """
     alone = [cost for cost in same if not cost.option.shared]
     if not alone:

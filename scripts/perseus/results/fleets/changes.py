@@ -1,5 +1,5 @@
-"""Plan the fleet again for other demands and other prices, to show how much the plan depends on
-them."""
+"""Plan the fleet again for other demands and other prices, to show how much the plan depends on the
+demand and the prices."""
 
 from __future__ import annotations
 
@@ -44,11 +44,11 @@ class Change:
 
 
 def changes(plans: Sequence[Plan], demand: FleetDemand | None) -> Iterator[Change]:
-    """Apply each change to the plan with sharing and to the dedicated plan, for the highest level
-    of the demand. Yield each change with the plan after the change.
+    """Apply each change to the two plans for the highest level of the demand: the plan with sharing
+    and the dedicated plan. Yield each change with the plan after the change.
 
-    If only one type of server is available, the function changes no price, because a change of this
-    price never changes the servers of the fleet.
+    If only one type of server is available, the function changes no price, because the cheapest
+    fleet has the same servers at every price.
     """
     for before in plans:
         if demand is None or before.level != demand.levels[-1] or not before.counts:
@@ -71,8 +71,8 @@ def changes(plans: Sequence[Plan], demand: FleetDemand | None) -> Iterator[Chang
 def _planned(
     before: Plan, points: Sequence[OperatingPoint], level: DemandLevel, demand: FleetDemand
 ) -> Plan:
-    """Return the cheapest plan after a change. If no fleet is cheaper than the fleet `before` the
-    change, the plan keeps this fleet."""
+    """Return the cheapest plan after a change. If the fleet of the plan `before` the change is
+    still one of the cheapest, the new plan has the same fleet."""
     offers = offered(points, spot=demand.spot is not None)
     plan = planned(before.strategy, offers, level, demand, in_full=False)
     return keeping(dedicated_if_as_cheap(plan, demand), before.counts, demand)

@@ -12,8 +12,8 @@ from scipy import optimize, sparse
 from perseus.peak.stats import Floats
 
 GAP = 1e-4
-"""Relative gap of the solver: the solver stops at a fleet if no other fleet is cheaper by more than
-this share of the cost."""
+"""Relative gap of the solver: the solver stops at a fleet if every other fleet saves at most this
+share of the cost."""
 TIME_LIMIT_S = 30.0
 HEADROOM_S = 3.0
 """Time limit in seconds for the function `with_most_spare_capacity`. For a thousand models, a
@@ -29,9 +29,9 @@ this share of the demand."""
 class Offers:
     """The K kinds of servers that a fleet may have, each in any number.
 
-    For one server of each kind, `rates_rps` (models, K) has the capacity for each model, and
-    `usd_per_hour` (K,) has the price. `hosts` (models, K) says whether servers of a kind serve a
-    model. `is_spot` (K,) says whether the cloud may revoke servers of a kind.
+    `rates_rps` (models, K) has the capacity of one server of each kind for each model, and
+    `usd_per_hour` (K,) has its price. `hosts` (models, K) is true if servers of the kind serve the
+    model. `is_spot` (K,) is true for spot servers, which the cloud may revoke.
     """
 
     rates_rps: Floats
@@ -89,9 +89,9 @@ def cheapest(
 ) -> Solution:
     """Return the cheapest fleet that carries the demand and meets the conditions in `wanted`.
 
-    The solver stops if no fleet can be cheaper by more than the share `gap`, or after
-    `time_limit_s`. Raises NoFleetError if no fleet carries the demand, or if the solver finds no
-    fleet in this time. A model without demand needs no server.
+    The solver stops if every other fleet saves at most the share `gap`, or after `time_limit_s`.
+    Raises NoFleetError if no fleet carries the demand, or if the solver finds no fleet in this
+    time. A model without demand needs no server.
     """
     matrix, least = _constraints(offers, wanted)
     prices = offers.relative_prices
@@ -116,8 +116,9 @@ def with_most_spare_capacity(offers: Offers, wanted: Wanted, found: Solution) ->
     """Return the fleet with the largest spare capacity among the fleets that cost no more than
     `found`.
 
-    The spare capacity of a fleet is the smallest value, over all models with a demand, of (capacity
-    of the fleet / demand). If the solver finds no fleet in time, the result is `found`.
+    Each model with a demand has the quotient (capacity of the fleet for the model / demand). The
+    spare capacity of a fleet is its smallest quotient. If the solver finds no fleet in time, the
+    result is `found`.
     """
     matrix, least = _constraints(offers, wanted)
     prices, asked = offers.relative_prices, int(np.sum(wanted.demand_rps > 0))
@@ -153,8 +154,8 @@ def carries(counts: NDArray[np.int64], offers: Offers, wanted: Wanted) -> bool:
 
 
 def _is_short(counts: NDArray[np.int64], matrix: Floats, least: Floats) -> bool:
-    """Return whether a fleet violates the constraints. Because of a bug of the solver (scipy issue
-    24141), even a solution of the solver may violate them."""
+    """Return whether a fleet violates the constraints. Because of a bug (scipy issue 24141), the
+    solver may return a fleet that violates the constraints."""
     return bool(np.any(matrix @ counts - least < -1e-6 * np.maximum(least, 1)))
 
 

@@ -70,8 +70,7 @@ def _adds_up(proportion: pd.Series) -> pd.Series:
 
 
 def _last(shares: Sequence[str]) -> float:
-    """Return one unit of the last decimal place of the percentages `shares`, for example 0.1 for
-    percentages such as "24.5"."""
+    """Return one unit of the last decimal place of percentages: 0.1 for "24.5"."""
     digits = max((len(share.partition(".")[2]) for share in shares), default=0)
     return 10.0**-digits * (1 + TOLERANCE)
 

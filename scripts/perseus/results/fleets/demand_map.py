@@ -49,13 +49,13 @@ def needed_apart(
 
 
 def _reached(rates_rps: Floats, most: int) -> Iterator[tuple[int, Floats]]:
-    """For 1, 2, 3, ..., `most` servers, yield the number of servers and the capacities of all
-    useful combinations of so many servers.
+    """For each number of servers from 1 to `most`, yield this number, and the capacities of all
+    useful combinations of this number of servers.
 
     The array of capacities has one row for each of the two models, and one column for each useful
-    combination. A combination is useful if no other combination of as many servers has at least its
-    capacities for both models. The columns are in ascending order of the capacity for the first
-    model, and therefore in descending order of the capacity for the second model.
+    combination. A combination is useful if no other combination with the same number of servers is
+    at least as good for both models. The columns are in ascending order of the capacity for the
+    first model, and therefore in descending order of the capacity for the second model.
     """
     carried = np.zeros((2, 1))
     for servers in range(1, most + 1):

@@ -22,25 +22,24 @@ from perseus.results.repeats import (
 from perseus.study.tasks.tables import Price
 
 LOWER = 0.05
-"""The lower limit of a server's capacity is this quantile of its draws: the server carries more
-with a probability of 95 %. Plans use lower limits. With estimates, planned fleets would be too
-small, because the cheapest fleet tends to have the servers whose capacity is overestimated."""
+"""The lower limit of a capacity is this quantile of its draws: the capacity is higher with a
+probability of 95 %. Plans use lower limits. With estimates, planned fleets would be too small,
+because the cheapest fleet tends to have the servers whose capacity Perseus overestimates."""
 
 
 @dataclass(frozen=True)
 class OperatingPoint:
     """Rates that one server carries at the same time, within the SLAs of all its models.
 
-    All rates are in requests/s of one image each, and only for models with load. `rates_rps` has
-    the estimated rate of each model, and `lower_rps`, which plans use, the lower limit of this
-    rate. `draws_rps` has draws of this rate, shape (draws,); the draws of all operating points with
-    the same index form one joint draw. `usd_per_hour` has the price of the server for each kind of
-    price (on_demand, spot).
+    `rates_rps` has the estimated rate of each model with load, in requests/s of one image each.
+    `lower_rps` has the lower limit of this rate, which plans use. `draws_rps` has draws of this
+    rate, shape (draws,); the draws of all operating points with the same index form one joint draw.
+    `usd_per_hour` has the price of the server for each kind of price (on_demand, spot).
 
-    The other two fields have one factor for each tenant with load. `speed_changes` is the speed of
-    the host in the cells of `peak` / its speed in the cells of the tenant's dedicated peak.
-    `limit_changes` is the factor by which this change of speed changes the dedicated peak. All
-    rates are already divided by `limit_changes`, so that they refer to the speed of the host in the
+    The other two fields have one factor for each tenant with load. `speed_changes` is (speed of the
+    host in the cells of `peak` / speed of the host in the cells of the tenant's dedicated peak).
+    `limit_changes` is the factor by which this change of speed changes the dedicated peak. The
+    rates above are already divided by `limit_changes`. They refer to the speed of the host in the
     cells of the dedicated peaks.
     """
 

@@ -28,8 +28,8 @@ DEDICATED, SHARING, ONE_TYPE = "dedicated", "sharing allowed", "one type of serv
 SPOT = "spot"
 HOURS_PER_MONTH = 730
 MAX_RESAMPLED = 400
-"""Largest size (offers x models) of a plan whose cost gets a 95 % interval, because the interval
-takes RESAMPLES runs of the solver."""
+"""The cost of a plan gets a 95 % interval only if the product (offers x models) is at most
+MAX_RESAMPLED, because the interval takes RESAMPLES runs of the solver."""
 RESAMPLES = 100
 NOTHING = np.zeros(1)
 
@@ -51,10 +51,10 @@ class Offer:
 class Plan:
     """A fleet for one level of the demand.
 
-    `offers` has the kinds of servers that the plan may use, and `counts` (offers,) the number of
-    servers of each kind in the fleet. `counts` is empty if no server is needed, or if Perseus finds
-    no fleet; in the second case, `why_not` is the reason. Spot servers carry at most the share
-    `largest_spot_share` of a model's demand.
+    `offers` has the kinds of servers that the plan may use, and `counts` (offers,) has the number
+    of servers of each kind in the fleet. `counts` is empty if no server is needed, or if Perseus
+    finds no fleet. `why_not` is the reason why Perseus finds no fleet; empty with a fleet. Spot
+    servers carry at most the share `largest_spot_share` of a model's demand.
 
     `usd_draws` (draws,) has the cost of the cheapest fleet in USD/h for each draw of the
     capacities. Entry d comes from the same joint draw in the plans of all strategies. `usd_draws`
@@ -137,8 +137,8 @@ class Plan:
         """Return the planned rate of a model, in requests/s, on each server of an offer.
 
         The plan divides the demand for the model among its servers in proportion to their
-        capacities. But all spot servers together get at most the share `largest_spot_share`, and
-        the other servers get the rest.
+        capacities, with one limit: all spot servers together get at most the share
+        `largest_spot_share`. The other servers then get the rest.
         """
         mine = offer.point.lower_rps.get(model, 0.0)
         if not (mine and (carried := self.capacity_rps(model))):
@@ -155,7 +155,7 @@ class Plan:
     @property
     def probability_enough(self) -> float:
         """Probability that the servers carry the demand for every model: the share of the joint
-        draws of their capacities in which they do."""
+        draws of the capacities in which the servers carry this demand."""
         if not self.counts:
             return np.nan if self.why_not else 1.0
         enough = [
@@ -202,8 +202,11 @@ def _of_level(
 
 
 def dedicated_if_as_cheap(plan: Plan, demand: FleetDemand) -> Plan:
-    """Return the plan, with dedicated servers if they cost no more than its shared servers. Models
-    on dedicated servers do not disturb each other."""
+    """Return the plan or, if dedicated servers cost no more, the plan with dedicated servers.
+
+    If the costs are equal, dedicated servers are better, because their models do not disturb each
+    other.
+    """
     if not any(offer.point.is_shared for _, offer in plan.chosen):
         return plan
     alone = [offer for offer in plan.offers if not offer.point.is_shared]
@@ -212,8 +215,8 @@ def dedicated_if_as_cheap(plan: Plan, demand: FleetDemand) -> Plan:
 
 
 def _sharing_if_cheaper(sharing: Plan, dedicated: Plan, demand: FleetDemand) -> Plan:
-    """Return the plan `sharing`, with the servers of the plan `dedicated` if these cost no more.
-    Models on dedicated servers do not disturb each other."""
+    """Return the plan `sharing` or, if dedicated servers cost no more, the plan `sharing` with the
+    servers of the plan `dedicated`."""
     if not dedicated.counts:
         return sharing
     if sharing.why_not:  # the solver found no fleet with sharing in time
@@ -280,8 +283,8 @@ def planned(
 
 
 def keeping(plan: Plan, counts: tuple[int, ...], demand: FleetDemand) -> Plan:
-    """Return the plan, with the numbers of servers `counts` if these servers carry the demand and
-    cost no more than the plan."""
+    """Return the plan with the numbers of servers `counts`. If these servers do not carry the
+    demand, or cost more than the plan, return the plan without a change."""
     if plan.why_not:
         return plan
     on_offer, wanted = _programme(plan.level, plan.offers, demand)

@@ -1,8 +1,8 @@
 """Compute how many servers of one type carry a demand (docs/explanation/fleets.md).
 
-In the arrays of this module, a column is an operating point: rates of all models that one server
-carries at the same time. Each server of a fleet works at one operating point. A *way* to divide a
-number of servers says how many of them work at each operating point.
+In the arrays of this module, a column is an operating point: one rate per model, which a single
+server carries at the same time. Each server of a fleet works at one operating point. A *way* to
+divide a number of servers says how many servers work at each operating point.
 """
 
 from __future__ import annotations
@@ -44,8 +44,8 @@ DEMANDS_S, HURRIED_S = 60.0, 0.5
 demand falls from DEMAND_S to HURRIED_S seconds."""
 
 Hosts: TypeAlias = tuple[tuple[bool, ...], ...]
-"""For each model and each operating point, whether servers at this operating point serve the model.
-The type consists of tuples, because arrays cannot be keys of a cache."""
+"""For each model, a tuple with one value per operating point: true if servers at this operating
+point serve the model. Unlike an array, a tuple can be the key of a cache."""
 
 MAX_WAYS = 20_000
 """The module tries all ways to divide the servers only if there are at most MAX_WAYS ways. For more
@@ -53,8 +53,8 @@ ways, an integer programme is faster. Two models with two mixes (four operating 
 ways, even with MAX_TRIED servers."""
 
 AT_A_TIME = 2**15
-"""Largest number of pairs (way, set of rates) that the module evaluates at once. The results of
-AT_A_TIME pairs take 256 KiB and fit into the cache of a core."""
+"""Largest number of results that the module computes at once, for pairs of a way and a set of
+rates. These results take 256 KiB and fit into the cache of a core."""
 
 
 def are_few_ways(columns: int, servers: int) -> bool:
@@ -116,17 +116,17 @@ def needed(
     """For each total demand, return the least number of servers, dedicated or shared, that carry
     it.
 
-    The demands are in ascending order. `rates_rps` has shape (models, columns), and `shares` has
-    the share of each model in the total demand. At least `with_each` servers serve each model. All
-    servers must cost the same. The result is never larger than with dedicated servers only.
+    `demands_rps` must be in ascending order. `rates_rps` has shape (models, columns), and `shares`
+    has the share of each model in the total demand. At least `with_each` servers serve each model.
+    All servers must cost the same. The result is never larger than with dedicated servers only.
 
     There are three methods:
 
     - If a demand needs at most MAX_TRIED servers, and there are few ways to divide them among the
       operating points (`are_few_ways`), the function tries all ways.
-    - If a demand needs more servers and `with_each` is 1, the function adds copies of one group of
-      servers to the tried ways: the group with the highest capacity per server. No other servers
-      carry much more.
+    - If a demand needs more servers and `with_each` is 1, the function finds the group of at most
+      MAX_TRIED servers with the highest capacity per server, and adds copies of this group. Other
+      fleets with as many servers carry hardly more.
     - In all other cases, the function solves an integer programme.
     """
     return needed_at_each(rates_rps[None], shares, demands_rps, with_each)[0].astype(np.int64)
@@ -142,9 +142,9 @@ def needed_at_each(
     """Return the result of `needed` for each of several sets of rates, shape (sets, demands).
 
     `rates_rps` has the rates of all sets, shape (sets, models, columns), for example one set for
-    each draw of the capacities. The result of the first `certain` sets is never NaN. To save time,
-    the result of any other set is NaN for each demand that needs more servers than the function
-    `_reached_rps` tries.
+    each draw of the capacities. For a demand that needs more servers than the function
+    `_reached_rps` tries, only the first `certain` sets have a number. To save time, the result is
+    NaN in all other sets.
     """
     demands = (1 - TOLERANCE) * np.array(demands_rps)
     reached = _reached_rps(rates_rps, shares, demands[-1], with_each)[1:]
@@ -167,7 +167,7 @@ def needed_at_each(
 def _extrapolated(reached_rps: Floats, demands_rps: Floats) -> NDArray[np.int64]:
     """Return the number of servers for each demand that needs more than MAX_TRIED servers.
 
-    `reached_rps` has the highest total demand that 1, 2, 3, ..., MAX_TRIED servers carry. The
+    `reached_rps` has the highest total demands that 1, 2, 3, ..., MAX_TRIED servers carry. The
     function adds copies of the group of servers with the highest capacity per server.
     """
     of_each = reached_rps / np.arange(1, len(reached_rps) + 1)
@@ -184,8 +184,8 @@ def _solved(
 ) -> NDArray[np.int64]:
     """Return the number of servers for each demand, from integer programmes.
 
-    A demand between two demands with the same number of servers needs this number, too, so the
-    function solves no integer programme for it.
+    If two demands need the same number of servers, each demand between the two also needs this
+    number. The function solves no integer programme for such a demand.
     """
     columns = rates_rps.shape[1]
     offers = Offers(rates_rps, np.ones(columns), np.zeros(columns, bool))
@@ -218,12 +218,12 @@ def _solved(
 
 
 def _reached_rps(rates_rps: Floats, shares: Floats, most_rps: float, with_each: int) -> Floats:
-    """For 0, 1, 2, ... servers, return the highest total demand that they carry, shape (numbers of
-    servers, sets).
+    """Return the highest total demand that 0, 1, 2, ... servers carry, shape (numbers of servers,
+    sets).
 
-    `rates_rps` has the rates of all sets, shape (sets, models, columns). The function stops at the
-    number of servers that carries `most_rps` in every set, at MAX_TRIED servers, or before the
-    number of servers that has more than MAX_WAYS ways to divide the servers.
+    `rates_rps` has the rates of all sets, shape (sets, models, columns). The function tries at most
+    MAX_TRIED servers. It stops earlier if the servers carry `most_rps` in every set, or if one more
+    server would have more than MAX_WAYS ways.
     """
     sets, _, columns = rates_rps.shape
     reached = [np.zeros(sets)]
@@ -236,11 +236,11 @@ def _reached_rps(rates_rps: Floats, shares: Floats, most_rps: float, with_each: 
 
 
 def _of_all_ways(rates_rps: Floats, shares: Floats, servers: int, with_each: int) -> Floats:
-    """Return the highest total demand that `servers` servers carry, shape (sets,): the function
-    tries all ways to divide them among the operating points.
+    """Return the highest total demand that `servers` servers carry, shape (sets,).
 
-    `rates_rps` has the rates of all sets, shape (sets, models, columns). The result is 0 if no way
-    puts each model on at least `with_each` servers.
+    The function tries all ways to divide the servers among the operating points. `rates_rps` has
+    the rates of all sets, shape (sets, models, columns). The result is 0 if no way puts each model
+    on at least `with_each` servers.
     """
     hosts = np.any(rates_rps > 0, axis=0)
     tried = _ways_with_all(_plain(hosts), servers, with_each)
@@ -265,14 +265,14 @@ def _carried(rates: Floats, tried: Floats) -> Floats:
 
 
 def _may_carry_most(rates: Floats, tried: Floats) -> NDArray[np.bool_]:
-    """Return for each way whether it may carry the highest total demand in at least one of the
-    sets. The search skips all other ways.
+    """Return for each way whether it may be the best way of at least one set: the way that carries
+    the highest total demand.
 
-    `rates` has shape (sets, models, columns), with the entries that `_carried` describes. The
-    function compares all ways with one reference way: the best way at the mean rates of all sets.
-    The function divides the rates of each set by the demand that the reference way carries in this
-    set. For each model and column, the function keeps the highest quotient of all sets. A way that
-    carries less than 1 at these quotients carries less than the reference way in every set.
+    `rates` is as in `_carried`, shape (sets, models, columns). The reference is the best way at the
+    mean rates of all sets. The function divides the rates of each set by the demand that the
+    reference carries in this set, and keeps the highest quotient of all sets for each model and
+    column. A way that carries less than 1 at these quotients is worse than the reference in every
+    set.
     """
     if not tried.shape[1]:
         return np.ones(0, bool)
