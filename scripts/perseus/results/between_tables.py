@@ -219,7 +219,7 @@ EQUATIONS: Final[tuple[Callable[[Tables], Iterator[Equation]], ...]] = (
     recommendations_are_the_cheapest,
     replays_are_their_seconds,
 )
-"""Functions that yield equations and need only the tables of a study."""
+"""Functions that compute equations from the tables of a study, without other inputs."""
 
 
 def certified_rps(tables: Tables, images: Images) -> pd.Series:

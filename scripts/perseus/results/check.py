@@ -25,7 +25,7 @@ from perseus.results.schema import Column, Relation, Schema, close
 from perseus.results.tables import TABLES, module_of
 
 MAX_LISTED: Final = 5
-"""Largest number of rows that the messages list for one broken rule."""
+"""For each broken rule, Perseus prints the messages of at most MAX_LISTED rows."""
 
 _PANDAS: Final = {
     TEXT: pd.StringDtype(),
@@ -33,7 +33,7 @@ _PANDAS: Final = {
     WHOLE: pd.Int64Dtype(),
     FLAG: pd.BooleanDtype(),
 }
-"""The pandas type, which allows nulls, for each type of a table column."""
+"""For each type of a table column, a pandas type that allows nulls."""
 
 OF_ROWS: Final = (
     SchemaErrorReason.SERIES_CONTAINS_NULLS,
@@ -104,8 +104,8 @@ def problems(tables: Mapping[str, pa.Table], images: Images) -> list[str]:
 def between(tables: Mapping[str, pa.Table], images: Images) -> list[str]:
     """Return a message for each value that contradicts another table.
 
-    The function compares no tables if one of them lacks columns or has two rows with the same key.
-    The result is then empty, and `of_table` reports this problem.
+    If a table lacks columns, or has two rows with the same key, the function compares no tables and
+    the result is empty. `of_table` then reports the table.
     """
     if not all(_has_keys(name, table) for name, table in tables.items()):
         return []

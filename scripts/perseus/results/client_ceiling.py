@@ -76,9 +76,9 @@ class Ceiling(BaseModel):
             " client in closed loops with several concurrencies. `open` has the rates that the"
             " client tried to send, in descending order. Each rate has its send lag, and `valid` is"
             " true if its window was valid. The highest valid rate is the client ceiling."
-            " `longest_lag_ms` is the largest allowed p99 of the send lag. If other processes"
-            " disturbed every attempt to measure a closed loop or a rate, `disturbed` names one of"
-            " these, and the ceiling may be too low. Otherwise, `disturbed` is empty."
+            " `longest_lag_ms` is the largest allowed p99 of the send lag. `disturbed` names a"
+            " closed loop or a rate for which other processes disturbed every attempt to measure;"
+            " the ceiling may then be too low. Otherwise, `disturbed` is empty."
         )
     )
 

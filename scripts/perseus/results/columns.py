@@ -109,7 +109,7 @@ LOAD_LINE = [
 """The first columns of each table whose rows are peaks."""
 
 REPEATS = [ascending("repeats_used", "repeats")]
-"""Rules for the values in the columns LOAD_LINE."""
+"""Rules that the columns LOAD_LINE must keep."""
 
 CELL = [
     *_SCENARIO,

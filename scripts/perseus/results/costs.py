@@ -33,10 +33,10 @@ class Energy:
 
 
 def energy_per_inference(peak: RepeatedPeak) -> Energy:
-    """Return the energy per inference of all GPUs of the server, and of the host's processors and
-    memory.
+    """Return the energy per inference: the sum over all GPUs of the server, and the processors and
+    the memory of the host.
 
-    The result leaves out hardware whose power is unknown. But if the server has GPUs whose power is
+    The sum leaves out hardware whose power is unknown. But if the server has GPUs whose power is
     unknown, the result is NaN, because the GPUs use most of the energy.
     """
     watts = {

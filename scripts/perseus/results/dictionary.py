@@ -26,8 +26,8 @@ edit this page: `make docs/reference/data.md` generates it from the code.
 - Each Parquet file states the unit and the meaning of each column in its metadata. These texts
   are from the version of Perseus that wrote the file.
 - Times in ns are on the monotonic clock of the host that measured, unless their name contains
-  `unix`. To convert such a time into Unix time, use the key `started` in record.json: it states the
-  same moment on both clocks.
+  `unix`. To convert such a time into Unix time, use the key `started` in record.json. This key
+  states the same moment on both clocks.
 - The latency of a request is the time from its intended send time to its response. The latency of a
   failed request is infinite. For example, p95 is infinite if more than 5 % of the requests failed.
 - A null (in CSV an empty field) means that the value is unknown or does not exist. If the table has
@@ -73,8 +73,9 @@ def dictionary() -> str:
         ),
         _table(
             "monitor.parquet",
-            "One row per sample and metric or, for a metric of a model or a GPU, per sample, metric"
-            " and model or GPU. Perseus takes about one sample per second.",
+            "One row per sample and metric. In each sample, a metric of models has one row per"
+            " model, and a metric of GPUs has one row per GPU. Perseus takes about one sample per"
+            " second.",
             MONITOR_SCHEMA,
         ),
         "The column `metric` has these values:\n",

@@ -20,8 +20,7 @@ class _Shape(BaseModel):
 
 
 class _Disturbed(BaseModel):
-    """The keys of a file of client ceilings that say whether other processes disturbed the
-    measurement."""
+    """Part of a file of client ceilings: whether other processes disturbed the measurement."""
 
     shapes: tuple[_Shape, ...] = ()
 
@@ -66,8 +65,8 @@ def failed_cells(records: Iterable[Path]) -> dict[Path, Ended]:
 
 
 def disturbed_ceilings(ceilings: Iterable[Path]) -> dict[Path, str]:
-    """For each file of client ceilings whose measurement other processes disturbed, return a text
-    that says how."""
+    """Return the files of client ceilings whose measurement other processes disturbed, each with a
+    text that names the disturbance."""
     found = {path: _disturbed(path) for path in ceilings if path.is_file()}
     return {path: what for path, what in found.items() if what}
 
@@ -76,8 +75,8 @@ def outputs_to_repeat(records: Iterable[Path], ceilings: Iterable[Path]) -> list
     """Return the folders of cells and the files of client ceilings that failed temporarily, and
     that Perseus should measure again.
 
-    If you measure these again, Snakemake also measures the blocked cells again, because each
-    blocked cell depends on one of them.
+    Each blocked cell depends on such a cell or file, so Snakemake then also measures the blocked
+    cells again.
     """
     cells = [path.parent for path, ending in failed_cells(records).items() if ending.is_temporary]
     return cells + list(disturbed_ceilings(ceilings))
@@ -94,10 +93,10 @@ def final_message(
     """Yield lines for the terminal: the cells without a result, the reasons, and the command that
     measures them again.
 
-    `configfiles` and `overrides` are the arguments of the snakemake command that ran. `has_make`
-    says whether `make again` can run the same jobs: the working directory has the Makefile of
-    Perseus, and the command measured on this machine. The lines name `make again` only if it can,
-    and if the command had no `overrides`.
+    `configfiles` and `overrides` are the arguments of the snakemake command that ran. `has_make` is
+    true if the working directory has the Makefile of Perseus, and if the command measured on this
+    machine. The lines name `make again` only if `has_make` is true and the command had no
+    `overrides`.
     """
     found = failed_cells(records)
     for is_estimated, have in ((False, "no result"), (True, "a doubtful estimate")):

@@ -51,8 +51,8 @@ def folders(lists: Iterable[str]) -> list[Path]:
 
 
 def has_lost_a_cell(path: Path) -> bool:
-    """Return whether the file `path` lists a cell whose raw results are missing; false if there is
-    no readable file."""
+    """Return whether the file `path` lists a cell without raw results; false if the file does not
+    exist or is not readable."""
     try:
         return not all(cell.exists() for cell in _cells(path))
     except (OSError, ValueError):  # the list does not exist or is not readable

@@ -48,8 +48,8 @@ Weights = tuple[tuple[str, int], ...]
 """A mix: the tenants with load, each with its weight."""
 
 Mix = frozenset[tuple[str, int]]
-"""A mix as a set of tenants with their weights, without common divisors: equal mixes have equal
-sets."""
+"""A mix as a set of tenants, each with its weight. The weights have no common divisor, so that the
+mixes 2 : 2 and 1 : 1 are equal."""
 
 
 @dataclass(frozen=True)
@@ -71,9 +71,9 @@ class PredictedMix:
     is the prediction model with the smallest error for `other_mixes`, or None if the evidence is
     insufficient (`left_out.why_none`).
 
-    `missed` is the number of measured mixes on this server that have no sharing ratio, because a
-    tenant misses its SLA at every load. For an unmeasured pair, `missed` is the number of such
-    combinations of models instead, without combinations that also have a measured sharing ratio.
+    For a measured mix, `missed` is the number of measured mixes on this server that have no sharing
+    ratio, because a tenant misses its SLA at every load. For an unmeasured pair, `missed` is the
+    number of combinations of models with such a mix and without a measured sharing ratio.
     """
 
     server: str
@@ -107,9 +107,8 @@ class SharedServer:
     """A shared server, and the mixes that Perseus measured with one preset.
 
     `measured` has the mixes with a sharing ratio. `infeasible` has the mixes of different models in
-    which a tenant misses its SLA at every load. `pairs` has the 1 : 1 mixes of two tenants of the
-    same scenario that Perseus did not measure. `measured` and `pairs` have at most MAX_MIXES
-    entries each.
+    which a tenant misses its SLA at every load. `pairs` has the unmeasured 1 : 1 mixes of two
+    tenants of the same scenario. `measured` and `pairs` have at most MAX_MIXES entries each.
     """
 
     name: str
@@ -124,8 +123,8 @@ class SharedServer:
 
     @property
     def one_of_each(self) -> tuple[Known, ...]:
-        """One measured mix per combination of models: the mix in which the largest share of a
-        tenant is the smallest.
+        """One measured mix per combination of models: the mix with the most equal shares of its
+        tenants (the smallest share of the tenant with the largest share).
 
         Models that differ only in their settings count as one model. The prediction errors of mixes
         of the same models are correlated, so a second mix of these models adds little evidence
@@ -174,9 +173,8 @@ class Predictions:
     def read(cls, task: PredictionsTask, searches: Sequence[Path], checks: Sequence[Path]) -> Self:
         """Return the predictions for a study.
 
-        `searches` has the folders with the raw results of the searches. `checks` has the files with
-        the records of the model exports, which state how much memory an inference of each model
-        accesses.
+        `searches` has the folders with the raw results of the searches. `checks` has the file
+        check.json of each exported model, which states how much memory an inference accesses.
         """
         searched = group([PeakRecord.read(cell) for cell in searches], task.seed)
         peaks = list(paired_peaks(searched, task.seed).values())

@@ -61,9 +61,9 @@ class ServedModelRecord(BaseModel):
 class Record(BaseModel):
     """Content of record.json of a cell: the keys that every kind of experiment has.
 
-    A subclass adds the keys of the kind of experiment that its attribute `kind` names. `folder` is
-    the folder of record.json. The data dictionary (docs/reference/data.md) prints the descriptions
-    of the keys.
+    A subclass is for one kind of experiment, which its attribute `kind` names, and adds the keys of
+    this kind. `folder` is the folder of record.json. The data dictionary (docs/reference/data.md)
+    prints the descriptions of the keys.
     """
 
     model_config = ConfigDict(frozen=True, populate_by_name=True)
@@ -176,9 +176,9 @@ class Record(BaseModel):
     relative_errors: dict[str, Number] = Field(
         description=(
             "per tenant, relative difference between the responses of the server and reference"
-            " responses to the same inputs. The reference responses of classification models of"
-            " torchvision come from torch, and those of all other models that Perseus deploys come"
-            " from ONNX Runtime. For a `served_model`, this is the relative difference between two"
+            " responses to the same inputs. The reference responses come from torch for"
+            " classification models of torchvision, and from ONNX Runtime for all other models that"
+            " Perseus deploys. For a `served_model`, this is the relative difference between two"
             " responses of the server to the same request. Null for a model that may give different"
             " responses to the same request."
         )
@@ -213,9 +213,9 @@ class Record(BaseModel):
         description=(
             "outcome of the cell (docs/reference/verdicts.md): ok, uncertified, predicted,"
             " infeasible, blocked, client_limited, disturbed, unsteady, throttled or failed. If the"
-            " server did not start or sent wrong responses, the outcome is failed in the cells of a"
-            " grid, of a catalogue, and of a shared server that use dedicated peaks. In all other"
-            " cells, such a server ends the job with an error."
+            " server did not start or sent wrong responses, the outcome is failed in three kinds of"
+            " cells: cells of a grid, cells of a catalogue, and cells of a shared server that use"
+            " dedicated peaks. In all other cells, such a server ends the job with an error."
         )
     )
     reason: str = Field(description="reason for an outcome other than ok")
@@ -263,8 +263,8 @@ class Record(BaseModel):
         default=None,
         description=(
             "message that a CPU quota stopped the server and the client, with the share of the"
-            " quota's time periods in which it stopped them. Null without a quota, or if this share"
-            " is at most 1 %."
+            " quota's time periods that had such a stop. Null without a quota, or if this share is"
+            " at most 1 %."
         ),
     )
     warnings: tuple[str, ...] = Field(
@@ -361,7 +361,7 @@ class PeakRecord(Record):
     )
     dedicated_rps: dict[str, Number] = Field(
         description=(
-            "per tenant, the dedicated peak with which Perseus computed `base_rps` and"
+            "per tenant, the dedicated peak from which Perseus computed `base_rps` and"
             " `direction_rps` of the load line, requests/s. Empty in the cell of a dedicated peak."
         )
     )
@@ -393,7 +393,8 @@ class PeakRecord(Record):
         default="",
         description=(
             "message that other processes used more than 10 % of the server's cores or GPUs in a"
-            " valid window, with the largest of these loads. Empty if there is no such window."
+            " valid window. The message states their largest load in such a window. Empty without"
+            " such a window."
         ),
     )
     speeds_rps: dict[str, tuple[Number, ...]] = Field(

@@ -9,8 +9,8 @@ import pandas as pd
 
 
 def with_scenario_names(tables: Mapping[str, pd.DataFrame]) -> dict[str, pd.DataFrame]:
-    """Return the tables, with the name of the scenario appended to each ambiguous description in
-    their column `mix`."""
+    """Return the tables with unambiguous descriptions in the column `mix`. Each ambiguous
+    description gets the name of the scenario."""
     same = in_several_scenarios(tables["peaks"]) if "peaks" in tables else set()
     return {name: with_scenarios(frame, same) for name, frame in tables.items()}
 
@@ -23,8 +23,8 @@ def in_several_scenarios(lines: pd.DataFrame) -> Set[str]:
 
 
 def with_scenarios(frame: pd.DataFrame, mixes: Set[str]) -> pd.DataFrame:
-    """Return the table with the name of the scenario appended to each description in its column
-    `mix` that is in `mixes`.
+    """Return the table with the name of the scenario added to some descriptions in its column
+    `mix`: to the descriptions `mixes`.
 
     A table whose rows are not load lines stays unchanged.
     """

@@ -20,8 +20,8 @@ from perseus.host import parquet
 from perseus.host.parquet import REAL, WHOLE
 
 TOLERANCE: Final = 1e-6
-"""Relative tolerance when two values should be equal but may differ by rounding errors or by errors
-of solvers."""
+"""Relative tolerance for two values that should be equal, but may differ by rounding errors or by
+errors of solvers."""
 
 _MOST: Final = {"share": 1.0, "%": 100.0}
 """Default of the largest allowed value of a column, by its unit."""
@@ -76,8 +76,8 @@ def column(
     """Define a column of a table.
 
     If `null` is not given, only columns of real numbers may contain null, which stands for NaN. If
-    `least` and `most` are not given, counts and numbers with a unit are at least 0, and shares are
-    at most 1.
+    `least` is not given, counts and real numbers with a unit must be at least 0. If `most` is not
+    given, shares must be at most 1, and percentages at most 100.
     """
     is_positive = kind == WHOLE or (kind == REAL and unit)
     return Column(

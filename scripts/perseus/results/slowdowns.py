@@ -167,10 +167,10 @@ def of_rounds(
 ) -> dict[Pair, Quantity]:
     """For each pair of tenants, return the geometric mean of its slowdowns in all rounds.
 
-    For each pair, `ratios` has the slowdown in each round, with its interval. The slowdown of a
-    pair varies between rounds by more than these intervals explain. The function estimates this
-    additional variation from all pairs together. If the interval of one round begins at 0 or ends
-    at infinity, the interval of the mean goes from 0 to infinity.
+    For each pair, `ratios` has the slowdowns of at least one round, with their intervals. The
+    slowdown of a pair varies between rounds by more than these intervals explain. The function
+    estimates this additional variation from all pairs together. If the interval of one round begins
+    at 0 or ends at infinity, the interval of the mean goes from 0 to infinity.
     """
     found = {pair: _Rounds.of(rounds) for pair, rounds in ratios.items()}
     bounded = [each.normal for each in found.values() if each.is_bounded]

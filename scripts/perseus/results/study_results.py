@@ -38,7 +38,7 @@ R = TypeVar("R", bound=Record)
 
 @dataclass(frozen=True)
 class StudyResults:
-    """Results of a study, from which the tables are made.
+    """Results of a study, from which Perseus makes the tables.
 
     `records` has the content of record.json of each cell. `exports` has the content of check.json
     of each exported model, by the name of the model.
@@ -74,8 +74,8 @@ class StudyResults:
         """Return the records of all cells of the kind `wanted.kind`, as objects of the class
         `wanted`.
 
-        The result includes the cells of kinds that are subclasses of this kind. For example, each
-        experiment `frontier` is also an experiment `peak`.
+        The result includes the cells of more special kinds. For example, each experiment `frontier`
+        is also an experiment `peak`.
         """
         run = run_of(wanted.kind)
         return [
@@ -90,8 +90,8 @@ class StudyResults:
 
     @cached_property
     def certified_windows(self) -> dict[Path, list[Row]]:
-        """The windows that describe the server at the certified rate of each search, by the folder
-        of its raw results (see `windows.certified`)."""
+        """For each search, the windows that describe the server at the certified rate, by the
+        folder of the raw results (see `windows.certified`)."""
         return windows.certified(self.searches)
 
     @cached_property

@@ -1,4 +1,4 @@
-"""Read those windows of many cells that the tables need, from the cells' windows.parquet."""
+"""Read the windows that the tables need, from the files windows.parquet of many cells."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ def certified(records: Sequence[PeakRecord]) -> dict[Path, list[Row]]:
     """For each cell, return the windows that describe the server at the certified rate, by the
     folder of the cell.
 
-    These are the last certification window that passed, and the windows in which only one tenant
-    has its share of the certified rate. Their rows are in the order of windows.parquet. If the
-    search of a cell certified no rate, the list of the cell is empty.
+    The result has the last certification window that passed, and the windows in which only one
+    tenant has load, with its rate of the certified load. The rows are in the order of
+    windows.parquet. If the search of a cell certified no rate, the list of the cell is empty.
     """
 
     def wanted(windows: pa.Table, record: PeakRecord) -> pa.ChunkedArray:
@@ -56,11 +56,10 @@ def _read(
     wanted: Callable[[pa.Table, PeakRecord], pa.ChunkedArray],
     columns: Sequence[str],
 ) -> list[Row]:
-    """Return those rows of windows.parquet that `wanted` selects, for the attempt that the record
-    describes. If the file lacks a column of `columns`, the value is None.
+    """Return the rows of windows.parquet that `wanted` selects, only for the attempt that the
+    record describes. If the file lacks a column of `columns`, its value is None in all rows.
 
-    For a small file, `ParquetFile` is faster than `pyarrow.dataset` and `read_table`, which need
-    1.5 times as much time.
+    For a small file, `pyarrow.dataset` and `read_table` take 1.5 times as long as `ParquetFile`.
     """
     with pq.ParquetFile(record.folder / "windows.parquet") as file:
         windows = file.read([*columns, "attempt", "phase"], use_threads=False)

@@ -82,10 +82,10 @@ SCHEMA = Schema(
         column("new_high", REAL, "", "upper end of the 95 % interval of `new`", least=0),
         column("ratio", REAL, "", "new / base", least=0),
         column("ci_low", REAL, "",
-            "lower end of the 95 % interval of `ratio`, if you look at this row alone",
+            "lower end of the 95 % interval of `ratio`, valid for this row alone",
                least=0),
         column("ci_high", REAL, "",
-            "upper end of the 95 % interval of `ratio`, if you look at this row alone",
+            "upper end of the 95 % interval of `ratio`, valid for this row alone",
                least=0),
         column("simultaneous_low", REAL, "",
             "lower end of the simultaneous 95 % interval of `ratio`. With a probability of 95 %,"
@@ -105,15 +105,16 @@ SCHEMA = Schema(
             "number of repeats whose mean is `new`. In rows of the metric overall, this is the"
             " lowest number of repeats of a load line of the server."),
         column("compared", WHOLE, "",
-            "number of rows that the simultaneous 95 % intervals cover together"),
+            "number of rows for which the simultaneous 95 % intervals are valid together"),
         column("verdict", TEXT, "",
             "verdict on the new value: `worse`, `better`, `no difference` (the results do not show"
             " that the values differ) or `not comparable`", choices=VERDICTS),
         column("reason", TEXT, "",
             "reason why the two values are not comparable. Empty for comparable values."),
         column("lost", TEXT, "",
-            "reason why only the base results have a peak for this row: the server was infeasible,"
-            " failed, unsteady or throttled in the new study. Empty in all other rows."),
+            "reason why the new results have no peak for this row, although the base results have"
+            " one: in the new study, the outcome is infeasible, failed, unsteady or throttled."
+            " Empty in all other rows."),
     ],
     key=("metric", "server", "scenario", "load_line", "preset", "tenant", "pricing"),
     holds=[

@@ -74,7 +74,7 @@ def module_of(table: str) -> Any:
 
 
 def make(results: StudyResults) -> dict[str, pa.Table]:
-    """Return the tables in TABLES_OF_RESULTS (all except those in PREDICTIONS), by name."""
+    """Return all tables except the tables in PREDICTIONS, by name."""
     return {name: table(name, results) for name in TABLES_OF_RESULTS}
 
 

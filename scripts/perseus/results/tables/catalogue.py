@@ -201,7 +201,7 @@ SCHEMA = Schema(
         column("full_high_ips", REAL, "images/s",
             "upper end of the 95 % interval of `full_ips`"),
         column("server_share", REAL, "share",
-            "share of the time per image, on a saturated server, that the server adds to the"
+            "share of the time per image that a saturated server spends on other work than the"
             " computation of the image: 1 - full_ips / in_process_ips. Negative if the host was"
             " faster while Perseus measured full_ips.", least=-np.inf),
         column("sla", TEXT, "",

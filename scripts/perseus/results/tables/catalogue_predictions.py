@@ -143,11 +143,11 @@ def _time(work: Floats, times_ms: Floats, known: Any, of: int) -> float:
 
 
 def fitted(work: Floats, times_ms: Floats) -> Floats:
-    """Return the coefficients a, b and c, shape (3,), that predict the times of n networks with the
-    least sum of squared relative errors.
+    """Return the coefficients a, b and c, shape (3,), with the least sum of squared relative errors
+    of the predicted times.
 
-    `work` has shape (n, 3): operations, bytes and operators of each network. `times_ms` has shape
-    (n,).
+    `work` has the operations, bytes and operators of n networks, shape (n, 3). `times_ms` has their
+    measured times, shape (n,).
     """
     scale = work.mean(axis=0)
     weights, _ = nnls(work / scale / times_ms[:, None], np.ones(len(times_ms)))
@@ -155,8 +155,8 @@ def fitted(work: Floats, times_ms: Floats) -> Floats:
 
 
 def within(ratios: Floats, share: float) -> float:
-    """Return by which factor f the predictions are off at most, for the share `share` of the
-    networks: the predicted time is between (measured time / f) and (measured time x f).
+    """Return a factor f: for the share `share` of the networks, the predicted time is between
+    (measured time / f) and (measured time x f).
 
     `ratios` has (predicted time / measured time) of each network.
     """

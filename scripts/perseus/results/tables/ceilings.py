@@ -46,11 +46,11 @@ SCHEMA = Schema(
         column("send_lag_p99_ms", REAL, "ms",
             "99th percentile of the send lag at the client ceiling"),
         column("longest_lag_ms", REAL, "ms",
-            "largest allowed 99th percentile of the send lag: 2 % of the shortest latency limit in"
-            " the SLAs of this row's models, but at least 1 ms. If other processes disturbed the"
-            " first measurement, Perseus measured again, and 20 % of the latency limit were"
-            " allowed, but at least 1 ms. Before this computation, Perseus rounds the latency limit"
-            " down to 50, 100, 200, 500, 1000, ... ms.",
+            "largest allowed 99th percentile of the send lag: 2 % of the latency limit, but at"
+            " least 1 ms. The latency limit is the shortest limit in the SLAs of this row's models,"
+            " rounded down to 50, 100, 200, 500, 1000, ... ms. If other processes disturbed the"
+            " first measurement, Perseus measured again and allowed 20 % of the latency limit, but"
+            " at least 1 ms.",
                null=False),
         column("client_cpu", REAL, "cores",
             "CPU load of the client at the client ceiling: the larger of (1) the CPU time per"

@@ -22,14 +22,15 @@ from perseus.results.study_results import StudyResults
 DESCRIPTION = (
     "The table states which servers are the cheapest at which demand. One row per group of models"
     " (as in the table break_even) and range of the total demand. A new range begins at a demand at"
-    " which `cheapest` or `reliable` changes, or from which `probability_of_saving` is known or"
+    " which `cheapest` or `reliable` changes, or at which `probability_of_saving` becomes known or"
     " unknown."
 )
 TITLE = "Which servers are the cheapest at which demand"
 NOTE = (
     "The table shows the cheapest whole servers for each range of demand, at on-demand prices."
     f" Perseus compares the costs at {STEPS} demands, each larger than the previous demand by the"
-    " same factor, and at additional demands between two of them with different cheapest servers."
+    " same factor. If two successive demands have different cheapest servers, Perseus also compares"
+    " the costs at demands between the two."
     f" The highest demand fills {MAX_SERVERS} dedicated servers. The lowest demand is the lower of"
     f" two rates: one request per second, and {MIN_SERVERS:.0%} of the capacity of a dedicated"
     " server. Each fleet has servers of one type, and Perseus assumes that each server carries only"
@@ -97,11 +98,11 @@ SCHEMA = Schema(
             f" {HOURS_PER_MONTH} hours", null=False),
         column("least_saving", REAL, "share",
             "lowest saving in the range, relative to the cost of the cheapest dedicated servers."
-            " Perseus computes the saving at each demand of the range twice: at the lower limits"
-            " and at the estimates of the capacities. Null if no dedicated servers are"
+            " Perseus computes two savings at each demand of the range: from the lower limits and"
+            " from the estimates of the capacities. Null if no dedicated servers are"
             " available.", least=-inf),
         column("most_saving", REAL, "share",
-            "highest of the savings whose lowest value is `least_saving`", least=-inf),
+            "highest saving in the range, computed in the same way as `least_saving`", least=-inf),
         column("probability_of_saving", REAL, "",
             "lowest probability in the range that shared servers cost less than dedicated servers,"
             " as in the table break_even. Null if unknown.", least=0, most=1),

@@ -33,8 +33,8 @@ SCHEMA = Schema(
         column("servers_on_demand", WHOLE, "servers",
             "number of servers of the fleet that serve the model and are not spot servers"),
         column("sla_share", REAL, "share",
-            "share of the model's requests that the SLA requires to have a latency of at most"
-            " `sla_ms`, such as 0.95",
+            "share of the model's requests that must have a latency of at most `sla_ms`, such as"
+            " 0.95",
                null=False),
         column("sla_ms", REAL, "ms",
             "latency limit of the model's SLA", null=False),

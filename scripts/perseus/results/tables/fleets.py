@@ -61,10 +61,11 @@ SHOWN = {
 def _is_no_dearer(
     level: pd.Series, strategy: pd.Series, usd_per_hour: pd.Series, gap: pd.Series
 ) -> pd.Series:
-    """Return for each row of the strategy SHARING whether (cost of the fleet) x (1 - `gap`) is at
-    most the cost of the dedicated fleet.
+    """Return for each row of the strategy SHARING whether the fleet costs at most as much as the
+    dedicated fleet.
 
-    The result is true in rows of other strategies, and if there is no dedicated fleet.
+    The solver may miss a saving of the share `gap`, so the function compares (cost of the fleet) x
+    (1 - `gap`). The result is true in rows of other strategies, and without a dedicated fleet.
     """
     dedicated = usd_per_hour.where(strategy == DEDICATED).groupby(level).transform("max")
     is_cheap = usd_per_hour * (1 - gap) <= dedicated * (1 + 10 * TOLERANCE)
@@ -91,7 +92,7 @@ SCHEMA = Schema(
             " plan is too large to repeat it for each draw; (2) no fleet carries the demand in one"
             " of the draws; (3) a capacity has no upper limit (docs/explanation/repeats.md)."),
         column("usd_if_known_high", REAL, "USD",
-            "upper end of the 95 % interval whose lower end is `usd_if_known_low`"),
+            "upper end of the 95 % interval of the price per month, as for `usd_if_known_low`"),
         column("saving", REAL, "share",
             "saving of the fleet: 1 - (price of the fleet / price of the dedicated fleet for the"
             " same level of the demand)", least=-inf),
@@ -99,7 +100,8 @@ SCHEMA = Schema(
             "lower end of the 95 % interval of the saving that the cheapest fleet would have if the"
             " capacities of servers were known exactly", least=-inf),
         column("saving_if_known_high", REAL, "share",
-            "upper end of the 95 % interval whose lower end is `saving_if_known_low`", least=-inf),
+            "upper end of the 95 % interval of the saving, as for `saving_if_known_low`",
+               least=-inf),
         column("probability_of_saving", REAL, "",
             "probability that the cheapest fleet costs less than the cheapest dedicated fleet, if"
             " both are planned for the same random draw of the capacities. Null if"
@@ -107,7 +109,8 @@ SCHEMA = Schema(
                least=0, most=1),
         column("probability_enough", REAL, "",
             "probability that the servers of the fleet carry the demand for every model: the share"
-            " of joint random draws of the capacities in which they do", least=0, most=1),
+            " of the joint random draws of the capacities in which the servers carry this demand",
+               least=0, most=1),
         column("attained", REAL, "share",
             "share of the requests within the SLA in a simulation of the fleet, for the model with"
             " the lowest share. Null if the service times of a server are unknown."),
@@ -115,13 +118,13 @@ SCHEMA = Schema(
         column("on_spot", REAL, "share",
             "share of the demand that spot servers carry"),
         column("lost_to_revocations", REAL, "share",
-            "share of the demand that is lost because the cloud revokes spot servers, until the new"
-            " servers have started (docs/explanation/fleets.md). The share is 0 without spot"
-            " servers. Null if no experiment `startup` measured the start time of the spot"
-            " servers."),
+            "share of the demand that is lost because of revocations: if the cloud revokes a spot"
+            " server, its demand is lost until a new server has started"
+            " (docs/explanation/fleets.md). The share is 0 without spot servers. Null if no"
+            " experiment `startup` measured the start time of the spot servers."),
         column("usd_per_month_expected", REAL, "USD",
-            "expected price of the fleet per month: `usd_per_month`, plus the price of the spot"
-            " servers that replace revoked servers, for the time until they have started"
+            "expected price of the fleet per month: `usd_per_month`, plus the price of new spot"
+            " servers that replace revoked servers, for the time in which the new servers start"
             " (docs/explanation/fleets.md). Null if no experiment `startup` measured the start time"
             " of the spot servers."),
     ],
@@ -172,8 +175,8 @@ def rows(results: StudyResults) -> Iterator[Row]:
 
 
 def _ends(draws: Floats) -> tuple[float, float]:
-    """Return the ends of the 95 % interval of the draws. Each end is the value of a draw and not
-    interpolated, since no fleet of whole servers may have a cost between two draws."""
+    """Return the ends of the 95 % interval of the draws. Each end is the value of a draw. The
+    function does not interpolate, because possibly no fleet has a cost between two draws."""
     if not len(draws):
         return np.nan, np.nan
     low = np.quantile(draws, TAIL, method="lower")
@@ -196,8 +199,8 @@ def _spot(results: StudyResults, plan: Plan) -> Row:
     """Return the columns `on_spot`, `lost_to_revocations` and `usd_per_month_expected`
     (docs/explanation/fleets.md).
 
-    If the spot servers of the plan have different start times, the share of lost demand assumes the
-    longest start time for all of them.
+    If the spot servers of the plan have different start times, the function computes the share of
+    lost demand from the longest start time.
     """
     spot = results.task.demand.spot if results.task.demand else None
     used = [(count, offer) for count, offer in plan.chosen if offer.pricing == SPOT]
@@ -226,11 +229,11 @@ def _spot(results: StudyResults, plan: Plan) -> Row:
 
 
 def _starts_s(results: StudyResults) -> dict[str, float]:
-    """Return the mean start time of each server in s, by its name: the time from its start until
-    all models are ready.
+    """Return the mean start time of each server in s, by the name of the server: the time from the
+    start until all models are ready.
 
-    The result leaves out remote servers, since Perseus cannot start them. If several cells measured
-    the start time of a server, the result has the longest of their mean times.
+    The result leaves out remote servers, because Perseus cannot start a remote server. If several
+    cells measured the start time of a server, the result has the longest mean time of a cell.
     """
     found: dict[str, float] = {}
     for record in results.of_kind(StartupRecord):

@@ -43,8 +43,8 @@ SCHEMA = Schema(
     [
         *CELL,
         column("levels", WHOLE, "",
-            "number of concurrencies from which Perseus finds the knee: those at which the server,"
-            " not the client or the host, limited the throughput"),
+            "number of concurrencies from which Perseus finds the knee. At these concurrencies, the"
+            " server limited the throughput, and not the client or the host."),
         column("law", TEXT, "",
             "formula that fits the measured throughputs best: queueing network or universal"
             " scalability law. docs/explanation/closed-loops.md explains both formulas and their"
@@ -52,9 +52,10 @@ SCHEMA = Schema(
                null=True, choices=(QUEUEING, UNIVERSAL)),
         column("knee", REAL, "requests",
             "knee: the number of requests in flight at which the two asymptotes of the fitted"
-            " throughput meet. The first asymptote is the throughput of one request times the"
-            " number of requests in flight, and the second is the saturation throughput. The knee"
-            " is R/D in the queueing network, and 1/sigma in the universal scalability law."),
+            " throughput meet. The first asymptote is (throughput with one request in flight) x"
+            " (number of requests in flight), and the second is the saturation throughput. The knee"
+            " is R/D in the queueing network, and 1/sigma in the universal scalability law (for the"
+            " symbols, see `law`)."),
         column("knee_low", REAL, "requests",
             "lower end of the 95 % interval of `knee`"),
         column("knee_high", REAL, "requests",
@@ -66,16 +67,16 @@ SCHEMA = Schema(
         column("bracketed", FLAG, "",
             "true if concurrencies both below and above the knee were measured"),
         column("single_rps", REAL, "requests/s",
-            "fitted throughput with one request in flight (1/R in the queueing network, lambda in"
-            " the universal scalability law)"),
+            "fitted throughput with one request in flight: 1/R in the queueing network, lambda in"
+            " the universal scalability law (for the symbols, see `law`)"),
         column("single_low_rps", REAL, "requests/s",
             "lower end of the 95 % interval of `single_rps`"),
         column("single_high_rps", REAL, "requests/s",
             "upper end of the 95 % interval of `single_rps`"),
         column("saturated_rps", REAL, "requests/s",
             "saturation throughput according to the fit: 1/D in the queueing network, lambda/sigma"
-            " in the universal scalability law. If kappa is above 0, the server never reaches this"
-            " throughput."),
+            " in the universal scalability law (for the symbols, see `law`). If `kappa` is above 0,"
+            " the server never reaches this throughput."),
         column("saturated_low_rps", REAL, "requests/s",
             "lower end of the 95 % interval of `saturated_rps`"),
         column("saturated_high_rps", REAL, "requests/s",

@@ -25,14 +25,14 @@ DESCRIPTION = (
 TITLE = "How far predictions are off"
 NOTE = (
     "The table compares predicted and measured sharing ratios of all measured mixes with at least"
-    " two different models. When Perseus predicts a mix, Perseus leaves out measurements: only this"
-    " mix ('mix'), all mixes that contain one of the models of this mix ('model', one prediction"
-    " per model), or all mixes on the same server ('server'). The error is |predicted ratio /"
+    " two different models. When Perseus predicts a mix, Perseus leaves out the measurements of"
+    " this mix ('mix'), of all mixes that contain one of its models ('model', with one prediction"
+    " per model), or of all mixes on the same server ('server'). The error is |predicted ratio /"
     " measured ratio - 1|. The bias is the mean of (predicted ratio / measured ratio - 1). The"
     " noise is the relative uncertainty of the measured ratios: the median over the mixes of (half"
     " the width of the 95 % interval / ratio). 'Infeasible' is the number of measured mixes in"
-    " which a tenant misses its SLA at every load. The prediction errors for these mixes are"
-    " unknown, because these mixes have no measured ratio."
+    " which a tenant misses its SLA at every load. These mixes have no measured ratio, so their"
+    " prediction errors are unknown."
 )
 SHOWN = {
     "server": "server",

@@ -32,7 +32,7 @@ NOTE = (
     + (
         ". For each mix, Perseus uses the prediction model with the smallest error for the other"
         " measured mixes, and corrects the prediction by the mean error of this model for these"
-        " mixes. Nine of ten measured sharing ratios should lie within their prediction intervals."
+        " mixes. A prediction interval should contain the measured sharing ratio in 90 % of cases."
         " The half-width is half the width of the prediction interval, as a share of the"
         " prediction. A mix needs no measurement if its prediction is as exact as a second"
         " measurement, or if its prediction interval is narrow enough for your question."

@@ -27,7 +27,7 @@ TITLE = "Runtimes"
 NOTE = (
     "The table compares the limit (estimated peak) of each model alone, in settings that differ"
     " only in runtime and precision. 95 % intervals are in brackets. P(fastest) is the probability"
-    " that the runtime is the fastest of those that computed in the same precision. At another"
+    " that the runtime is the fastest of all runtimes with the same precision. At another"
     " precision, a network computes other operations and gives other responses. Therefore, 'limit /"
     " fastest limit in fp32' shows the gain from the precision, and not which runtime is faster."
 )

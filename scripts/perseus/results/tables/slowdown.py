@@ -204,9 +204,9 @@ def of_pairs(steps: Sequence[Step], rng: np.random.Generator) -> dict[Pair, Row]
 def _ending(compared: Sequence[SlowdownComparison]) -> tuple[Outcome, str]:
     """Return the outcome of a pair of tenants, and the reason for this outcome.
 
-    `compared` has the comparisons of the pair. If one of them is infeasible (the server did not
-    keep up with the load), the outcome is infeasible. Otherwise, one valid comparison is enough for
-    the outcome ok.
+    `compared` has the comparisons of the pair. If a comparison is infeasible (the server did not
+    keep up with the load), the outcome of the pair is infeasible. Otherwise, the outcome is ok if
+    at least one comparison is valid.
     """
     endings = [each.ending for each in compared]
     for decides in (Outcome.INFEASIBLE, Outcome.OK):
@@ -233,11 +233,10 @@ def _usual(values_ms: Sequence[float]) -> float:
 
 
 def _beyond(pair: Pair, slowdowns: Mapping[Pair, Quantity]) -> bool | None:
-    """Return whether the slowdown of a pair differs significantly from the noise: from the slowdown
-    in the A/A comparison of its first tenant.
+    """Return whether the slowdown of a pair differs significantly from the noise.
 
-    The result is None if the pair is itself an A/A comparison, or if its first tenant has no A/A
-    comparison.
+    The noise is the slowdown in the A/A comparison of the first tenant. The result is None if the
+    pair is itself an A/A comparison, or if its first tenant has no A/A comparison.
     """
     tenant, beside = pair
     if tenant == beside or (tenant, tenant) not in slowdowns:

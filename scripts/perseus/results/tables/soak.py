@@ -41,8 +41,8 @@ class Series:
 
     `hours` (time since the start of the first window), `values` and `requests` have shape (n,). The
     quantity belongs to `tenant`, or to the whole server if `tenant` is None. A latency is infinite
-    if too many requests failed. A change counts as small or large relative to `scale`; if `scale`
-    is None, relative to the value of the fitted line at the end of the warm-up.
+    if too many requests failed. Perseus judges the size of a change relative to `scale`. If `scale`
+    is None, Perseus uses the value of the fitted line at the end of the warm-up instead.
 
     For the quantity failed requests, `requests` has the number of requests in each window, and
     `values` has the percentage of these requests that failed. For the latency at the percentile of
@@ -139,11 +139,11 @@ NOTE = (
     "One server carries a constant load for hours. A quantity grows or falls if the 95 % interval"
     " of its change per hour (in brackets) excludes 0, and the change over the whole time is at"
     " least 1 % of the level at the start. Otherwise, a quantity is steady if the interval lies"
-    " between -10 % and 10 % of the level at the start. For failed requests, these percentages are"
-    " of the largest exceedance within the SLA (5 % for p95) instead. A percentile of the latency"
-    " is infinite in a window in which too many requests failed (more than 5 % for p95). A latency"
-    " with infinite values never counts as steady. Perseus measures the memory and the open files"
-    " of the server's processes between windows."
+    " between -10 % and 10 % of the level at the start. For failed requests, these percentages"
+    " refer to the largest exceedance within the SLA (5 % for p95) instead of the level. A"
+    " percentile of the latency is infinite in a window in which too many requests failed (more"
+    " than 5 % for p95). A latency with infinite values never counts as steady. Perseus measures"
+    " the memory and the open files of the server's processes between windows."
 )
 SHOWN = {
     "cell": "cell",
@@ -180,8 +180,8 @@ SCHEMA = Schema(
         column("windows", WHOLE, "windows",
             "number of windows with a value of the quantity, including the warm-up"),
         column("warm_up_hours", REAL, "h",
-            "length of the warm-up, from the first value of the quantity. To find the drift,"
-            " Perseus fits a straight line to the values after the warm-up."),
+            "time from the first value of the quantity to the end of the warm-up. To find the"
+            " drift, Perseus fits a straight line to the values after the warm-up."),
         column("hours", REAL, "h",
             "time from the first to the last value to which Perseus fits the straight line"),
         column("level", REAL, "see unit",

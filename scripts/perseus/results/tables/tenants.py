@@ -204,7 +204,7 @@ def _of_cell(
 def _rates_rps(record: PeakRecord, scale: float) -> list[float]:
     """Return the rate of each tenant in requests/s at the load factor `scale`.
 
-    If `scale` is infinite, only tenants with a constant rate have a finite rate.
+    If `scale` is infinite, the rate is infinite, except for tenants with a constant rate.
     """
     line = zip(record.line.base_rps, record.line.direction_rps, strict=True)
     return [base + scale * more if more else base for base, more in line]
