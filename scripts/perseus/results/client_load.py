@@ -23,14 +23,14 @@ number of images per request."""
 def ceiling_problems(
     ceilings: Sequence[Ceiling], peaks: Sequence[RepeatedPeak]
 ) -> dict[Requests, str]:
-    """For each client ceiling that was measured too low, return the reason, by request shape
-    (server, model, images per request).
+    """Return why client ceilings are too low, by request shape (server, model, images per request).
+    A request shape with a reliable ceiling has no entry.
 
     There are two reasons. First, other processes used the host while Perseus measured the ceiling.
-    Second, the client sent more on a load line: the sum of (certified rate / ceiling) over the
-    tenants exceeds 1, and the client sent the certified rates in valid windows. All ceilings in
-    this sum are then too low. Estimated rates prove nothing, because the client may never have sent
-    them.
+    Second, the client sent more than the ceilings on a load line: the sum of (certified rate /
+    ceiling) over the tenants exceeds 1. All ceilings in this sum are then too low. Only certified
+    rates prove that ceilings are too low, because the client sent these rates in valid windows. The
+    client may never have sent the estimated rates.
     """
     every, exceeded = _ceilings_rps(ceilings), dict[Requests, str]()
     for peak in peaks:
@@ -80,7 +80,7 @@ def _keys(peak: RepeatedPeak) -> list[Requests]:
     """Return the key of each tenant's request shape.
 
     If the server converts the images of a tenant, no client ceiling is valid for its requests. The
-    model in the key of this tenant is an empty text, so that no client ceiling has this key.
+    key of this tenant then has an empty text instead of the model, and matches no client ceiling.
     """
     ceiling, no_model = of_ceiling(peak.task.server.name), ""
     return [

@@ -30,7 +30,7 @@ class Contender:
     of inferences/s at the peak, computed with the weights from `inferences_per_request`. `usd` is
     the cost of a million inferences in USD. `measured` has the quantities that `at_most` may limit,
     by the names of their columns in the table `grid`. A quantity without a measurement is NaN.
-    `excluded` is the reason why the setting cannot be recommended; empty if it can.
+    `excluded` is the reason why the setting cannot be recommended; otherwise empty.
     """
 
     of: GridSetting

@@ -48,9 +48,9 @@ SharedServer = tuple[str, tuple[int, ...]]
 load."""
 
 STARTS = 0.02
-"""The logarithm of the sharing ratio at saturation varies between starts of a server. STARTS is the
-scale of the half-normal prior of its standard deviation. (Four starts on a host with two vCPUs had
-a standard deviation of 0.019.)"""
+"""The logarithm of the sharing ratio at saturation varies between starts of a server. The standard
+deviation of this variation has a half-normal prior with the scale STARTS. (Four starts on a host
+with two vCPUs had a standard deviation of 0.019.)"""
 
 MODEL_ERROR = 0.015
 """Least standard deviation of the logarithmic error of a simulated sharing ratio, if the queueing

@@ -428,10 +428,10 @@ class PeakRecord(Record):
         description=(
             "peaks that Perseus computes in a simulated queue with the service times of this cell."
             " `alone_rps` is the simulated peak of each tenant alone, requests/s. `scale` is the"
-            " load factor at the simulated peak of the load line. `scale_error` is the standard"
-            " deviation of the logarithm of `scale` that results from the unknown queueing"
-            " discipline (docs/explanation/sharing-ratio.md). `utilisation` is the utilisation of"
-            " the server at `scale`."
+            " load factor at the simulated peak of the load line. `scale_error` is the error of the"
+            " logarithm of `scale`, as a standard deviation, because the queueing discipline of the"
+            " server is unknown (docs/explanation/sharing-ratio.md). `utilisation` is the"
+            " utilisation of the server at `scale`."
         ),
     )
     posterior_scales: tuple[float, ...] = Field(

@@ -127,11 +127,10 @@ def of_interval(
 ) -> Quantity:
     """Return a quantity with draws, given only its value and 95 % interval.
 
-    On a logarithmic scale, the draws below the value and the draws above the value are each half of
-    a normal distribution, whose standard deviation fits the end of the interval on this side. If
-    one end is open (0 or infinite), both sides have the standard deviation of the other end. If
-    both ends are open, all draws equal the value. The function adds `more`, shape (draws,), to the
-    logarithms of the draws.
+    On a logarithmic scale, the draws on each side of the value are half of a normal distribution.
+    Its standard deviation fits the end of the interval on this side. If one end is open (0 or
+    infinite), both sides have the standard deviation of the other end. If both ends are open, all
+    draws equal the value. The function adds `more`, shape (draws,), to the logarithms of the draws.
     """
     ends = np.array([found.low, found.value, found.high], dtype=float)
     if not (np.isfinite(ends[1]) and ends[1] > 0):

@@ -42,8 +42,8 @@ class ComparedPair:
 
     `repeats` has the number of repeats in the base study and in the new study. `floor` is the noise
     floor: in only 5 % of cases, two measurements of the same configuration differ by more than this
-    share; NaN if unknown. `why_not` is the reason why the values are not comparable; empty if they
-    are. If the base study found a limit and, because of the server, the new study found none,
+    share; NaN if unknown. `why_not` is the reason why the values are not comparable; otherwise
+    empty. If the base study found a limit and, because of the server, the new study found none,
     `lost` is the reason; otherwise empty.
     """
 

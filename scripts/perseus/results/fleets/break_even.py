@@ -284,8 +284,11 @@ def demands_rps(question: Question, points: Sequence[OperatingPoint]) -> list[fl
 def _chosen(
     question: Question, option: Option, points: Sequence[OperatingPoint]
 ) -> list[OperatingPoint]:
-    """Return the operating points that an option may use; empty if they do not serve all models, or
-    if the option may use shared servers but there are none."""
+    """Return the operating points that an option may use.
+
+    The result is empty if these operating points do not serve all models. The result is also empty
+    if the option may use shared servers, but no operating point is shared.
+    """
     chosen = [
         each
         for each in points

@@ -29,9 +29,10 @@ this share of the demand."""
 class Offers:
     """The K kinds of servers that a fleet may have, each in any number.
 
-    `rates_rps` (models, K) has the capacity of one server of each kind for each model, and
-    `usd_per_hour` (K,) has its price. `hosts` (models, K) is true if servers of the kind serve the
-    model. `is_spot` (K,) is true for spot servers, which the cloud may revoke.
+    `rates_rps` (models, K) has the capacity of one server of each kind for each model.
+    `usd_per_hour` (K,) has the price of one server of each kind. `hosts` (models, K) is true if
+    servers of the kind serve the model. `is_spot` (K,) is true for spot servers, which the cloud
+    may revoke.
     """
 
     rates_rps: Floats

@@ -32,15 +32,15 @@ class OperatingPoint:
     """Rates that one server carries at the same time, within the SLAs of all its models.
 
     `rates_rps` has the estimated rate of each model with load, in requests/s of one image each.
-    `lower_rps` has the lower limit of this rate, which plans use. `draws_rps` has draws of this
-    rate, shape (draws,); the draws of all operating points with the same index form one joint draw.
+    Plans use `lower_rps`, the lower limit of this rate. `draws_rps` has draws of this rate, shape
+    (draws,). The draws of all operating points with the same index form one joint draw.
     `usd_per_hour` has the price of the server for each kind of price (on_demand, spot).
 
     The other two fields have one factor for each tenant with load. `speed_changes` is (speed of the
     host in the cells of `peak` / speed of the host in the cells of the tenant's dedicated peak).
     `limit_changes` is the factor by which this change of speed changes the dedicated peak. The
-    rates above are already divided by `limit_changes`. They refer to the speed of the host in the
-    cells of the dedicated peaks.
+    rates above are already divided by `limit_changes`, so these rates refer to the speed of the
+    host in the cells of the dedicated peaks.
     """
 
     peak: RepeatedPeak

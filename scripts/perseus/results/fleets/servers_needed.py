@@ -53,8 +53,8 @@ ways, an integer programme is faster. Two models with two mixes (four operating 
 ways, even with MAX_TRIED servers."""
 
 AT_A_TIME = 2**15
-"""Largest number of results that the module computes at once, for pairs of a way and a set of
-rates. These results take 256 KiB and fit into the cache of a core."""
+"""The module computes one number for each pair of a way and a set of rates, and at most AT_A_TIME
+numbers at once. AT_A_TIME numbers take 256 KiB and fit into the cache of a core."""
 
 
 def are_few_ways(columns: int, servers: int) -> bool:

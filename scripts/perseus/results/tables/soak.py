@@ -183,7 +183,7 @@ SCHEMA = Schema(
             "time from the first value of the quantity to the end of the warm-up. To find the"
             " drift, Perseus fits a straight line to the values after the warm-up."),
         column("hours", REAL, "h",
-            "time from the first to the last value to which Perseus fits the straight line"),
+            "time from the first to the last value after the warm-up"),
         column("level", REAL, "see unit",
                "value of the fitted straight line at the end of the warm-up", least=-inf),
         column("per_hour", REAL, "unit/h",
