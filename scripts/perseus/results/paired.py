@@ -268,8 +268,8 @@ def _corrected(lines: Sequence[_Line], rng: np.random.Generator) -> list[Quantit
 
 
 def _with_ratio(peak: RepeatedPeak, alone: Alone, ratio: Quantity) -> RepeatedPeak:
-    """Return the peak with the estimate and the draws of its load factor changed such that its
-    sharing ratio is `ratio`."""
+    """Change the load factor of the peak, in the estimate and in each draw, such that the sharing
+    ratio is `ratio`. Return the changed peak."""
     capacity, capacity_draws = capacities(peak, alone)
     used = [record for record in peak.records if record.has_limit]
     base = np.mean([record.line.base_rps for record in used], axis=0)

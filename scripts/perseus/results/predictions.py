@@ -123,8 +123,8 @@ class SharedServer:
 
     @property
     def one_of_each(self) -> tuple[Known, ...]:
-        """One measured mix per combination of models: the mix with the most equal shares of its
-        tenants (the smallest share of the tenant with the largest share).
+        """One measured mix per combination of models: the mix with the most equal shares, in which
+        the largest share of a tenant is smaller than in all other mixes.
 
         Models that differ only in their settings count as one model. The prediction errors of mixes
         of the same models are correlated, so a second mix of these models adds little evidence

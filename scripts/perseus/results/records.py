@@ -61,9 +61,9 @@ class ServedModelRecord(BaseModel):
 class Record(BaseModel):
     """Content of record.json of a cell: the keys that every kind of experiment has.
 
-    A subclass is for one kind of experiment, which its attribute `kind` names, and adds the keys of
-    this kind. `folder` is the folder of record.json. The data dictionary (docs/reference/data.md)
-    prints the descriptions of the keys.
+    A subclass adds the keys of one kind of experiment, and its attribute `kind` names this kind.
+    `folder` is the folder of record.json. The data dictionary (docs/reference/data.md) prints the
+    descriptions of the keys.
     """
 
     model_config = ConfigDict(frozen=True, populate_by_name=True)
@@ -428,10 +428,11 @@ class PeakRecord(Record):
         description=(
             "peaks that Perseus computes in a simulated queue with the service times of this cell."
             " `alone_rps` is the simulated peak of each tenant alone, requests/s. `scale` is the"
-            " load factor at the simulated peak of the load line. `scale_error` is the error of the"
-            " logarithm of `scale`, as a standard deviation, because the queueing discipline of the"
-            " server is unknown (docs/explanation/sharing-ratio.md). `utilisation` is the"
-            " utilisation of the server at `scale`."
+            " load factor at the simulated peak of the load line. `scale_error` states how"
+            " uncertain `scale` is, because the queueing discipline of the server is unknown: it is"
+            " the standard deviation of the logarithm of `scale`"
+            " (docs/explanation/sharing-ratio.md). `utilisation` is the utilisation of the server"
+            " at `scale`."
         ),
     )
     posterior_scales: tuple[float, ...] = Field(

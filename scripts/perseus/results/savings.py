@@ -48,9 +48,9 @@ def simultaneous_tail(draws: Floats) -> float:
     """Return the tail probability t of simultaneous intervals: the interval of each load line goes
     from the quantile t to the quantile 1 - t of its draws.
 
-    `draws` has shape (lines, draws): each joint draw has one value per load line. The function
-    chooses t such that all values of a joint draw are in their intervals in the share CONFIDENCE of
-    the joint draws (balanced simultaneous confidence sets: Beran, J. Am. Stat. Assoc. 83, 1988).
+    `draws` has shape (lines, draws): each joint draw has one value per load line. With this t, the
+    intervals contain all values of a joint draw for the share CONFIDENCE of the joint draws
+    (balanced simultaneous confidence sets: Beran, J. Am. Stat. Assoc. 83, 1988).
     """
     ranks = (draws.argsort(axis=1).argsort(axis=1) + 0.5) / draws.shape[1]
     tail = np.quantile(np.minimum(ranks, 1 - ranks).min(axis=0), 1 - CONFIDENCE)

@@ -23,8 +23,8 @@ def in_several_scenarios(lines: pd.DataFrame) -> Set[str]:
 
 
 def with_scenarios(frame: pd.DataFrame, mixes: Set[str]) -> pd.DataFrame:
-    """Return the table with the name of the scenario added to some descriptions in its column
-    `mix`: to the descriptions `mixes`.
+    """Return the table, in which the descriptions `mixes` in the column `mix` also contain the name
+    of the scenario.
 
     A table whose rows are not load lines stays unchanged.
     """

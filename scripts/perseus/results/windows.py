@@ -19,8 +19,8 @@ def certified(records: Sequence[PeakRecord]) -> dict[Path, list[Row]]:
     folder of the cell.
 
     The result has the last certification window that passed, and the windows in which only one
-    tenant has load, with its rate of the certified load. The rows are in the order of
-    windows.parquet. If the search of a cell certified no rate, the list of the cell is empty.
+    tenant has load, at its certified rate. The rows are in the order of windows.parquet. If the
+    search of a cell certified no rate, the list of the cell is empty.
     """
 
     def wanted(windows: pa.Table, record: PeakRecord) -> pa.ChunkedArray:

@@ -327,7 +327,6 @@ def _of(record: CatalogueRecord, results: StudyResults) -> Iterator[Row]:
 
 
 def _measured(found: AccuracyRecord) -> Row:
-    """Return the columns that depend on the measured accuracy."""
     top1, low, high = (100 * each for each in proportion(found.correct, found.images, 0.95))
     return {
         "labelled_images": found.images,

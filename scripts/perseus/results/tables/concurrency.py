@@ -39,8 +39,8 @@ class ConcurrencyRecord(Record):
     )
 
     def totals_rps(self) -> dict[int, float]:
-        """Return the throughput of all tenants together in requests/s, by the number of requests
-        that they together have in flight. The numbers are in ascending order.
+        """Return the total throughput of all tenants in requests/s, by the number of requests that
+        all tenants together have in flight. The numbers are in ascending order.
 
         The result leaves out closed loops in which the client or the host may have limited the
         throughput, or in which no request got a response.

@@ -119,7 +119,7 @@ SCHEMA = Schema(
             "share of the demand that spot servers carry"),
         column("lost_to_revocations", REAL, "share",
             "share of the demand that is lost because of revocations: if the cloud revokes a spot"
-            " server, its demand is lost until a new server has started"
+            " server, the demand on this server is lost until a new server has started"
             " (docs/explanation/fleets.md). The share is 0 without spot servers. Null if no"
             " experiment `startup` measured the start time of the spot servers."),
         column("usd_per_month_expected", REAL, "USD",
@@ -175,8 +175,8 @@ def rows(results: StudyResults) -> Iterator[Row]:
 
 
 def _ends(draws: Floats) -> tuple[float, float]:
-    """Return the ends of the 95 % interval of the draws. Each end is the value of a draw. The
-    function does not interpolate, because possibly no fleet has a cost between two draws."""
+    """Return the ends of the 95 % interval of the draws. Each end is the value of a draw: a value
+    between two draws may be the cost of no fleet."""
     if not len(draws):
         return np.nan, np.nan
     low = np.quantile(draws, TAIL, method="lower")

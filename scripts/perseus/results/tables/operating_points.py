@@ -67,9 +67,8 @@ SCHEMA = Schema(
             "certified rate of this model on one server, not corrected for the speed of the host."
             " Null if a repeat has no certified rate."),
         column("request_batch_size", WHOLE, "images",
-            "number of images in each request of the model during the measurement. If several"
-            " tenants have this model, the column has the largest number of these tenants.",
-               least=1),
+            "number of images in each request of the model during the measurement. If the requests"
+            " of several tenants with this model differ, the largest of these numbers.", least=1),
         column("device", TEXT, "", "device of the server: cpu or gpu"),
         column("cores", WHOLE, "cores", "number of CPU cores of the server", least=1),
         column("usd_per_hour", REAL, "USD/h", "on-demand price of one server"),
