@@ -61,8 +61,8 @@ class Drift:
     def trend(self) -> Trend:
         """The verdict on the drift: whether the quantity grows, falls or is steady.
 
-        A quantity grows or falls if the 95 % interval of its slope excludes 0, and if it changes by
-        at least MIN_CHANGE x `scale` in `hours`.
+        A quantity grows or falls under two conditions: the 95 % interval of its slope excludes 0,
+        and the quantity changes by at least MIN_CHANGE x `scale` in `hours`.
         """
         low, high = self.per_hour.low, self.per_hour.high
         changes = abs(self.per_hour.value) * self.hours >= MIN_CHANGE * self.scale

@@ -38,7 +38,7 @@ class Ended(Ending):
     @property
     def is_on_busy_host(self) -> bool:
         """True if the search certified no rate while other processes used the server's cores or
-        GPUs, so that a new measurement on an idle host may help."""
+        GPUs. A new measurement on an idle host may then certify a rate."""
         return self.outcome is Outcome.UNCERTIFIED and bool(self.other_load)
 
     @property

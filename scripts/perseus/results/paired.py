@@ -205,7 +205,7 @@ def _model_log_ratio(record: PeakRecord, loaded: NDArray[np.int64], saturation: 
 
 def _spread(peak: RepeatedPeak, alone: Alone, records: Sequence[PeakRecord]) -> float:
     """Return the standard deviation of the logarithmic error of a simulated sharing ratio, if the
-    queueing model fits: the root of the sum of the squares of four parts of the error."""
+    queueing model fits. The error has four independent parts."""
     at_saturation = float(np.mean([ratio_at_saturation(_rounds(each)).log for each in records]))
     discipline = float(np.mean([each.model.scale_error for each in records]))
     misfits = [0.0]

@@ -384,9 +384,9 @@ class PeakRecord(Record):
     )
     cliff: str = Field(
         description=(
-            "description of the cliff: the place on the load line at which an increase of the load"
-            " by at most 25 % raises the latency by a factor of more than 20, so that a tenant"
-            " misses its SLA. Empty without a cliff."
+            "description of the cliff. At a cliff, an increase of the load by at most 25 % raises"
+            " the latency by a factor of more than 20, so that a tenant misses its SLA. Empty"
+            " without a cliff."
         )
     )
     other_load: str = Field(

@@ -358,8 +358,8 @@ def dedicated_peaks(peaks: Sequence[RepeatedPeak]) -> Dedicated:
 
 
 def each_alone(peak: RepeatedPeak, dedicated: Dedicated) -> Alone:
-    """Return the dedicated peak of each tenant of a load line, measured on the same server and with
-    the same preset as the load line; None for a tenant without such a peak."""
+    """Return the dedicated peak of each tenant of a load line; None for a tenant without one. The
+    dedicated peaks have the same server and the same preset as the load line."""
     server, preset = peak.task.server.name, peak.task.preset
     return [dedicated.get((server, tenant, preset)) for tenant in peak.tenants]
 
@@ -374,8 +374,8 @@ def sharing_ratio(peak: RepeatedPeak, alone: Alone, weights: Floats | float = 1.
     unknown.
 
     Tenant i has the rate r_i at the peak of the load line, the dedicated peak C_i, and the weight
-    w_i in `weights`. Because the speed of a host changes between cells, the function converts each
-    dedicated peak to the speed of the host in the cells of the load line (`capacities`).
+    w_i in `weights`. The speed of a host changes between cells. The function therefore converts
+    each dedicated peak to the speed of the host in the cells of the load line (`capacities`).
     """
     loaded = peak.loaded
     known = known_peaks([alone[i] for i in loaded])

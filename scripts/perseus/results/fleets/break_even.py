@@ -126,20 +126,20 @@ class DemandRange:
 
 
 Best: TypeAlias = tuple[Cost, tuple[float, ...], bool]
-"""The cost of the cheapest option at one demand, its savings relative to the cheapest dedicated
-servers (at the lower limits and at the estimates of the capacities), and whether the choice of this
-option is reliable (see `demand_ranges`)."""
+"""Three values for one demand: the cost of the cheapest option; its savings relative to the
+cheapest dedicated servers (at the lower limits and at the estimates of the capacities); and whether
+the choice of this option is reliable (see `demand_ranges`)."""
 
 
 def questions(points: Sequence[OperatingPoint], demand: FleetDemand | None) -> list[Question]:
     """Return the groups of models for which Perseus compares costs, each with the shares of the
     models in the total demand.
 
-    If the study has a demand, the models of the demand form the only group, with the shares that
-    they have at the highest level of the demand.
+    If the study has a demand, the models of the demand form the only group. Their shares come from
+    the highest level of the demand.
 
-    If the study has no demand, the models of each shared scenario form a group, and each model that
-    has dedicated peaks on several servers forms a group of its own. The shares are such that each
+    If the study has no demand, the models of each shared scenario form a group. Each model with
+    dedicated peaks on several servers also forms a group of its own. The shares are such that each
     model needs the same number of dedicated servers. The function leaves out a group if one of its
     models has no dedicated peak. The models of a group are in the order of the configuration.
     """

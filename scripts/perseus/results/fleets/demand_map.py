@@ -37,9 +37,10 @@ def needed_apart(
     alone_rps: tuple[float, float], first_rps: Floats, second_rps: Floats
 ) -> NDArray[np.float64]:
     """For each pair of demands, return the least number of dedicated servers that carry both
-    demands, shape (demands for the second model, demands for the first model).
+    demands.
 
-    `alone_rps` has the capacity of a dedicated server for each model.
+    The result has shape (demands for the second model, demands for the first model). `alone_rps`
+    has the capacity of a dedicated server for each model.
     """
     first, second = (
         np.ceil(rps / alone - TOLERANCE)

@@ -82,8 +82,8 @@ def operating_points(
     server has a price.
 
     `prices` has the price of each server, by its name. The function converts the rates of shared
-    servers to the speed that the host had in the cells of the dedicated peaks, so that the costs of
-    shared and dedicated servers are comparable.
+    servers to the speed that the host had in the cells of the dedicated peaks. The costs of shared
+    and dedicated servers are then comparable.
     """
     dedicated = dedicated_peaks(peaks)
     return tuple(

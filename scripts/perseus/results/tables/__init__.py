@@ -12,8 +12,8 @@ Each module has these names:
   in PREDICTIONS, from its predictions.
 - RECORD, if this kind of experiment adds keys to record.json: the class that defines these keys.
 - TITLE, NOTE and SHOWN, if the report shows the table in a section of its own. SHOWN maps each
-  column heading in the report to a column of the table or, for a value with an interval, to three
-  columns: the value, and the lower and the upper end of the interval.
+  column heading in the report to a column of the table. A heading of a value with an interval has
+  three columns of the table: the value, and the lower and the upper end of the interval.
 """
 
 from __future__ import annotations

@@ -102,15 +102,15 @@ DESCRIPTION = (
 )
 TITLE = "Costs of neural networks"
 NOTE = (
-    "The table shows, for each neural network alone, its throughput in a process without a server,"
-    " its throughput on a server that always has requests waiting (full server), and its largest"
-    " rate within an SLA in a simulated queue (docs/explanation/catalogue.md). The published"
-    " accuracy is the accuracy that torchvision publishes for its weights in fp32. In another"
-    " precision, the relative error of the responses indicates the loss of accuracy. The measured"
-    " accuracy is the share of the labelled images for which the server gave the correct class the"
-    " highest score. A network is on the front if every cheaper network with the same kind of SLA"
-    " and number of images per request is less accurate. Published accuracies have one front for"
-    " each precision."
+    "The table shows three rates for each neural network alone: the throughput in a process without"
+    " a server, the throughput on a server that always has requests waiting (full server), and the"
+    " largest rate within an SLA in a simulated queue (docs/explanation/catalogue.md). The"
+    " published accuracy is the accuracy that torchvision publishes for its weights in fp32. In"
+    " another precision, the relative error of the responses indicates the loss of accuracy. The"
+    " measured accuracy is the share of the labelled images for which the server gave the correct"
+    " class the highest score. A network is on the front if every cheaper network with the same kind"
+    " of SLA and number of images per request is less accurate. Published accuracies have one front"
+    " for each precision."
 )
 SHOWN = {
     "cell": "cell",
@@ -230,9 +230,9 @@ SCHEMA = Schema(
             " the same kind of SLA, request_batch_size and `front` is worse in cost or accuracy, or"
             " equal in both. Null if the cost or the accuracy is unknown.", null=True),
         column("verdict", TEXT, "",
-            "outcome of the cell (docs/reference/verdicts.md). If the outcome of the cell is ok,"
-            " the verdict is infeasible for an SLA without a limit, and uncertified for an SLA with"
-            " a limit but without a certified rate."),
+            "outcome of the cell (docs/reference/verdicts.md), with two exceptions if this outcome"
+            " is ok. The verdict is infeasible for an SLA without a limit. The verdict is"
+            " uncertified for an SLA with a limit, but without a certified rate."),
         column("reason", TEXT, "", "reason for a verdict other than ok"),
     ],
     key=("cell", "sla"),

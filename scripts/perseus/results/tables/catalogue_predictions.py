@@ -37,9 +37,9 @@ FEWEST: Final = 6
 DESCRIPTION = (
     "The table compares measured inference times with times that Perseus predicts from the graphs"
     " of neural networks. One row per neural network, server, setting, runtime, precision and"
-    " number of images per request in a catalogue. A combination of server, setting, runtime,"
-    f" precision and number of images needs at least {FEWEST + 1} measured networks, otherwise the"
-    " table has no rows for this combination."
+    " number of images per request in a catalogue. The table contains a combination of server,"
+    " setting, runtime, precision and number of images only if the study measured at least"
+    f" {FEWEST + 1} networks with this combination."
 )
 TITLE = "Inference times predicted from the graphs of networks"
 NOTE = (

@@ -104,14 +104,14 @@ SCHEMA = Schema(
             "largest number of images in a batch (configured key max_batch_size) in this setting."
             " Null if the grid does not vary this number.", null=True, least=1),
         column("max_queue_delay_us", TEXT, "us",
-            "longest time that a request waits for other requests to form a larger batch"
-            " (configured key max_queue_delay_us) in this setting, or the word none if the setting"
-            " has no dynamic batching. Null if the grid does not vary this time.",
+            "longest time that a request waits for other requests to form a larger batch in this"
+            " setting (configured key max_queue_delay_us). The word none means that the setting has"
+            " no dynamic batching. Null if the grid does not vary this time.",
                null=True),
         column("preferred_batch_sizes", TEXT, "images",
             "preferred batch sizes of dynamic batching in this setting, such as 4-8 for the sizes 4"
-            " and 8, or the word none if the setting has no preferred sizes. Null if the grid does"
-            " not vary these sizes.",
+            " and 8. The word none means that the setting has no preferred sizes. Null if the grid"
+            " does not vary these sizes.",
                null=True),
         column("intra_op_threads", WHOLE, "",
             "number of threads that compute one inference in this setting. Null if the grid does"
@@ -159,10 +159,10 @@ SCHEMA = Schema(
         column("ratio_high", REAL, "",
             "upper end of the 95 % interval of `cost_ratio`", least=0),
         column("probability_cheapest", REAL, "",
-            "probability that the setting is the cheapest: the share of joint random draws in which"
-            " its cost is the lowest. Null for all settings of a load line if the cost of one"
-            " setting that can be recommended has a 95 % interval that begins at 0 or ends at"
-            " infinity.", least=0, most=1),
+            "probability that the setting is the cheapest of all settings that can be recommended:"
+            " the share of joint random draws in which its cost is the lowest. If the 95 % interval"
+            " of one of these costs begins at 0 or ends at infinity, the probability is null for"
+            " all settings of the load line.", least=0, most=1),
         column("on_front", FLAG, "",
             "true if the setting is on the Pareto front: each other setting that can be recommended"
             " is worse in cost, p95_ms or throughput, or is equal in all three. Null for a setting"

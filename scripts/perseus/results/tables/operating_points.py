@@ -16,10 +16,10 @@ from perseus.results.schema import Schema, column
 from perseus.results.study_results import StudyResults
 
 DESCRIPTION = (
-    "One row per load line and model. The row has the rate at which one server can serve this"
-    " model, in requests of one image, while it serves the other models of the load line at the"
-    " rates in their rows. A load line has no row in three cases: its peak is unknown, the 95 %"
-    " interval of its peak begins at 0, or its server has no price."
+    "One row per load line and model. The row has a rate in requests of one image. One server can"
+    " serve this model at this rate while it serves the other models of the load line at the rates"
+    " in their rows. A load line has no row in three cases: its peak is unknown, the 95 % interval"
+    " of its peak begins at 0, or its server has no price."
 )
 TITLE = "What one server carries"
 NOTE = (

@@ -75,9 +75,9 @@ SCHEMA = Schema(
             " (half the width of the 95 % interval / sharing ratio). Mixes whose interval ends at"
             " infinity do not count.", most=inf),
         column("infeasible", WHOLE, "",
-            "number of measured mixes without a sharing ratio, because a tenant misses its SLA at"
-            " every load on the shared server, although each tenant alone keeps its SLA. Mixes in"
-            " which all tenants have the same model do not count."),
+            "number of measured mixes without a sharing ratio: a tenant misses its SLA at every"
+            " load on the shared server, although each tenant keeps its SLA on a dedicated server."
+            " Mixes in which all tenants have the same model do not count."),
     ],
     key=("server", "preset", "step", "left_out"),
     holds=[ascending("median_error", "p90_error")],

@@ -31,7 +31,7 @@ NOTE = (
     + "; ".join(f"{step}, {step.description}" for step in LadderStep)
     + (
         ". For each mix, Perseus uses the prediction model with the smallest error for the other"
-        " measured mixes, and corrects the prediction by the mean error of this model for these"
+        " measured mixes. Perseus corrects the prediction by the mean error of this model for these"
         " mixes. A prediction interval should contain the measured sharing ratio in 90 % of cases."
         " The half-width is half the width of the prediction interval, as a share of the"
         " prediction. A mix needs no measurement if its prediction is as exact as a second"
@@ -82,9 +82,9 @@ SCHEMA = Schema(
             " 1", most=inf),
         column("as_measured", FLAG, "",
             "true if the prediction model in `step` is as exact as a second measurement. To decide,"
-            " Perseus compares two widths: the interval that contains 90 % of the prediction errors"
-            " must not be wider than the interval that contains 90 % of the differences between two"
-            " measurements of the same mix."),
+            " Perseus compares two intervals. The first interval contains 90 % of the prediction"
+            " errors, and the second contains 90 % of the differences between two measurements of"
+            " the same mix. The first interval must not be wider than the second."),
         column("error", REAL, "share",
             "relative error of the prediction: predicted_ratio / measured_ratio -"
             " 1", least=-1, most=inf),

@@ -29,11 +29,11 @@ DESCRIPTION = (
 TITLE = "Recommended settings"
 NOTE = (
     "The table shows the cheapest setting that has a certified rate and exceeds no limit in the key"
-    " `at_most` of the grid. The runner-up is the second cheapest setting. The choice is clear if"
-    f" the setting is the cheapest with a probability of at least {SURE:g}, and if (cost of the"
-    " runner-up / cost of the setting - 1) exceeds the noise floor of the host (from an experiment"
-    " `aa`). If each setting has only one repeat, the intervals do not include the variation"
-    " between server starts."
+    " `at_most` of the grid. The runner-up is the second cheapest setting. The choice is clear"
+    " under two conditions: (1) the setting is the cheapest with a probability of at least"
+    f" {SURE:g}; (2) (cost of the runner-up / cost of the setting - 1) exceeds the noise floor of"
+    " the host (from an experiment `aa`). If each setting has only one repeat, the intervals do not"
+    " include the variation between server starts."
 )
 SHOWN = {
     "model or mix": "mix",

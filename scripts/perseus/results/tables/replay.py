@@ -96,11 +96,12 @@ class ReplayRecord(Record):
     offered: tuple[Offered, ...] = Field(
         description=(
             "one entry per phase (shared, alone) and tenant with load. An entry has the configured"
-            " mean rate, the verdict, the share of requests within the SLA with its 95 % interval,"
-            " the largest number of requests in flight, the worst minute (the minute with the"
-            " lowest share), and the bursts of the arrivals. `window` is the index of the window in"
-            " windows.parquet. Each burst has the seconds until recovery, or null if the server had"
-            " not recovered by the end of the window. `fidelity` has the send lag, the share of"
+            " mean rate, the verdict, and the share of requests within the SLA with its 95 %"
+            " interval. An entry also has the largest number of requests in flight, the worst"
+            " minute (the minute with the lowest share), and the bursts of the arrivals. `window`"
+            " is the index of the window in windows.parquet. Each burst has the seconds until"
+            " recovery. This value is null if the server had not recovered by the end of the"
+            " window. `fidelity` has the send lag, the share of"
             " requests that the client sent within 1 ms of their intended send time, and the number"
             " of requests that the client dropped. `requests_each_s` has the number of requests"
             " with an intended send time in each second of the window, and `within_each_s` has the"
@@ -181,7 +182,8 @@ SCHEMA = Schema(
             "number of requests that failed, timed out, were refused or were not sent",
                null=True),
         column("sla_percentile", REAL, "%",
-            "percentile of the latency that the SLA limits, such as 95 for p95", null=False),
+            "percentile of the latency for which the SLA sets a limit, such as 95 for p95",
+               null=False),
         column("sla_ms", REAL, "ms",
             "latency limit of the SLA: at least `sla_percentile` % of the requests must have at"
             " most this latency", null=False),

@@ -54,8 +54,8 @@ SCHEMA = Schema(
             " configuration differ by more than this share. Null without an experiment `aa`.",
                most=inf),
         column("lines_compared", WHOLE, "",
-            "number of load lines of the scenario that the simultaneous 95 % intervals cover"
-            " together"),
+            "number of load lines of the scenario for which the simultaneous 95 % intervals are"
+            " valid together"),
     ],
     key=("scenario", "load_line"),
     holds=[

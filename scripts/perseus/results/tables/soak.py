@@ -136,10 +136,11 @@ DESCRIPTION = (
 )
 TITLE = "Soak"
 NOTE = (
-    "One server carries a constant load for hours. A quantity grows or falls if the 95 % interval"
-    " of its change per hour (in brackets) excludes 0, and the change over the whole time is at"
-    " least 1 % of the level at the start. Otherwise, a quantity is steady if the interval lies"
-    " between -10 % and 10 % of the level at the start. For failed requests, these percentages"
+    "One server carries a constant load for hours. A quantity grows or falls under two conditions:"
+    " (1) the 95 % interval of its change per hour (in brackets) excludes 0; (2) the change over"
+    " the whole time is at least 1 % of the level at the start. Otherwise, a quantity is steady if"
+    " the interval lies between -10 % and 10 % of the level at the start. For failed requests,"
+    " these percentages"
     " refer to the largest exceedance within the SLA (5 % for p95) instead of the level. A"
     " percentile of the latency is infinite in a window in which too many requests failed (more"
     " than 5 % for p95). A latency with infinite values never counts as steady. Perseus measures"

@@ -85,7 +85,8 @@ SCHEMA = Schema(
             " for an upper bound.",
                least=0),
         column("sla_percentile", REAL, "%",
-            "percentile of the latency that the SLA limits, such as 95 for p95", null=False),
+            "percentile of the latency for which the SLA sets a limit, such as 95 for p95",
+               null=False),
         column("sla_ms", REAL, "ms",
             "latency limit of the SLA: at least `sla_percentile` % of the requests must have at"
             " most this latency", null=False),
