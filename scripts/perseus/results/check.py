@@ -48,7 +48,7 @@ class ContradictionError(ValueError):
     """Error: the tables of a study break their rules.
 
     `problems` has one line for each problem. `made_by` names the Snakemake rules that make the
-    tables, so that the message can say how to make them again.
+    tables. The message says how to run these rules again.
     """
 
     def __init__(self, problems: list[str], made_by: str = "tables predictions") -> None:

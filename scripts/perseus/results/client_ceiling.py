@@ -32,10 +32,10 @@ class OpenLoad(BaseModel):
 
 
 class RequestShape(BaseModel):
-    """A request shape (sizes of the inputs, images per request), the models whose requests have
-    this shape, and the loads that the client tried.
+    """A request shape: sizes of the inputs, and number of images per request.
 
-    The rates in `open` are in descending order.
+    `models` are the models whose requests have this shape. `closed` and `open` are the loads that
+    the client tried in closed loops and in open loops. The rates in `open` are in descending order.
     """
 
     models: tuple[str, ...]

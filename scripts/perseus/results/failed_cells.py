@@ -1,5 +1,5 @@
-"""Find the cells without a result, and write the message at the end of a run, which says how to
-measure these cells again."""
+"""Find the cells without a result, and make the message at the end of a run. The message says how
+to measure these cells again."""
 
 from __future__ import annotations
 

@@ -323,8 +323,8 @@ class Line(BaseModel):
 
 
 class RoundRecord(BaseModel):
-    """Throughput of each tenant in one round of saturation probes in requests/s: alone, and while
-    all tenants have load."""
+    """Throughput of each tenant in one round of saturation probes, in requests/s: while only this
+    tenant has load, and while all tenants have load."""
 
     alone_rps: tuple[Number, ...]
     together_rps: tuple[Number, ...]

@@ -42,7 +42,7 @@ def with_scenarios(frame: pd.DataFrame, mixes: Set[str]) -> pd.DataFrame:
 
 
 def with_scenario(text: str, server: str, scenario: str) -> str:
-    """Append the name of the scenario to the description of a load line, unless it is already
-    there."""
+    """Append the name of the scenario to the description of a load line, unless the description
+    already ends with this name."""
     name = f" ({scenario.removeprefix(f'{server}.')})"
     return text if text.endswith(name) else text + name

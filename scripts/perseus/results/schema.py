@@ -97,8 +97,8 @@ class Relation:
     """A rule that each row of a table must keep.
 
     `what` states the rule as a formula or a sentence. `test` gets one series for each of `columns`,
-    with numbers as floats, and returns for each row whether the row keeps the rule. If `null` is
-    false, a row with a null in one of `columns` keeps the rule.
+    with numbers as floats. The result of `test` says for each row whether the row keeps the rule.
+    If `null` is false, a row with a null in one of `columns` keeps the rule.
     """
 
     what: str

@@ -180,8 +180,11 @@ def of_rounds(
 
 @dataclass(frozen=True)
 class _Rounds:
-    """A slowdown in R rounds: its logarithms, shape (R,), and their standard errors towards lower
-    and higher values, shape (R, 2)."""
+    """Slowdown of a pair of tenants in R rounds.
+
+    `logs` has the logarithm of the slowdown in each round, shape (R,). `errors` has the standard
+    errors of each logarithm towards lower and towards higher values, shape (R, 2).
+    """
 
     logs: Floats
     errors: Floats

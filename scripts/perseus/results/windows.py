@@ -38,8 +38,8 @@ def certified(records: Sequence[PeakRecord]) -> dict[Path, list[Row]]:
 def of_speed(records: Sequence[PeakRecord]) -> dict[Path, list[Row]]:
     """For each cell, return the windows of its saturation probes, by the folder of the cell.
 
-    The rows have the index of the window, the tenant, the number of requests and the start time,
-    and are in the order of windows.parquet.
+    Each row has the index of the window, the tenant, the number of requests and the start time. The
+    rows are in the order of windows.parquet.
     """
 
     def wanted(windows: pa.Table, _: PeakRecord) -> pa.ChunkedArray:

@@ -1,5 +1,5 @@
-"""Pair each quantity of a base study with the same quantity of a new study, such as the peak of a
-load line.
+"""Pair each quantity of a base study, such as the peak of a load line, with the same quantity of a
+new study.
 
 Each pair has random draws of the ratio new / base, which express its uncertainty.
 """

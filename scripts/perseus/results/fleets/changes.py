@@ -38,8 +38,8 @@ class Change:
 
     @property
     def keeps_servers(self) -> bool:
-        """True if the fleets before and after the change have the same numbers of the same servers,
-        with the same load lines and kinds of price."""
+        """True if the fleet stays the same: the numbers of servers with each load line and each
+        kind of price."""
         return _fleet(self.plan) == _fleet(self.before)
 
 

@@ -19,8 +19,8 @@ def needed_together(
     both demands; NaN if this number exceeds `most`.
 
     The result has shape (demands for the second model, demands for the first model). Each column of
-    `rates_rps`, shape (2 models, columns), is an operating point: rates of both models that one
-    server carries at the same time.
+    `rates_rps`, shape (2 models, columns), is an operating point: one server carries both rates of
+    the column at the same time.
     """
     found = np.full((len(second_rps), len(first_rps)), np.nan)
     for servers, (of_first, of_second) in _reached(rates_rps, most):

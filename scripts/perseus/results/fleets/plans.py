@@ -102,8 +102,8 @@ class Plan:
 
     @property
     def description(self) -> str:
-        """Text such as "2 x (a 1 : 1 b) + 1 x (b)". The text also names the server, the kind of
-        price or the scenario of an offer if several are possible."""
+        """Text such as "2 x (a 1 : 1 b) + 1 x (b)". If the offers have several servers, kinds of
+        price or scenarios, the text also names the server, kind of price or scenario."""
         servers = {offer.point.server for offer in self.offers}
         pricings = {offer.pricing for offer in self.offers}
         scenarios = Counter(on_server for on_server, _ in {_mix(each) for each in self.offers})
@@ -118,8 +118,8 @@ class Plan:
         return " + ".join(f"{count} x ({offer_text(offer)})" for count, offer in self.chosen)
 
     def servers_with(self, model: str, but: str = "") -> int:
-        """Return the number of servers of the plan that serve a model, without servers whose kind
-        of price is `but`."""
+        """Return the number of servers of the plan that serve a model. Servers with the kind of
+        price `but` do not count."""
         return sum(n for n, each in self.by_model.get(model, ()) if each.pricing != but)
 
     def capacity_rps(self, model: str) -> float:
@@ -227,8 +227,8 @@ def _sharing_if_cheaper(sharing: Plan, dedicated: Plan, demand: FleetDemand) -> 
 
 
 def offered(points: Sequence[OperatingPoint], *, spot: bool) -> list[Offer]:
-    """Return one offer for each operating point with an on-demand price and, if `spot` is true, one
-    more for each operating point with a spot price."""
+    """Return one offer for each operating point with an on-demand price. If `spot` is true, also
+    return one offer for each operating point with a spot price."""
     pricings = ("on_demand", SPOT) if spot else ("on_demand",)
     return [
         Offer(point, pricing)
@@ -246,12 +246,13 @@ def planned(
     *,
     in_full: bool = True,
 ) -> Plan:
-    """Return the plan with the cheapest fleet, assuming that each server carries only the lower
-    limit of its capacity.
+    """Return the plan with the cheapest fleet. The plan assumes that each server carries only the
+    lower limit of its capacity.
 
-    If `in_full` is true, the function does two more things. If several fleets are the cheapest, it
-    chooses the fleet with the most spare capacity. It also computes the cost for each draw of the
-    capacities, unless the plan is larger than MAX_RESAMPLED or a capacity has no upper limit.
+    If `in_full` is true, the function does two more things. If several fleets are the cheapest, the
+    function chooses the fleet with the most spare capacity. The function also computes the cost for
+    each draw of the capacities, unless the plan is larger than MAX_RESAMPLED or a capacity has no
+    upper limit.
     """
     models = level.models
     plan = Plan(level, strategy, tuple(offers), _largest_spot_share(demand))

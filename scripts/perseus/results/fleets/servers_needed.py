@@ -254,11 +254,11 @@ def _of_all_ways(rates_rps: Floats, shares: Floats, servers: int, with_each: int
 
 
 def _carried(rates: Floats, tried: Floats) -> Floats:
-    """For each way in `tried` (columns, ways), return the highest total demand that the way
-    carries; shape (..., ways).
+    """Return the highest total demand that each way in `tried` carries, shape (..., ways).
 
-    `rates` has shape (..., models, columns). Each entry is the rate of a model on one server,
-    divided by the share of this model in the total demand.
+    `tried` has shape (columns, ways), and `rates` has shape (..., models, columns). Each entry of
+    `rates` is the rate of a model on one server, divided by the share of this model in the total
+    demand.
     """
     models = range(rates.shape[-2])
     return reduce(np.minimum, (rates[..., model, :] @ tried for model in models))

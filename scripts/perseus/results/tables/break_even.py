@@ -1,5 +1,5 @@
-"""Make the table `break_even`: for a range of total demands, the cost of the servers of one type
-that carry the demand, with and without sharing."""
+"""Make the table `break_even`: the costs of servers of one type for a range of total demands, with
+and without sharing."""
 
 from __future__ import annotations
 

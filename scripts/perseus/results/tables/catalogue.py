@@ -257,8 +257,8 @@ class Network:
 
     @classmethod
     def of(cls, export: Mapping[str, Any]) -> Network:
-        """Return the properties of a neural network, given the content of check.json, the record of
-        its export into a file for the runtime. Unknown properties are None or empty."""
+        """Return the properties of a neural network. `export` is the content of check.json, the
+        record of the export of the network. Unknown properties are None or empty."""
         name, inputs = export.get("architecture"), export.get("inputs")
         dims = inputs[0]["dims"] if inputs else []
         is_image = len(dims) == 3 and dims[0] in (1, 3)  # grey or coloured

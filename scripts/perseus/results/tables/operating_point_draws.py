@@ -1,5 +1,5 @@
-"""Make the table `operating_point_draws`: random draws of the capacity of one server, from which
-Perseus computes the uncertainty of fleets."""
+"""Make the table `operating_point_draws`: random draws of the capacity of one server. From these
+draws, Perseus computes the uncertainty of fleets."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Make the table `replay`: results with bursty or recorded arrivals of requests.
 
-The client sends requests to each tenant at the same times in two phases: while all tenants have
-load, and while only this tenant has load.
+A tenant has load in two phases: together with all other tenants, and alone. The client sends the
+requests to the tenant at the same times in both phases.
 """
 
 from __future__ import annotations
