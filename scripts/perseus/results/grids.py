@@ -113,7 +113,7 @@ def cheapest(costs: Sequence[Quantity]) -> tuple[float, ...]:
 
 
 def on_front(points: Floats) -> tuple[bool, ...]:
-    """Return for each point whether it is on the Pareto front, if smaller values are better.
+    """Return for each point whether it is on the Pareto front, where smaller values are better.
 
     `points` has shape (n, objectives).
     """

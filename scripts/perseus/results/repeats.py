@@ -138,8 +138,8 @@ class RepeatedPeak:
 
     @property
     def precision(self) -> str:
-        """Numeric precision in which the models are computed, or the configured precision if the
-        former is unknown.
+        """Numeric precision of the computation of the models. If this precision is unknown, the
+        configured precision.
 
         If the tenants have different precisions, the text has all of them, joined by " + ", without
         unknown precisions.

@@ -16,8 +16,8 @@ def with_scenario_names(tables: Mapping[str, pd.DataFrame]) -> dict[str, pd.Data
 
 
 def in_several_scenarios(lines: pd.DataFrame) -> Set[str]:
-    """Return the ambiguous descriptions: those that occur in at least two scenarios of the same
-    server. `lines` has the columns of the table `peaks`."""
+    """Return the descriptions that occur in at least two scenarios of the same server. `lines` has
+    the columns of the table `peaks`."""
     each = lines.drop_duplicates(["server", "scenario", "mix"])
     return frozenset(each[each.duplicated(["server", "mix"])]["mix"])
 

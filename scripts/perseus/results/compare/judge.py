@@ -42,7 +42,7 @@ def judge(pairs: Sequence[ComparedPair]) -> list[Judged]:
 
 
 def simultaneous_half_width(logs: Iterable[Floats]) -> float:
-    """Return the half-width of simultaneous intervals, in standard deviations; NaN without rows.
+    """Return the half-width of simultaneous intervals, in standard deviations; NaN without pairs.
 
     With this half-width, all intervals contain their true values with a probability of 95 %.
 
