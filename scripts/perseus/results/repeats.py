@@ -139,7 +139,7 @@ class RepeatedPeak:
     @property
     def precision(self) -> str:
         """Numeric precision of the computation of the models. If this precision is unknown, the
-        configured precision.
+        result is the configured precision.
 
         If the tenants have different precisions, the text has all of them, joined by " + ", without
         unknown precisions.
