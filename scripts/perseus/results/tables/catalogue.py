@@ -108,9 +108,9 @@ NOTE = (
     " published accuracy is the accuracy that torchvision publishes for its weights in fp32. In"
     " another precision, the relative error of the responses indicates the loss of accuracy. The"
     " measured accuracy is the share of the labelled images for which the server gave the correct"
-    " class the highest score. A network is on the front if every cheaper network with the same kind"
-    " of SLA and number of images per request is less accurate. Published accuracies have one front"
-    " for each precision."
+    " class the highest score. A network is on the front if every cheaper network with the same"
+    " kind of SLA and number of images per request is less accurate. Published accuracies have one"
+    " front for each precision."
 )
 SHOWN = {
     "cell": "cell",
