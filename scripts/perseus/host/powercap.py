@@ -52,8 +52,9 @@ def zones(folder: Path = POWERCAP) -> list[Path]:
     """Return the folders of the energy counters of processor packages and of their memory.
 
     For example, intel-rapl:0 is a package, and intel-rapl:0:1 may be the memory of this package.
-    With other counters, some energy would count twice: the counters of packages include the
-    counters of cores and graphics, and the counter of the platform (psys) includes the packages.
+    The function leaves out all other counters, because they would count some energy twice: the
+    counters of packages include the counters of cores and graphics, and the counter of the platform
+    (psys) includes the packages.
     """
     found = sorted(folder.glob("intel-rapl:*"))
     return [zone for zone in found if _name(zone).startswith(("package-", "dram"))]

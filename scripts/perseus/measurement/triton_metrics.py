@@ -87,7 +87,7 @@ def counter_increases(before: Mapping[Key, float], after: Mapping[Key, float]) -
 class Scraper:
     """Reads the metrics over one connection, which stays open between readings.
 
-    With a new connection for each reading, a reading would cost twice as much.
+    With a new connection for each reading, a reading would take twice as much CPU time.
     """
 
     def __init__(self, url: str, access: Access) -> None:

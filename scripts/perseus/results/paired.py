@@ -41,7 +41,7 @@ from perseus.results.repeats import (
 )
 
 Key = tuple[str, str]
-"""Names of the scenario and of the load line (`repeats.key`)."""
+"""Name of the scenario and name of the load line, as `repeats.key` returns them."""
 
 SharedServer = tuple[str, tuple[int, ...]]
 """A server with certain tenants: the name of the scenario, and the indices of the tenants with

@@ -18,8 +18,8 @@ def certified(records: Sequence[PeakRecord]) -> dict[Path, list[Row]]:
     """For each cell, return the windows that describe the server at the certified rate, by the
     folder of the cell.
 
-    The result has the last certification window that passed, and the windows in which only one
-    tenant has load, at its certified rate. The rows are in the order of windows.parquet. If the
+    The list of each cell contains the last certification window that passed, and the windows in
+    which a single tenant has its certified rate and the other tenants have no load. The rows are in the order of windows.parquet. If the
     search of a cell certified no rate, the list of the cell is empty.
     """
 

@@ -17,8 +17,10 @@ ANSWER_S = 5.0
 
 
 def server_facts(server: RunningServer) -> dict[str, Any]:
-    """Return the keys `server_name`, `triton_version`, `tells_statistics`, `image_id` and
-    `round_trip_p50_ms` of record.json.
+    """Ask the server for facts about it, and return them for record.json.
+
+    The keys are `server_name`, `triton_version`, `tells_statistics`, `image_id` and
+    `round_trip_p50_ms`.
 
     The round-trip time is None if the server has no gRPC. Raises ServerError if a call fails.
     """

@@ -34,7 +34,7 @@ def test_a_new_kind_of_experiment_brings_its_table_and_measures_nothing(edited, 
     edited.edit("scripts/perseus/study/experiments/__init__.py", '("peak",', '("peak", "new",')
     experiment = edited.root / "scripts" / "perseus" / "measurement" / "experiments" / "new.py"
     assert 'system, "new", ' in experiment.read_text()
-    edited.edit(RAW_RESULTS, " In closed loops:", " In new ones: new. In closed loops:")
+    edited.edit(RAW_RESULTS, " In experiments with", " In new ones: new. In experiments with")
     assert edited.stale() == downstream
 
 

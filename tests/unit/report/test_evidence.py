@@ -110,8 +110,8 @@ def test_what_one_server_carries_says_how_to_plan_by_it():
     frames = {n: t.to_pandas() for n, t in synthetic_files.tables_of(made).items()}
     note = table(frames, PageEvidence({}), "What one server carries").note
     assert (
-        "If several mixes need equally many servers, take the mix with the largest spare capacity"
-        in note
+        "If several mixes need the same number of servers, take the mix with"
+        " the largest spare capacity" in note
     )
     assert "A lower limit may be above a certified rate. Plan by the lower limit" in note
 
@@ -135,7 +135,7 @@ def test_conclusions_lead_to_the_numbers_behind_them(rps):
     lines = {f"line-cpu1.{model}.peak" for model in models}
     assert lines < set(found) and found[0] in (
         "what-to-buy",
-        "what-is-the-cheapest-at-which-demand",
+        "which-servers-are-the-cheapest-at-which-demand",
     )
     assert set(found) & {f"line-cpu1.shared.mix-{mix}" for mix in ("1-1", "2-1")}
 

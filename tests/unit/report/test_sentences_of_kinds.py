@@ -216,7 +216,7 @@ OF_REPLAYS = {
     ),
     "the tenants on cpu1 keep their SLAs under bursts a, 50.0 requests/s: 60.0 % of the requests"
     " got a response within 60 ms (95.0 % to 97.0 %), and the SLA requires 95 %; 90.0 % in the"
-    " worst minute; longest recovery 2.50 s after a burst. others ran.": (
+    " worst minute; longest recovery after a burst: 2.50 s. others ran.": (
         study("replay", SHARED | SPOILT),
         study("replay", SHARED, SHARED | AGAIN | SPOILT),
     ),
@@ -237,7 +237,7 @@ OF_REPLAYS = {
     "; in the worst of 2 repeats": (study("replay", SHARED, SHARED | AGAIN), KEPT),
     "; 99.0 % alone on the server": (KEPT, study("replay", SHARED, OTHER)),
     "; 90.0 % in the worst minute": (KEPT, study("replay", SHARED | {"duration_s": 30.0})),
-    "; longest recovery 2.50 s after a burst.": (
+    "; longest recovery after a burst: 2.50 s.": (
         KEPT,
         study("replay", SHARED | {"worst_recovery_s": None}),
     ),

@@ -145,8 +145,8 @@ def _records(path: Path) -> Iterator[Mapping[str, Any]]:
 
 
 def _rates_rps(records: list[Mapping[str, Any]], scale: str) -> Iterator[float]:
-    """Yield dedicated peaks in requests/s. In a cell with one tenant, a load factor is a rate in
-    requests/s."""
+    """Yield dedicated peaks in requests/s, from the load factors under the key `scale`. In the cell
+    of a dedicated peak, a load factor is a rate in requests/s."""
     for record in records:
         if record.get(scale) is not None:
             yield float(record[scale])

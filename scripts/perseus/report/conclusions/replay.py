@@ -83,7 +83,7 @@ def _of_tenant(shared: pd.DataFrame, alone: pd.DataFrame, name: str) -> str:
     if np.isposinf(row["worst_recovery_s"]):
         parts.append("no recovery from a burst before the window ended")
     elif pd.notna(row["worst_recovery_s"]):
-        parts.append(f"longest recovery {significant(row['worst_recovery_s'])} s after a burst")
+        parts.append(f"longest recovery after a burst: {significant(row['worst_recovery_s'])} s")
     return "; ".join(parts) + "."
 
 

@@ -1,4 +1,4 @@
-"""Check models that a server already has (key `served_model:`): their servers and settings."""
+"""Check the settings of models that are already on a server (key `served_model:`), and their servers."""
 
 from __future__ import annotations
 
