@@ -69,11 +69,12 @@ perf_analyzer that has the smallest error.
     "live": """## Cost of a search on a live server
 
 **Question:** Does Perseus also need fewer requests and seconds than the other tools on a real
-server? **Method:** The benchmark measures the service time of the server just before and just after each
-search, and computes the true limit from it. The ramp of the 2020 study takes too long on a real server. The
-benchmark therefore runs only two rates of the ramp on the server, and counts all its rates in a
-simulation. AIPerf uses its planner `monotonic-sla`, and tests whole numbers of requests/s with 1000
-Poisson arrivals each. The searches of AIPerf and perf_analyzer cover the same range of rates.
+server? **Method:** The benchmark measures the service time of the server just before and just after
+each search, and computes the true limit from it. The ramp of the 2020 study takes too long on a
+real server. The benchmark therefore runs only two rates of the ramp on the server, and counts all
+its rates in a simulation. AIPerf uses its planner `monotonic-sla`, and tests whole numbers of
+requests/s with 1000 Poisson arrivals each. The searches of AIPerf and perf_analyzer cover the same
+range of rates.
 """,
     "limit": """## Certified throughput and the bare runtime
 
@@ -172,8 +173,8 @@ page cache. *Memory* is the peak memory of the process.
 solvers solve the same integer programme: HiGHS (in Perseus) and CBC (with PuLP). The programme
 chooses among servers of four types. Each type can serve each model alone, and random pairs of
 models (as many pairs as models). Both solvers stop at an optimality gap of 0.01 % or after a
-minute. In a second part with one type of server, Perseus solves 121 demands, and CBC solves every tenth of these
-demands.
+minute. In a second part with one type of server, Perseus solves 121 demands, and CBC solves every
+tenth of these demands.
 """,
     "compare": """## Differences that a comparison finds
 

@@ -19,8 +19,9 @@ def certified(records: Sequence[PeakRecord]) -> dict[Path, list[Row]]:
     folder of the cell.
 
     The list of each cell contains the last certification window that passed, and the windows in
-    which a single tenant has its certified rate and the other tenants have no load. The rows are in the order of windows.parquet. If the
-    search of a cell certified no rate, the list of the cell is empty.
+    which a single tenant has its certified rate and the other tenants have no load. The rows are in
+    the order of windows.parquet. If the search of a cell certified no rate, the list of the cell is
+    empty.
     """
 
     def wanted(windows: pa.Table, record: PeakRecord) -> pa.ChunkedArray:

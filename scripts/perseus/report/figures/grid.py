@@ -33,8 +33,9 @@ from perseus.study.tasks.figure import FigureTask
 CAPTION = (
     "Each mark is a setting, with the 95 % interval of its cost. Marks further left are cheaper,"
     " lower marks are faster, and larger marks have more throughput. The line joins the settings on"
-    " the Pareto front: no other setting is better in cost, latency and throughput at once. White marks are excluded from the recommendation. An arrow means that an"
-    " interval extends beyond the figure. The text below a panel explains the numbers beside the marks."
+    " the Pareto front: no other setting is better in cost, latency and throughput at once. White"
+    " marks are excluded from the recommendation. An arrow means that an interval extends beyond"
+    " the figure. The text below a panel explains the numbers beside the marks."
 )
 
 MAX_PANELS = 8

@@ -1,4 +1,5 @@
-"""Check the settings of models that are already on a server (key `served_model:`), and their servers."""
+"""Check the settings of models that are already on a server (key `served_model:`), and their
+servers."""
 
 from __future__ import annotations
 
