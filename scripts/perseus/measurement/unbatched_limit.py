@@ -62,8 +62,8 @@ def unseen_requests(
     a server that has only HTTP.
 
     The limit is unknown if the service time or the number of instances is unknown (`_instances`),
-    or if the server does not answer requests with unseen inputs. Raises ServerError if the server
-    sends no statistics.
+    or if the server does not answer requests with unseen inputs. A server may support no statistics
+    (`tenant_times`). Raises ServerError if any other server sends no statistics.
     """
     unseen = tenant.unseen_batches()
     if not unseen:

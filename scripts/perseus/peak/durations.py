@@ -184,7 +184,7 @@ def seconds_left(
 
 
 def loop_s(settings: SearchSettings, slas: Sequence[Sla]) -> float:
-    """Return the length in seconds of a closed-loop window outside a search."""
+    """Return the length in seconds of a window of `measurement.closed_loop`."""
     return settle_s(settings, slas) + grace_s(slas) + settings.near_limit.max_s
 
 

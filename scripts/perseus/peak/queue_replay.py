@@ -1,9 +1,10 @@
 """Simulate the windows of a search in a virtual queue, with the real arrival times.
 
-If only one tenant has load, and the server works on one request at a time, the service time of each
-request is known (`observed_work`). Then the virtual queue reproduces the real queue. Otherwise, the
-virtual queue draws service times from the latencies without load, and multiplies them by a common
-factor. With this factor, the virtual queue has as many late requests as the real server.
+If the search has only one tenant, and the server works on one request at a time, the service time
+of each request is known (`observed_work`). Then the virtual queue reproduces the real queue.
+Otherwise, the virtual queue draws service times from the latencies without load, and multiplies
+them by a common factor. With this factor, the virtual queue has as many late requests as the real
+server.
 """
 
 from __future__ import annotations

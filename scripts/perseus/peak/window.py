@@ -54,8 +54,9 @@ class Window:
     """A measured window: its data (`seen`), and a verdict on each tenant.
 
     `phase` is the purpose of the window: a Phase in a search, another text in other experiments.
-    `scale` is the load factor, NaN if the rates do not lie on a load line. In the experiment
-    `concurrency`, `scale` is the number of requests in flight.
+    `scale` is the load factor. In a closed loop outside a search, `scale` is the number of requests
+    in flight, and in the phase `within` of a catalogue, it is the rate in requests/s. In all other
+    windows whose rates do not lie on a load line, `scale` is NaN.
     """
 
     phase: str

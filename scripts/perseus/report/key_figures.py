@@ -207,7 +207,7 @@ def _certified(known: pd.DataFrame) -> list[Card]:
     value = " to ".join(dict.fromkeys(significant(rates.agg(end)) for end in ("min", "max")))
     if len(known) == 1:
         return [Card("Certified rate", value, RATE, "in production, send at most this rate")]
-    return [Card("Certified rates", value, RATE, f"in {len(rates)} of {len(known)} searches")]
+    return [Card("Certified rates", value, RATE, f"for {len(rates)} of {len(known)} peaks")]
 
 
 def _price(tables: Tables) -> Iterator[Card]:

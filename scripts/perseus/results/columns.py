@@ -34,8 +34,8 @@ CELL_NAME = "name of the cell, and of the folder with its raw results"
 
 CLIENT_CPU = (
     "CPU load of the client: the larger of (1) the CPU time per second of the tenant's busiest"
-    " client process and (2) the CPU time per second of all client processes, divided by the number"
-    " of client cores"
+    " client process and (2) the quotient (CPU time per second of all client processes / number of"
+    " client cores)"
 )
 
 _SCENARIO = [

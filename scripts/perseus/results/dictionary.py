@@ -73,9 +73,9 @@ def dictionary() -> str:
         ),
         _table(
             "monitor.parquet",
-            "One row per sample and metric. In each sample, a metric of models has one row per"
-            " model, and a metric of GPUs has one row per GPU. Perseus takes about one sample per"
-            " second.",
+            "One row per sample and metric. In each sample, a metric `nv_inference_*` has one row"
+            " per model, and a metric `gpu_*` has one row per GPU. Perseus takes about one sample"
+            " per second.",
             MONITOR_SCHEMA,
         ),
         "The column `metric` has these values:\n",

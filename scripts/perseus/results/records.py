@@ -215,7 +215,9 @@ class Record(BaseModel):
             " infeasible, blocked, client_limited, disturbed, unsteady, throttled or failed. If the"
             " server did not start or sent wrong responses, the outcome is failed in three kinds of"
             " cells: cells of a grid, cells of a catalogue, and cells of a shared server that use"
-            " dedicated peaks. In all other cells, such a server ends the job with an error."
+            " dedicated peaks. In all other cells, such a server ends the job with an error. In the"
+            " experiments `startup` and `aa`, the outcome is also failed if a later start of the"
+            " server failed."
         )
     )
     reason: str = Field(description="reason for an outcome other than ok")

@@ -298,7 +298,7 @@ def doubts_of(row: ListedPrice, rows: Sequence[ListedPrice]) -> Iterator[str]:
     machine or accelerator in all regions."""
     same = [each for each in rows if (each.region, each.zone) == (row.region, row.zone)]
     if len(same) > 1:
-        yield f"{_lines(same)} repeat the same price (delete all but one line)"
+        yield f"{_lines(same)} are for the same zone (keep only the line with the right prices)"
     for doubt in _unlikely(row.prices):
         yield f"line {row.line}: {doubt}"
     on_demand = row.prices["on_demand"]

@@ -85,7 +85,7 @@ class Measurement(Part):
         default=None,
         description=(
             "How many times Perseus measures each load line or experiment, each time on a restarted"
-            " server and with new random numbers. Default: the number of repeats of the preset."
+            " server and with new random send times. Default: the number of repeats of the preset."
         ),
     )
     ratio_within: Annotated[Real, Field(ge=0.01, le=0.5)] | None = Field(

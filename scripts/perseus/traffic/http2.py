@@ -295,8 +295,8 @@ class Http2(Generic[S]):
 
         If the code is REFUSED_STREAM, the server has not processed the request. Then the client
         sends the request again, at most MAX_REFUSALS times. Some servers refuse a request because
-        they still count an ended stream as active. Therefore, after a refusal, the client sends
-        nothing until one of the other requests in flight ends.
+        they still count an ended stream as active. Therefore, after a refusal, the client sends no
+        waiting request until one of the other requests in flight ends.
         """
         if code == REFUSED_STREAM and stream.refusals < MAX_REFUSALS:
             stream.refusals += 1

@@ -440,7 +440,7 @@ def test_rows_that_contradict_each_other_are_refused_and_the_same_twice_is_said(
     ]
     found = price(catalogue + "a,here,1,1,0.5\n", at("a", "here"))
     assert found.doubts == (
-        "list.csv lines 2 and 3 repeat the same price (delete all but one line)",
+        "list.csv lines 2 and 3 are for the same zone (keep only the line with the right prices)",
     )
     assert found.on_demand_usd_per_hour == 1
 

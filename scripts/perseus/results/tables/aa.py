@@ -28,7 +28,7 @@ class AaRecord(Record):
         description=(
             "one list per start of the server, in the order of the starts. A list has the total"
             " throughput of all tenants in each window after this start, without the first window,"
-            " requests/s. If the cell failed, the lists of the later starts are missing."
+            " requests/s. If the outcome is not ok, lists of later starts may be missing."
         )
     )
 

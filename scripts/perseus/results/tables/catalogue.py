@@ -55,7 +55,7 @@ class CatalogueRecord(Record):
     in_process_error: str = Field(
         description=(
             "reason why Perseus failed to run the network without a server. Empty if the network"
-            " ran."
+            " ran, or if Perseus did not try to run it without a server."
         )
     )
     accuracy: AccuracyRecord | None = Field(
@@ -206,7 +206,8 @@ SCHEMA = Schema(
             " faster while Perseus measured full_ips.", least=-np.inf),
         column("sla", TEXT, "",
             "kind of SLA: times_unloaded (a multiple of the latency without load) or latency (the"
-            " SLA of the model). Empty in a row without a limit."),
+            " SLA of the model). Empty in the row of a cell that ended before Perseus computed a"
+            " limit."),
         column("sla_ms", REAL, "ms", "latency limit of the SLA"),
         column("limit_rps", REAL, "requests/s",
             "largest rate that keeps the SLA in a simulated queue with the measured service times"),

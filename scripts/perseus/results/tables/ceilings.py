@@ -54,8 +54,8 @@ SCHEMA = Schema(
                null=False),
         column("client_cpu", REAL, "cores",
             "CPU load of the client at the client ceiling: the larger of (1) the CPU time per"
-            " second of the busiest client process and (2) the CPU time per second of all client"
-            " processes, divided by the number of client cores"),
+            " second of the busiest client process and (2) the quotient (CPU time per second of all"
+            " client processes / number of client cores)"),
         column("closed_loop_rps", REAL, "requests/s",
             "highest throughput that the client reached in closed loops with different"
             " concurrencies", null=False),

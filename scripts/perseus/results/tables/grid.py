@@ -123,8 +123,8 @@ SCHEMA = Schema(
                null=True, least=1),
         column("excluded", TEXT, "",
             "reason why the setting cannot be recommended: it was not measured, has no certified"
-            " rate or no known cost, or exceeds a limit in the key `at_most` of the grid. Empty"
-            " for a setting that can be recommended."),
+            " rate or no known cost, or a quantity in the key `at_most` of the grid exceeds its"
+            " limit or was not measured. Empty for a setting that can be recommended."),
         column("verdict", TEXT, "",
             "verdict on the setting, as in the table peaks, or left_out if the setting was not"
             " measured",

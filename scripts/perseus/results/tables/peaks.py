@@ -49,8 +49,8 @@ SCHEMA = Schema(
             f"upper end of the 95 % interval of `estimate_rps` {CI}"),
         column("cliff", TEXT, "",
             "description of the cliff in the first repeat that has a cliff. At a cliff, an increase"
-            " of the load by at most 25 % raises the latency by a factor of more than 20, and the"
-            " tenant then misses its SLA. Empty if no repeat has a cliff."),
+            " of the load by at most 25 % raises the latency by a factor of more than 20, so that a"
+            " tenant misses its SLA. Empty if no repeat has a cliff."),
         column("other_load", TEXT, "",
             "message that other processes used more than 10 % of the server's cores or GPUs in a"
             " valid window. The message states their largest load in the first repeat with such a"

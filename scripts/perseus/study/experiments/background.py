@@ -18,8 +18,8 @@ Rates = Annotated[
     Rate | tuple[Rate, ...],
     Field(
         description=(
-            "the rates of the other tenants in requests/s: one number for all tenants, or a list"
-            " with one number for each tenant, in the order of the tenants"
+            "the rates of the other tenants in requests/s: one number for all of them, or a list"
+            " with one number for each of them, in the order of the tenants"
         )
     ),
 ]

@@ -49,9 +49,9 @@ class Bursts(Part):
 class Trace(Part):
     """The parts of trace files that a replay sends.
 
-    A part begins `begins_s` seconds after the beginning of its trace. The replay multiplies all
-    gaps between requests by `time_scale`. `sources` and `begins_s` contain one entry for each
-    tenant, or one entry for all tenants.
+    A part begins `begins_s` seconds after the beginning of its trace. One recorded second takes
+    `time_scale` seconds in the replay. `sources` and `begins_s` contain one entry for each tenant,
+    or one entry for all tenants.
     """
 
     sources: tuple[TraceSource, ...]
@@ -195,8 +195,8 @@ class Settings(ExperimentSettings):
     time_scale: Annotated[Real, Field(gt=0, le=1000)] | None = Field(
         default=None,
         description=(
-            "Factor by which Perseus multiplies all recorded gaps between requests: 0.1 replays the"
-            " trace ten times as fast. Only for process `trace`. Default: 1."
+            "Factor by which Perseus multiplies the recorded times: 0.1 replays the trace ten"
+            " times as fast. Only for process `trace`. Default: 1."
         ),
     )
 
