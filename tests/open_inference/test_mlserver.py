@@ -162,7 +162,7 @@ def test_requests_that_are_too_large_are_refused_with_both_sizes(remote, tmp_pat
     """The server accepts messages of at most 4 MiB. A request with 400 images has 4.7 MiB."""
     _, done = run(tmp_path / "workflow", remote, images=400)
     assert done.returncode == 1
-    text = "a request has 4,915,246 bytes, and the server accepts at most 4,194,304"
+    text = "a request has 4,915,246 bytes, and the server accepts at most 4,194,304 bytes"
     assert f"{text} (lower request_batch_size, or raise" in " ".join(
         (done.stdout + done.stderr).split()
     )
