@@ -96,7 +96,7 @@ def test_what_a_job_that_runs_is_about_to_write_is_not_lost(edited):
     (edited.root / RAW / "record.json").unlink()
     mark = edited.root / ".snakemake/incomplete" / urlsafe_b64encode(RAW.encode()).decode()
     mark.write_text("{}")
-    assert "record.json is not there" not in edited.plan()[2]
+    assert "record.json is missing" not in edited.plan()[2]
 
 
 def test_a_cell_that_has_gone_is_measured_again_whatever_else_changed(edited):

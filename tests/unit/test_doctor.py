@@ -116,3 +116,7 @@ def test_the_library_of_python_is_looked_for_where_the_server_does(doctor, tmp_p
 )  # fmt: skip
 def test_what_is_short_comes_with_what_to_do(doctor, call, says):
     assert str(call(doctor)).startswith(says)
+
+
+def test_a_power_saving_governor_comes_with_the_command_that_changes_it(doctor):
+    assert "cpupower frequency-set -g performance" in doctor.governor("powersave").advice

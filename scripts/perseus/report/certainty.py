@@ -18,7 +18,7 @@ from perseus.report.conclusions.servers_to_buy import SURE
 from perseus.report.conclusions.sharing import QUICK
 from perseus.report.headline import best_saving, cost_bounds, saving_bounds, top_fleets
 from perseus.report.headlines_of_kinds import finding
-from perseus.report.numbers import percent
+from perseus.report.numbers import counted, percent
 from perseus.report.shown_tables import machine_text
 from perseus.results.fleets.plans import SHARING
 from perseus.results.records import PeakRecord, Record
@@ -176,7 +176,7 @@ def _time(seconds: float, more: str = "") -> str:
     """Return a rounded-up time as text, for example "12 more minutes" or "3 hours"."""
     minutes = math.ceil(seconds / 60)
     if minutes <= MAX_MINUTES:
-        return f"{minutes} {more}minute{'' if minutes == 1 else 's'}"
+        return counted(minutes, f"{more}minute")
     return f"{math.ceil(minutes / 60)} {more}hours"
 
 

@@ -288,13 +288,12 @@ def _background(on: str, rows: pd.DataFrame) -> Sentence:
         return "unknown", f"The capacity of {on} beside fixed loads is not known ({repeats(rows)})."
     low = known["sharing_ratio_low"].fillna(-np.inf).min()
     high = known["sharing_ratio_high"].fillna(np.inf).max()
-    low = -np.inf if low == 0 and np.isinf(high) else low
     kind, effect = "unclear", "may save money or cost more"
     if (known["sharing_ratio_low"] > 1).all():
         kind, effect = "yes", "saves money"
     elif (known["sharing_ratio_high"] < 1).all():
         kind, effect = "no", "costs more than dedicated servers"
-    ratio = f"sharing ratio {bounds(low, high, times)}, 95 %"
+    ratio = f"sharing ratio {bounds(low or -np.inf, high, times)}, 95 %"
     return kind, f"Beside tenants at fixed rates, sharing {on} {effect} ({ratio})."
 
 

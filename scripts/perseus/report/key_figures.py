@@ -163,7 +163,7 @@ def _money(tables: Tables) -> list[Card]:
         saved = Card("Saving of sharing", saving, note=f"{until}{full}")
         number = from_to(rows[0]["from_servers"], rows[-1]["to_servers"], "{:.0f}".format)
         price = from_to(rows[0]["from_usd_per_month"], rows[-1]["to_usd_per_month"], usd)
-        note = f"{number} server{'' if number == '1' else 's'}, {until}"
+        note = f"{counted(number, 'server')}, {until}"
         return [saved, Card(USD, price, note=note)]
     return [] if best is None else [_on_full_servers(best)]
 

@@ -9,7 +9,7 @@ import pandas as pd
 
 from perseus.report.charts import Chart, of_samples, of_windows
 from perseus.report.evidence import CellEvidence, PageEvidence
-from perseus.report.numbers import percent, significant
+from perseus.report.numbers import counted, percent, significant
 from perseus.report.shown_tables import Row, plain_words, rows_of, span
 from perseus.results.records import Record
 
@@ -106,7 +106,7 @@ def _facts(windows: pd.DataFrame, row: Row | None) -> dict[str, str]:
 
 
 def _windows(rates: pd.Series) -> str:
-    return f"{len(rates)} window{'' if len(rates) == 1 else 's'}"
+    return counted(len(rates), "window")
 
 
 def _ends(rates: pd.Series) -> str:

@@ -24,7 +24,7 @@ MIX = (
     " 2 and 1"
 )
 
-EFFECTIVE = (
+EFFECTIVE_REQUESTS = (
     "effective sample size: the number of independent requests that would be as much evidence as"
     " `requests`. The number is smaller than `requests` if the latencies of successive requests are"
     " correlated (docs/explanation/verdict.md)."
@@ -32,7 +32,7 @@ EFFECTIVE = (
 
 CELL_NAME = "name of the cell, and of the folder with its raw results"
 
-CLIENT_CPU = (
+CLIENT_CPU_LOAD = (
     "CPU load of the client: the larger of (1) the CPU time per second of the tenant's busiest"
     " client process and (2) the quotient (CPU time per second of all client processes / number of"
     " client cores)"
@@ -77,12 +77,7 @@ LOAD_LINE = [
     ),
     column("preset", TEXT, "", PRESET),
     column("models", TEXT, "", "names of the tenants' models, such as a + b"),
-    column(
-        "mix",
-        TEXT,
-        "",
-        MIX,
-    ),
+    column("mix", TEXT, "", MIX),
     column(
         "verdict",
         TEXT,

@@ -77,8 +77,8 @@ class Definition(Part):
             " servers that carry this demand at the lowest cost. If you leave this section out, the"
             " report shows how the costs grow with the demand. If you edit the demand, Perseus"
             " makes new tables and repeats no measurement, with one exception: if the ratio of the"
-            " typical rates changes, Perseus repeats one mix of each experiment `frontier` with"
-            " three or more tenants."
+            " typical rates changes, Perseus measures one new mix for each experiment"
+            " `frontier` with three or more tenants."
         ),
     )
     costs: Costs = Field(

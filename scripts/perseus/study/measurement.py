@@ -95,7 +95,7 @@ class Measurement(Part):
             " makes the ratio more precise and the measurement longer. To measure the sharing ratio"
             " of a busy server, Perseus repeats rounds. In a round, Perseus saturates the server"
             " with each tenant alone and with all tenants together. Perseus ends the rounds when"
-            " the half-width for the busy server is below 0.3 x `ratio_within`, at the latest after"
+            " the half-width of this ratio is below 0.3 x `ratio_within`, at the latest after"
             " the number of rounds of the preset. Default: the value of the preset"
             " (docs/explanation/sharing-ratio.md)."
         ),

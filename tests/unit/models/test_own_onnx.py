@@ -431,7 +431,8 @@ def with_an_output_twice():
         (
             network(),
             {"shape": {"x": (3, 48, 48)}},
-            "shape: 'x': the sizes [3, 48, 48] contradict the input of the file, 'x' FP32 (? x 3 x",
+            "shape: 'x': the sizes [3, 48, 48] contradict the input of the file, 'x' FP32 (? x 3 x"
+            " 32 x 32)",
         ),
         (
             network(),

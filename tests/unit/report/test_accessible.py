@@ -102,5 +102,5 @@ def test_axe_finds_nothing_in_a_page(name, medium, width, request):
 
 
 def test_axe_finds_a_label_that_is_missing(page):
-    without = page.replace('aria-label="head-room in percent"', "")
+    without = page.replace('aria-label="headroom in percent"', "")
     assert [rule for rule, _ in checked(without)["found"]] == ["label"]

@@ -430,7 +430,8 @@ TEXTS = {
     " sure to save",
     "certaintyText(0.5, {chance: 1, low: 0.5, high: 0.5})": "95 % interval 50 %; over 99 % sure to"
     " save",
-    "certaintyText(0, {chance: 0.3})": "if the capacities were known exactly, 30 % sure to save",
+    "certaintyText(0, {chance: 0.3})": "with exactly known capacities, sharing would save with a"
+    " probability of 30 %",
     "certaintyText(0, {chance: 0})": "",
     "certifiedRate(undefined, 10)": "not certified",
     "certifiedRate(12.34, 12.34)": "12.3",

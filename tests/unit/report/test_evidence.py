@@ -173,7 +173,7 @@ def test_of_more_cells_than_a_page_holds_the_others_have_no_section(tmp_path, mo
     _, *others = table(frames, found, "Peaks").rows
     assert {entry.link for row in others for entry in row} == {""}
     page = report_page.render(frames, {}, list(found.records.values()))
-    assert "This page shows the first 2 of 6 runs" in " ".join(page.split())
+    assert "This page shows the first 2 of 6 cells" in " ".join(page.split())
 
 
 def test_long_tables_end_and_say_where_the_rest_is():
@@ -380,7 +380,7 @@ def test_a_section_without_a_certified_rate_or_a_failure_claims_neither(tmp_path
 
 
 ONLY_USUAL = (
-    "The saving of sharing is 1 \N{MINUS SIGN} 1 / Σ(rate / dedicated peak)",
+    "The saving by sharing is 1 \N{MINUS SIGN} 1 / Σ(rate / dedicated peak)",
     "For a demand, the report states the cheapest set of whole servers",
     "This part of the page needs JavaScript.",
     "Every cell has a result.",

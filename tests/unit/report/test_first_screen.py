@@ -644,12 +644,12 @@ def test_what_makes_the_answer_surer_stands_on_the_first_screen_and_nowhere_else
     assert not re.search(r"surer|repeats: \d|preset: standard|repeat to be sure", body)
 
 
-@pytest.mark.parametrize(("cells", "runs"), [(1, "1 run, measured"), (2, "2 runs, measured")])
-def test_the_page_counts_one_run_in_the_singular(cells, runs):
+@pytest.mark.parametrize(("cells", "words"), [(1, "1 cell, measured"), (2, "2 cells, measured")])
+def test_the_page_counts_one_cell_in_the_singular(cells, words):
     made = synthetic.records(mixes=[(1, 1)], holds=())
     frames = {name: table.to_pandas() for name, table in synthetic_files.tables_of(made).items()}
     page = report_page.render(frames, {}, synthetic.loaded(made)[:cells])
-    assert runs in page and f"<p>{cells} cell{'' if cells == 1 else 's'}: " in page
+    assert words in page and f"<p>{cells} cell{'' if cells == 1 else 's'}: " in page
 
 
 @pytest.mark.parametrize("figure", report_page.FIRST)

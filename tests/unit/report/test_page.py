@@ -144,7 +144,7 @@ def test_a_cell_that_was_predicted_is_not_said_to_be_certified():
     of_mix = sum(each["outcome"] == "predicted" for each in mixed)
     words = " ".join(page.split())
     assert (
-        f">{len(made) - of_mix} runs, measured on 20" in words
+        f">{len(made) - of_mix} cells, measured on 20" in words
         and f", and {of_mix} predicted. A" in words
     )
     assert "predicted. A" not in rendered(made)
@@ -360,10 +360,14 @@ def test_warnings_of_cells_stand_before_the_findings():
     page = rendered(made)
     warning = page.index("resnet18 answered 551 requests/s, and &lt;that&gt; is too fast.")
     assert page.index("<h1>") < warning < page.index('id="conclusions"')
-    assert "more cells have warnings" not in page
+    assert "more cell" not in page
     for record in made:
         record["warnings"] = ["it is too fast"]
-    assert f"{len(made) - 5} more cells have warnings: see the file record" in rendered(made)
+    assert len(made) == 6
+    assert "1 more cell has warnings: see the file record" in rendered(made)
+    made += synthetic.records(mixes=[(2, 1)], holds=())[-1:]
+    made[-1]["warnings"] = ["it is too fast"]
+    assert "2 more cells have warnings: see the file record" in rendered(made)
 
 
 def test_what_recorded_requests_were_read_as_is_told_by_study_and_cell():

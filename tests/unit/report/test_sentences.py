@@ -473,7 +473,7 @@ OF_FLEETS = {
     ),
     "Each capacity exceeds its lower limit with a probability of 95 %. The probability that all"
     " capacities exceed their lower limits at once is lower. To increase this probability, set a"
-    " head-room (key demand.headroom).": (
+    " headroom (key demand.headroom).": (
         fleet(together={"probability_enough": 0.94}),
         fleet(together={"probability_enough": 0.95}),
     ),
@@ -926,7 +926,7 @@ KNOWN_BY_NOW = study(predictions=[each | {"measured_ratio": 0.9} for each in (PR
 
 def test_a_prediction_of_which_nothing_is_sure_is_no_reason_not_to_measure():
     told = conclusions(study(predictions=[PREDICTED | {"within": np.inf}]))
-    assert not any("measuring" in conclusion.headline for conclusion in told)
+    assert not any("measure" in conclusion.headline for conclusion in told)
 
 
 OF_PREDICTIONS = {

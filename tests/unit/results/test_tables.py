@@ -551,8 +551,8 @@ def test_the_knee_of_closed_loops_is_that_of_all_tenants_together(tmp_path):
     [
         ({1: 20.0, 2: 40.0, 4: 80.0}, "above the highest concurrency (8 requests in flight)"),
         ({2: 40.0, 4: 41.0, 8: 40.0}, "below the lowest concurrency (4 requests in flight)"),
-        ({1: 20.0, 2: 38.0}, "2 concurrencies; to find a knee, Perseus needs at least 3"),
-        ({1: 20.0, 2: 38.0, 4: 0.0}, "2 concurrencies; to find a knee, Perseus needs at least 3"),
+        ({1: 20.0, 2: 38.0}, "the throughput: 2; to find a knee, Perseus needs at least 3"),
+        ({1: 20.0, 2: 38.0, 4: 0.0}, "the throughput: 2; to find a knee, Perseus needs at least 3"),
     ],
 )
 def test_a_knee_that_no_levels_bracket_says_so(tmp_path, answered_rps, reason):

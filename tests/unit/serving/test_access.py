@@ -233,7 +233,11 @@ def test_a_missing_token_missing_tls_and_a_foreign_certificate_are_explained(
 ):
     ours = certificate[1].read_text()
     for access, hint in (
-        (Access(ours), "the environment variable that contains the token"),
+        (
+            Access(ours),
+            "add a header to the key `headers`, with the name of the environment variable that"
+            " contains the token",
+        ),
         (Access(), "does the server require TLS"),
         (Access(stranger, WITH_TOKEN.headers), "set `tls` to the PEM file of the right authority"),
     ):

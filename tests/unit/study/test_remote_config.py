@@ -147,7 +147,8 @@ def test_the_gpus_of_a_remote_server_are_its_own():
         (remote(host="triton:8001"), "'triton:8001' is not valid here (use a name or an IP"),
         (
             remote(metrics="file:///etc/passwd"),
-            "metrics: 'file:///etc/passwd' is not the URL of a metrics page (use http://host",
+            "metrics: 'file:///etc/passwd' is not the URL of a metrics page (use"
+            " http://host:port/path)",
         ),
         (remote(tls="missing.pem"), "remote.tls: there is no file 'missing.pem'"),
         (remote(tls="config/prices.csv"), "the file contains no certificates in PEM format"),

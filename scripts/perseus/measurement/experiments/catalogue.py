@@ -284,7 +284,7 @@ def within(
     late = float(np.mean(times_s + away_s > sla.latency_ms / 1000))
     if late > sla.allowed:
         why = (
-            f"even without queueing, {late:.0%} of the requests take longer than"
+            f"even without queueing, {100 * late:.3g}% of the requests take longer than"
             f" {sla.latency_ms:g} ms, more late requests than the SLA allows"
         )
         return no_limit(np.nan, np.nan, np.nan, np.nan, why)

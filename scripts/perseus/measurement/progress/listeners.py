@@ -58,12 +58,12 @@ def _is_first(logs: Path) -> Iterator[bool]:
         yield True
         return
     try:
-        yield _locked_now(descriptor)
+        yield _could_lock(descriptor)
     finally:
         os.close(descriptor)
 
 
-def _locked_now(descriptor: int) -> bool:
+def _could_lock(descriptor: int) -> bool:
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError as error:

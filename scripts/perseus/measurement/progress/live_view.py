@@ -157,13 +157,12 @@ def _of_cell(progress: Progress, now_s: float, overview: Overview | None) -> Ite
         yield Text(f"{count} windows: ").append_text(Text(", ").join(verdicts))
     if progress.end_s is not None:
         left_s = max(progress.end_s - now_s, 0)
-        all_s = overview.left_s(left_s, now_s) if overview else 0.0
-        in_all = f", {_minutes(all_s)} min for all cells" if overview else ""
-        yield Text(f"about {_minutes(left_s)} min left{in_all}")
+        in_all = f", {_minutes(overview.left_s(left_s, now_s))} for all cells" if overview else ""
+        yield Text(f"about {_minutes(left_s)} left{in_all}")
 
 
 def _minutes(seconds: float) -> str:
-    return "{}:{:02}".format(*divmod(round(seconds), 60))
+    return "{}:{:02} min".format(*divmod(round(seconds), 60))
 
 
 def _of_tenants(tenants: tuple[TenantProgress, ...]) -> Table:

@@ -12,7 +12,15 @@ from perseus.peak.outcome import Outcome
 from perseus.report.conclusions.conclusion import Conclusion, Tables
 from perseus.report.conclusions.sharing import QUICK, beside_others, loaded, not_certified
 from perseus.report.links import to_lines, to_table
-from perseus.report.numbers import bounds, chance, listed, percent, percent_below, significant
+from perseus.report.numbers import (
+    bounds,
+    chance,
+    counted,
+    listed,
+    percent,
+    percent_below,
+    significant,
+)
 from perseus.results.columns import written
 from perseus.results.fleets.cheapest import TIME_LIMIT
 from perseus.results.fleets.operating_points import LOWER
@@ -170,7 +178,7 @@ def _of(rows: pd.DataFrame, strategy: str) -> pd.Series:
 
 
 def servers(count: float) -> str:
-    return f"{count:.0f} server{'' if count == 1 else 's'}"
+    return counted(f"{count:.0f}", "server")
 
 
 def _chance(probability: float) -> str:
@@ -183,7 +191,7 @@ def _not_sure_together(row: pd.Series) -> Iterator[str]:
         yield (
             f"Each capacity exceeds its lower limit with a probability of {percent(SURE)}. The"
             " probability that all capacities exceed their lower limits at once is lower. To"
-            " increase this probability, set a head-room (key demand.headroom)."
+            " increase this probability, set a headroom (key demand.headroom)."
         )
 
 

@@ -67,7 +67,7 @@ function savingCard(shared, dedicated, known) {
 function certaintyText(saving, known) {
   if (!known) return "computing the certainty";
   if (known.why) return `certainty not computed: ${known.why}`;
-  if (saving <= TOLERANCE) return known.chance > 0 ? `if the capacities were known exactly, ${sure(known.chance)} to save` : "";
+  if (saving <= TOLERANCE) return known.chance > 0 ? `with exactly known capacities, sharing would save with a probability of ${percent(known.chance)}` : "";
   const ends = [...new Set([percent(known.low), percent(known.high)])].join(" to ");
   return `95\u00a0% interval ${ends}; ${sure(known.chance)} to save`;
 }
@@ -149,9 +149,11 @@ function whyThisMix(rows, [best, ...others], settings) {
   const carry = best.count === 1 ? "carries" : "carry";
   const isOneMix = rows.every(({ offer }) => offer.mix === best.offer.mix);
   const at = `this demand at ${percent(best.used)} of the lower limit`;
+  const planned = new Set(rows.map(({ offer }) => offer.mix)).size > 1
+    ? `The plan combines ${servers(total(rows.map(({ count }) => count)))} with different models or mixes. ` : "";
   const suffice = isOneMix
     ? `With mix ${best.offer.mix}, ${servers(best.count)} ${carry} ${at}`
-    : `The plan combines ${servers(total(rows.map(({ count }) => count)))} with different models or mixes. If all servers had the same mix, ${servers(best.count)} with mix ${best.offer.mix} would carry ${at}`;
+    : `${planned}If all servers had the same mix, ${servers(best.count)} with mix ${best.offer.mix} would carry ${at}`;
   if (isOneMix && reasons.length) reasons.push("Among equally cheap sets of servers, the plan takes the set with the most spare capacity");
   return [element("p", [...sharesOfPeaks(settings, best.offer.server), suffice, ...reasons].map((text) => `${text}.`).join(" "))];
 }

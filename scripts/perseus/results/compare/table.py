@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from perseus.host import parquet
 from perseus.host.parquet import REAL, TEXT, WHOLE
-from perseus.results.columns import PRESET, with_ends
+from perseus.results.columns import MIX, PRESET, with_ends
 from perseus.results.compare.host_noise import HostNoise, host_noise
 from perseus.results.compare.judge import (
     BETTER,
@@ -52,9 +52,7 @@ SCHEMA = Schema(
             "name of the load line. Empty if `metric` is overall."),
         column("preset", TEXT, "",
             f"{PRESET} Empty if `metric` is overall."),
-        column("mix", TEXT, "",
-            "description of the load line, such as `a 2 : 1 b` for a mix of tenants a and b with"
-            " the weights 2 and 1"),
+        column("mix", TEXT, "", MIX),
         column("tenant", TEXT, "",
             "name of the tenant whose latency the row compares. Empty unless `metric` is p95."),
         column("pricing", TEXT, "",

@@ -172,7 +172,7 @@ def _servers_of(points: Sequence[OperatingPoint], models: tuple[str, ...]) -> in
 def costs(points: Sequence[OperatingPoint], demand: FleetDemand | None) -> Iterator[Cost]:
     """Yield the cost of each option for each group of models, at STEPS or more demands.
 
-    If the study has a demand, each server keeps the configured head-room free, and each model has
+    If the study has a demand, each server keeps the configured headroom free, and each model has
     at least the configured number of servers. The function leaves out servers without an on-demand
     price.
     """

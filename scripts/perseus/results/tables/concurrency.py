@@ -10,7 +10,14 @@ from pydantic import BaseModel, Field
 
 from perseus.host.parquet import FLAG, REAL, TEXT, WHOLE
 from perseus.peak.verdict import Verdict
-from perseus.results.columns import CELL, CLIENT_CPU, EFFECTIVE, WINDOW, cell, compute_ms
+from perseus.results.columns import (
+    CELL,
+    CLIENT_CPU_LOAD,
+    EFFECTIVE_REQUESTS,
+    WINDOW,
+    cell,
+    compute_ms,
+)
 from perseus.results.records import Number, Record, Row
 from perseus.results.schema import Schema, ascending, column
 from perseus.results.study_results import StudyResults
@@ -94,7 +101,7 @@ SCHEMA = Schema(
         column("requests", WHOLE, "requests",
             "number of the tenant's requests from which Perseus computes the throughput and the"
             " latencies"),
-        column("effective_requests", REAL, "requests", EFFECTIVE),
+        column("effective_requests", REAL, "requests", EFFECTIVE_REQUESTS),
         column("batches", WHOLE, "batches",
             "number of batches (groups of consecutive requests, at most 10) into which Perseus"
             " divides the requests to compute 95 % intervals"),
@@ -115,7 +122,7 @@ SCHEMA = Schema(
         column("client_ms", REAL, "ms",
             "mean time of a request in transport and in the client: mean latency minus queue_ms and"
             " compute_ms"),
-        column("client_cpu", REAL, "cores", CLIENT_CPU),
+        column("client_cpu", REAL, "cores", CLIENT_CPU_LOAD),
         column("valid", FLAG, "",
             "true if the closed loop is valid: neither the client nor the host limited the"
             " throughput"),

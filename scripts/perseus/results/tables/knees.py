@@ -156,8 +156,8 @@ def _found(fit: Fit) -> Row:
 def _reason(fit: Fit | None, levels: Sequence[int]) -> str:
     if fit is None:
         return (
-            f"the server limited the throughput at only {len(levels)} concurrencies; to find a"
-            f" knee, Perseus needs at least {FEWEST_LEVELS} such concurrencies"
+            f"number of concurrencies at which the server limited the throughput: {len(levels)}; to"
+            f" find a knee, Perseus needs at least {FEWEST_LEVELS}"
         )
     if fit.knee.value > levels[-1]:
         return (

@@ -14,7 +14,7 @@ from pydantic import BaseModel, Field
 
 from perseus.host.parquet import REAL, TEXT, WHOLE
 from perseus.peak.attainment import ReplayVerdict
-from perseus.results.columns import CELL, CLIENT_CPU, EFFECTIVE, cell
+from perseus.results.columns import CELL, CLIENT_CPU_LOAD, EFFECTIVE_REQUESTS, cell
 from perseus.results.records import Number, Record, Row
 from perseus.results.schema import Schema, ascending, column
 from perseus.results.study_results import StudyResults
@@ -177,7 +177,7 @@ SCHEMA = Schema(
             "index of dispersion, which says how bursty the arrivals are: variance / mean of the"
             " number of arrivals per second. The index of Poisson arrivals is about 1.", least=0),
         column("requests", WHOLE, "requests", "number of requests that the client sent", null=True),
-        column("effective_requests", REAL, "requests", EFFECTIVE),
+        column("effective_requests", REAL, "requests", EFFECTIVE_REQUESTS),
         column("errors", WHOLE, "requests",
             "number of requests that failed, timed out, were refused or were not sent",
                null=True),
@@ -224,7 +224,7 @@ SCHEMA = Schema(
         column("unsent", WHOLE, "requests",
             "number of requests that the client dropped because too many requests were in"
             " flight", null=True),
-        column("client_cpu", REAL, "cores", CLIENT_CPU),
+        column("client_cpu", REAL, "cores", CLIENT_CPU_LOAD),
         column("verdict", TEXT, "",
             "verdict on the tenant in this phase: ok, sla_missed, client_limited, disturbed,"
             " failed, blocked or infeasible (Perseus could not export the model for a setting of a"

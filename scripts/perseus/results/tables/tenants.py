@@ -13,7 +13,7 @@ from perseus.peak.verdict import Verdict
 from perseus.peak.window import Phase
 from perseus.results.columns import (
     CELL_NAME,
-    EFFECTIVE,
+    EFFECTIVE_REQUESTS,
     LOAD_LINE,
     REPEATS,
     WINDOW,
@@ -58,7 +58,7 @@ SCHEMA = Schema(
         column("requests", WHOLE, "requests",
             "number of the tenant's requests in the last window that certified the rate, without"
             " the requests in the settling time", null=True),
-        column("effective_requests", REAL, "requests", EFFECTIVE),
+        column("effective_requests", REAL, "requests", EFFECTIVE_REQUESTS),
         column("batches", WHOLE, "batches",
             "number of batches (groups of consecutive requests) from which Perseus computes the"
             " bounds of `exceedance` (docs/explanation/verdict.md)", null=True),

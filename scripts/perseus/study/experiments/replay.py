@@ -60,11 +60,12 @@ class Trace(Part):
 
 
 class Run(ExperimentRun):
-    """Send the requests of all tenants together, and then the requests of each tenant alone.
+    """Send the requests of all tenants together, and the requests of each tenant alone.
 
-    Each part lasts `duration_s` seconds. The mean rates are `rates_rps`, or `percents_of_peak` % of
-    the dedicated peaks. If both lists are empty, each tenant has the rate of its trace. Only the
-    arrival process "gamma" uses `cv`, only "mmpp" uses `bursts`, and only "trace" uses `trace`.
+    Each of these parts lasts `duration_s` seconds. The mean rates are `rates_rps`, or
+    `percents_of_peak` % of the dedicated peaks. If both lists are empty, each tenant has the rate
+    of its trace. Only the arrival process "gamma" uses `cv`, only "mmpp" uses `bursts`, and only
+    "trace" uses `trace`.
     """
 
     kind: Literal["replay"] = "replay"
@@ -115,11 +116,12 @@ class Settings(ExperimentSettings):
 
     kind: Literal["replay"] = Field(
         description=(
-            "`replay` sends requests in bursts or at recorded times. Perseus first sends the"
-            " requests of all tenants together, and then the same requests of each tenant alone."
-            " The results are the share of requests within the SLA over time and in the worst"
-            " minute, and the recovery time after bursts. Each list in the keys below has one entry"
-            " for each tenant, in the order of the tenants, or one entry for all tenants."
+            "`replay` sends requests in bursts or at recorded times. Perseus sends the requests of"
+            " all tenants together and, in other parts of the replay, the same requests of each"
+            " tenant alone. The order of these parts is random. The results are the share of"
+            " requests within the SLA over time and in the worst minute, and the recovery time"
+            " after bursts. Each list in the keys below has one entry for each tenant, in the order"
+            " of the tenants, or one entry for all tenants."
         )
     )
     name: Name | None = Field(
